@@ -1,5 +1,6 @@
-"""What holds for all tests: how many examples Hypothesis draws, and which of them the full check alone runs."""
+"""What holds for all tests: how many examples Hypothesis draws, and which tests the full check alone runs."""
 
+import gc
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.full)
         elif not STARTED.isdisjoint(value for value in _parameters(item) if isinstance(value, str)):
             item.add_marker(pytest.mark.full)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: whoever looks for garbage need not look through thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def _parameters(item: pytest.Item) -> Iterable[object]:

@@ -1,8 +1,11 @@
 """`mendflow admin export` and `mendflow admin import` say what they did."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 
+@pytest.mark.full
 def test_an_archive_of_one_case_that_a_message_began_is_said_to_have_all_of_its_flow(shell: Shell) -> None:
     shell.write("f.yaml", "name: f\njobs: {a: {run: echo a}}\n")
     shell.ok("flows", "convert", "f.yaml", "-o", "f.bpel")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Shell
 from tests.formats.bpel.adapter.bank import ASK, written
 
@@ -50,6 +52,7 @@ def test_convert_writes_a_job_in_jsdl_and_nothing_else(shell: Shell) -> None:
     assert shell("flows", "convert", "f.yaml", "-o", "g.yaml").returncode == 2
 
 
+@pytest.mark.full
 def test_deploy_without_a_server_says_to_start_one_and_under_which_path_the_flow_will_be(shell: Shell) -> None:
     written(shell.folder)
     shell.write("one.yaml", "name: one\nsteps: [echo hello]\n")

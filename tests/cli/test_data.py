@@ -2,6 +2,8 @@
 
 import hashlib
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 SUM = """\
@@ -55,6 +57,7 @@ def test_a_flow_reads_a_logical_file_and_publishes_another(shell: Shell) -> None
     assert f"file://{shell.folder}/se/store/sum/a.dat" in shell.ok("data", "files", "where", "lfn:/store/sum/a.dat")
 
 
+@pytest.mark.full
 def test_a_logical_file_can_be_the_input_of_a_flow(shell: Shell) -> None:  # FM-6
     told(shell)
     shell.write("count.yaml", COUNT)

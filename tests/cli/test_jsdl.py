@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Shell
 from tests.formats.jsdl.documents import document, posix, program, resources, staging
 from tests.formats.jsdl.test_conformance import GOOD, documents
@@ -47,6 +49,7 @@ def test_what_cannot_be_honoured_is_shown_where_it_stands(shell: Shell) -> None:
     assert done.returncode == 2 and "job.jsdl:2: <UserName> cannot be honoured" in done.stderr
 
 
+@pytest.mark.full
 def test_a_file_that_must_not_be_overwritten_is_left_alone(shell: Shell) -> None:  # FM-2
     shell.write("precious", "old")
     target = (shell.folder / "precious").as_uri()
@@ -56,6 +59,7 @@ def test_a_file_that_must_not_be_overwritten_is_left_alone(shell: Shell) -> None
     assert (shell.folder / "precious").read_text() == "old"
 
 
+@pytest.mark.full
 def test_documents_of_others_run_where_their_programs_are(shell: Shell) -> None:  # FM-2
     """What they read from elsewhere, and write there, lies in a folder here instead."""
     ran = 0

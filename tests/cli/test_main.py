@@ -69,7 +69,10 @@ def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> N
     [
         (["run", "one.yaml", "--quiet"], ("litestar", "aiohttp", "pydantic", "mendflow.formats.bpel")),
         (["cases"], ("litestar", "uvicorn", "aiohttp", "pydantic", "mendflow.formats.bpel")),
-        (["items", "last"], ("litestar", "uvicorn", "aiohttp", "pydantic", "mendflow.formats.bpel")),
+        pytest.param(
+            *(["items", "last"], ("litestar", "uvicorn", "aiohttp", "pydantic", "mendflow.formats.bpel")),
+            marks=pytest.mark.full,
+        ),
     ],
 )
 def test_a_command_in_a_data_folder_speaks_no_http_with_itself(

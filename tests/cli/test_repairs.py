@@ -102,6 +102,7 @@ def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # 
     assert "again: 3 recovered" in shell.ok("failures", "show", group)
 
 
+@pytest.mark.full
 def test_an_exlet_is_written_out_on_the_spot(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     steps = "{re-submit: true, env: {MENDED: 'yes'}}"
@@ -109,6 +110,7 @@ def test_an_exlet_is_written_out_on_the_spot(shell: Shell) -> None:  # EX-7
     assert "3 mended" in shell.ok("run", "night.yaml", "--quiet")
 
 
+@pytest.mark.full
 def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: Shell) -> None:  # EX-7
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES.replace("      do: again\n", "      do: again\n      passive: true\n"))
@@ -126,6 +128,7 @@ def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: 
     assert re.search(r"→ +again +on trial +would have decided 3", shell.ok("rules", "show", "night"))
 
 
+@pytest.mark.full
 def test_a_trail_says_how_many_rules_on_the_way_have_no_line_in_it(shell: Shell) -> None:  # EX-6
     other = "".join(f"    - {{if: fault.exit_code == {code}, do: again}}\n" for code in range(100, 140))
     shell.write("night.yaml", NIGHT)
@@ -136,6 +139,7 @@ def test_a_trail_says_how_many_rules_on_the_way_have_no_line_in_it(shell: Shell)
     assert "rule 41 held: fault.exit_code == 7" in told
 
 
+@pytest.mark.full
 def test_a_rule_that_held_and_concludes_nothing_is_not_said_to_have_failed_to_hold(shell: Shell) -> None:  # EX-6
     shell.write("night.yaml", NIGHT)
     nothing = "rules: night\nabort:\n  align:\n    - if: fault.exit_code == 7\n      note: not here\n"
@@ -163,6 +167,7 @@ def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
     assert len([line for line in listed.splitlines() if "mends" in line]) == 3
 
 
+@pytest.mark.full
 def test_repairs_do_not_push_the_case_that_they_mend_out_of_the_list(shell: Shell) -> None:
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES)
@@ -208,6 +213,7 @@ def test_rules_are_imported_exported_checked_and_restored(shell: Shell) -> None:
     assert "this is version 3" in shell.ok("rules", "restore", "night", "1")
 
 
+@pytest.mark.full
 def test_a_rule_is_put_in_force_and_taken_out_of_use(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     shell.write("again.yaml", AGAIN)
@@ -241,6 +247,7 @@ def test_every_problem_of_all_rules_files_is_told_at_once(shell: Shell) -> None:
     assert "3 problems in 4 files" in told.stderr
 
 
+@pytest.mark.full
 def test_rules_for_a_flow_that_is_nowhere_say_so_and_their_name_is_checked(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("mine.yaml", RULES)
@@ -298,6 +305,7 @@ def test_levels_patterns_and_rule_sets_are_listed(night: Shell) -> None:  # FM-1
     assert night.json("rules", "--json") == night.json("rules", "list")
 
 
+@pytest.mark.full
 def test_an_unexpected_exception_is_raised_and_mended_on_the_spot(shell: Shell) -> None:  # EX-9
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("show.yaml", SHOW)
@@ -316,6 +324,7 @@ def test_an_unexpected_exception_is_raised_and_mended_on_the_spot(shell: Shell) 
     assert shell("rules", "raise", "last", "flood", "--item", "none").returncode == 5
 
 
+@pytest.mark.full
 def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -> None:  # EX-9
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("show.yaml", SHOW)
@@ -333,6 +342,7 @@ def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -
     assert shell.json("failures")[0]["waiting"] == 0
 
 
+@pytest.mark.full
 def test_shells_complete_groups_and_rule_sets(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--jobs", "1")
     shell.write("night.yaml", NIGHT)

@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import msgspec
+import pytest
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
@@ -323,6 +324,7 @@ def test_messages_that_were_taken_stand_in_the_timeline_at_their_moment() -> Non
     assert "order: completed, 0 ms" in page.text
 
 
+@pytest.mark.full
 def test_twenty_thousand_items_stay_below_two_megabytes() -> None:
     wrong = a_fault(log_tail="x" * 8000)
     items = [

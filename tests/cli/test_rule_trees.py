@@ -40,6 +40,7 @@ def test_what_does_not_fit_beside_a_condition_goes_below_it() -> None:
     assert max(map(len, drawn_lines)) <= 50
 
 
+@pytest.mark.full
 def test_a_chain_of_ten_thousand_rules_is_drawn() -> None:
     last = 10_000
     rules = {n: Rule(id=n, condition=f"a == {n}", on_false=n + 1 if n < last else None) for n in range(1, last + 1)}

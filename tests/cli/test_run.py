@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 NIGHT = """\
@@ -135,6 +137,7 @@ def test_a_failed_case_says_why_and_reruns_from_what_failed(shell: Shell) -> Non
     assert refused.stdout == ""
 
 
+@pytest.mark.full
 def test_a_corrected_flow_is_run_by_what_the_hint_says(shell: Shell) -> None:
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)))
     failed = shell("run", "broken.yaml", "--quiet")
@@ -216,6 +219,7 @@ def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
     assert "rerun" in refused.stderr
 
 
+@pytest.mark.full
 def test_a_case_that_ends_while_it_is_being_stopped_is_told_to_its_end(shell: Shell) -> None:
     shell.write("last.yaml", f"steps: [{{run: touch {shell.folder}/begun; sleep 1.5, name: one}}]\n")
     running = shell.start("run", "last.yaml")
@@ -227,6 +231,7 @@ def test_a_case_that_ends_while_it_is_being_stopped_is_told_to_its_end(shell: Sh
     assert list((shell.folder / ".mendflow" / "reports").glob("last-*.html"))
 
 
+@pytest.mark.full
 def test_resume_takes_the_newest_case_that_is_not_over(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
     running = shell.start("run", "wait.yaml")
@@ -249,6 +254,7 @@ def test_an_output_too_large_to_show_is_left_as_a_file(shell: Shell) -> None:
     assert f"rows: {left.relative_to(shell.folder)}" in out
 
 
+@pytest.mark.full
 def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
     running = shell.start("run", "wait.yaml")
@@ -283,6 +289,7 @@ def test_a_person_completes_a_task_by_the_command_line(shell: Shell) -> None:  #
     assert again.returncode == 6
 
 
+@pytest.mark.full
 def test_a_rejected_task_fails_the_case(shell: Shell) -> None:  # AD-6
     shell.write("release.yaml", RELEASE)
     running = shell.start("run", "release.yaml", "--quiet")
@@ -293,6 +300,7 @@ def test_a_rejected_task_fails_the_case(shell: Shell) -> None:  # AD-6
     assert shell.json("why", "last")["state"] == "failed"
 
 
+@pytest.mark.full
 def test_ctrl_c_at_a_terminal_asks_first(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
     terminal, inner = pty.openpty()
@@ -331,6 +339,7 @@ def read_until(terminal: int, text: str) -> None:
         seen += chunk
 
 
+@pytest.mark.full
 def test_a_detached_case_goes_on_in_the_background(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
     terminal, inner = pty.openpty()
@@ -392,6 +401,7 @@ def test_a_data_folder_that_cannot_be_made_is_told(shell: Shell) -> None:
     assert "taken/data" in told.stderr
 
 
+@pytest.mark.full
 def test_a_pilot_that_cannot_live_here_is_told_about(shell: Shell) -> None:
     shell.write("night.yaml", NIGHT)
     work = shell.folder / ".mendflow" / "work"
@@ -404,6 +414,7 @@ def test_a_pilot_that_cannot_live_here_is_told_about(shell: Shell) -> None:
     assert "completed in" in shell.ok("resume", "--quiet")
 
 
+@pytest.mark.full
 def test_a_pilot_that_was_killed_is_replaced(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
     running = shell.start("run", "wait.yaml", "--quiet")

@@ -2,6 +2,8 @@
 
 import socket
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 BROKEN = """\
@@ -26,6 +28,7 @@ outputs: {all: "${{ jobs.say.outputs }}", version: "${{ inputs.version }}"}
 """
 
 
+@pytest.mark.full
 def test_a_broken_script_fails_its_case_and_the_command_says_so(shell: Shell) -> None:  # DU-1
     shell.write("broken.yaml", BROKEN)
     done = shell.apart("run", "broken.yaml")
@@ -53,6 +56,7 @@ def test_outputs_and_inputs_are_what_was_written(shell: Shell) -> None:  # DU-1
     }
 
 
+@pytest.mark.full
 def test_a_file_that_was_left_beside_the_flow_is_named(shell: Shell) -> None:
     shell.write("analyse.sh", "#!/bin/sh\necho analysed\n").chmod(0o755)
     shell.write("count.py", "print(1)\n")
@@ -62,6 +66,7 @@ def test_a_file_that_was_left_beside_the_flow_is_named(shell: Shell) -> None:
         assert f"{name} lies beside the flow, and a job runs in a folder of its own: add `inputs: [{name}]`" in told
 
 
+@pytest.mark.full
 def test_another_shell_is_another_job_for_the_cache(shell: Shell) -> None:  # DU-2
     shell.write("cached.yaml", "jobs: {a: {run: echo 1}}")
     assert shell("run", "cached.yaml").returncode == 0

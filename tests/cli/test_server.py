@@ -8,6 +8,8 @@ import stat
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import PATIENCE_S, Shell
 
 HELLO = """\
@@ -54,6 +56,7 @@ def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> Non
     assert shell(**typed, MENDFLOW_SERVER="http://127.0.0.1:9").stdout.split() == []
 
 
+@pytest.mark.full
 def test_a_case_is_suspended_continued_and_removed(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("hello.yaml", HELLO)
@@ -68,6 +71,7 @@ def test_a_case_is_suspended_continued_and_removed(shell: Shell) -> None:
     assert shell("cancel", "last").returncode == 6
 
 
+@pytest.mark.full
 def test_a_message_is_said_to_be_sent_where_it_was_sent(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("bell.yaml", "name: bell\nsteps:\n  - receive: start\n")
@@ -75,6 +79,7 @@ def test_a_message_is_said_to_be_sent_where_it_was_sent(shell: Shell) -> None:
     assert shell.ok("send", "last", "start", "ding") == f"sent to channel start of {case}\n"
 
 
+@pytest.mark.full
 def test_why_names_what_no_pilot_has(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--jobs", "1")
     shell.until(lambda: shell.json("admin", "pilots"))
@@ -114,6 +119,7 @@ def test_a_server_refuses_to_be_open_to_the_world(shell: Shell) -> None:
     assert "token" in refused.stderr
 
 
+@pytest.mark.full
 def test_a_port_that_is_taken_is_a_matter_of_the_machine(shell: Shell) -> None:
     port = served(shell).rpartition(":")[2]
     refused = shell("serve", "--port", port, "--data-dir", "another")
@@ -121,6 +127,7 @@ def test_a_port_that_is_taken_is_a_matter_of_the_machine(shell: Shell) -> None:
     assert "Choose another port" in refused.stderr
 
 
+@pytest.mark.full
 def test_files_beside_a_flow_go_to_the_server_with_it(shell: Shell) -> None:
     token = shell.ok("admin", "token", "ann", "--role", "admin", "--append", "tokens").strip()
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
@@ -148,6 +155,7 @@ def test_a_server_ends_in_good_order(shell: Shell) -> None:
     assert not (shell.folder / "server" / "server.json").exists()
 
 
+@pytest.mark.full
 def test_shells_complete_flows_subjects_jobs_and_tasks(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("mixed.yaml", "name: mixed\njobs:\n  say: {run: echo hello}\n  ask: {user-task: ok?, role: pi}\n")
@@ -165,6 +173,7 @@ def test_shells_complete_flows_subjects_jobs_and_tasks(shell: Shell) -> None:
     assert offered("mendflow worklist complete ") == [task["id"]]
 
 
+@pytest.mark.full
 def test_jobs_wait_by_the_same_word_as_items(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("hello.yaml", HELLO)
@@ -243,6 +252,7 @@ def stopped_amid_a_job(shell: Shell) -> subprocess.Popen[str]:
     return server
 
 
+@pytest.mark.full
 def test_a_server_that_is_stopped_lets_the_jobs_in_its_slots_end(shell: Shell) -> None:
     server = stopped_amid_a_job(shell)
     (shell.folder / "go").touch()
@@ -251,6 +261,7 @@ def test_a_server_that_is_stopped_lets_the_jobs_in_its_slots_end(shell: Shell) -
     assert job["state"] == "completed" and job["fence"] == 1
 
 
+@pytest.mark.full
 def test_a_server_that_is_told_twice_to_stop_does_not_wait_for_its_jobs(shell: Shell) -> None:
     server = stopped_amid_a_job(shell)
     server.send_signal(signal.SIGTERM)

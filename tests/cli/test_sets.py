@@ -1,5 +1,7 @@
 """Data sets and watches by command: what is given is told, and so is what looks like a slip."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 from tests.cli.test_server import served
 
@@ -7,6 +9,7 @@ CIRCLE = "data_sets: {x: {after: y}, y: {after: x}}"
 SETS = "data_sets: {raw: {}}\nwatches: {w: {element: disk, data_set: rwa}}"
 
 
+@pytest.mark.full
 def test_a_set_that_nobody_described_is_told_to_be_new(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("a.txt", "hello")

@@ -1,5 +1,7 @@
 """Sites by command: described in a file, looked at, paused, removed."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 from tests.cli.test_server import served
 
@@ -23,6 +25,7 @@ def test_a_site_is_added_looked_at_paused_and_removed(shell: Shell) -> None:  # 
     assert shell.json("admin", "sites") == []
 
 
+@pytest.mark.full
 def test_what_is_missing_for_a_site_is_told_when_it_is_added_and_when_it_is_shown(shell: Shell) -> None:  # PJ-8
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("far.yaml", "name: far\nbatch: {kind: lsf, wall: 1 h}\npilots: {storage: tape}\n")
@@ -31,6 +34,7 @@ def test_what_is_missing_for_a_site_is_told_when_it_is_added_and_when_it_is_show
         assert "Warning: there is no storage element tape" in told and "Warning: bsub, bjobs, bkill of lsf" in told
 
 
+@pytest.mark.full
 def test_what_is_wrong_with_a_site_is_told_in_a_sentence(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("bad.yaml", "name: here\nmax_pilot: 2\n")

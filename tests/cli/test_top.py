@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -172,6 +173,7 @@ def shown(outer: int, wanted: bytes) -> bytes:
     return seen
 
 
+@pytest.mark.full
 def test_in_a_terminal_it_is_redrawn_until_somebody_presses_q(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     with terminal(shell, "admin", "top", "--interval", "0.2") as (process, outer):

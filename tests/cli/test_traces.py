@@ -2,6 +2,8 @@
 
 import shutil
 
+import pytest
+
 from tests.cli.conftest import Shell
 from tests.formats.wfformat.traces import OURS
 
@@ -17,6 +19,7 @@ def test_a_trace_is_run_with_scaled_times_and_sizes(shell: Shell) -> None:
     assert made == {"split": [20_000, 20_000], "clean_1": [15_000], "clean_2": [15_000], "join": [30_000]}
 
 
+@pytest.mark.full
 def test_a_second_run_takes_over_what_the_first_has_done(shell: Shell) -> None:
     shutil.copy(OURS, shell.folder / "survey.json")
     run = ("run", "survey.json", "--scale", "0.001", "--quiet")

@@ -53,6 +53,7 @@ def test_written_again_it_is_the_same(archive: bytes) -> None:
     assert len(check_archive(io.BytesIO(archive)).trees) == 1
 
 
+@pytest.mark.full
 def test_any_byte_that_is_changed_is_found_or_means_nothing(archive: bytes) -> None:
     chance, wanted, found = random.Random(4), content(archive), 0
     places = [

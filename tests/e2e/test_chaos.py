@@ -145,7 +145,6 @@ def _check_credited(world: Any, case: str) -> None:
     assert (job.fence, job.losses, job.failures) == (1, 0, 0)
 
 
-@pytest.mark.short
 def test_a_job_that_ran_on_while_the_server_was_away_is_credited(world: Any) -> None:
     # JS-7
     case = _start_slow(world)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 100
 
@@ -21,6 +23,7 @@ def run(folder: Path, module: str, *words: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.full
 def test_a_scenario_is_printed_as_a_table_and_written(tmp_path: Path) -> None:  # PJ-11
     done = run(tmp_path, "experiments.beyond", "--scenario", "million", "--jobs", "500", "--out", "far")
     assert done.returncode == 0, done.stderr

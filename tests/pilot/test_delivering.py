@@ -115,6 +115,7 @@ async def test_a_function_runs_within_all_its_limits_and_the_next_one_without(se
     assert (await server.outcome(await server.call(source, "f"))).outputs == before != within
 
 
+@pytest.mark.full
 async def test_a_command_that_computes_for_too_long_is_ended(server: Server, hire: Hire) -> None:
     hire()
     spin = await server.shell("while :; do :; done", limits=Limits(cpu_ms=1_000))

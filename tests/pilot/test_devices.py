@@ -31,6 +31,7 @@ def names_in(path: Path) -> list[str]:
     return path.read_text().strip().split(",")
 
 
+@pytest.mark.full
 async def test_jobs_that_run_together_have_different_gpus_and_one_that_wants_both_waits(
     server: Server, hire: Hire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # PJ-1
@@ -59,6 +60,7 @@ async def test_jobs_that_run_together_have_different_gpus_and_one_that_wants_bot
     assert (await server.outcome(both)).ok
 
 
+@pytest.mark.full
 async def test_a_restarted_agent_knows_which_gpus_are_taken(
     server: Server, hire: Hire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # PJ-1

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.model.ids import JobId
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_survival import waiting_command
@@ -17,6 +19,7 @@ async def after_short_ones(server: Server, commands: list[str]) -> list[JobId]:
     return [await server.shell(command) for command in commands]
 
 
+@pytest.mark.full
 async def test_what_was_fetched_ahead_of_a_long_job_is_given_back_and_another_pilot_has_it(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ async def ended_alone(server: Server, pilot: Pilot, disk: Disk, folder: Path) ->
     return job, slot
 
 
+@pytest.mark.full
 async def test_a_slot_waits_with_a_result_until_it_can_be_written(
     server: Server, hire: Hire, disk: Disk, tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ async def test_a_pilot_that_has_nothing_here_does_not_begin_on_a_full_disk(
     assert "No space left" in request.unfit and request.leaving and not request.want
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("own", [True, False])
 async def test_a_full_disk_is_the_fault_of_the_job_that_filled_it_and_else_of_the_place(
     server: Server, hire: Hire, disk: Disk, own: bool

@@ -79,6 +79,7 @@ async def test_whatever_stands_for_the_output_file_is_the_jobs_own_fault_and_the
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "all of it to be removed")
 
 
+@pytest.mark.full
 async def test_a_result_too_deep_or_too_large_a_number_is_not_data(server: Server, hire: Hire) -> None:
     hire()
     source = (
@@ -119,6 +120,7 @@ async def test_each_attempt_has_a_folder_of_its_own_that_is_gone_after_the_verdi
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folders to be removed")
 
 
+@pytest.mark.full
 async def test_short_jobs_that_follow_each_other_find_nothing_of_the_one_before(server: Server, hire: Hire) -> None:
     pilot = hire()
     leaves = ["", "; touch left", "; chmod 755 .", "; mkdir sub; chmod 0 .", "; rmdir $PWD", "; mv $PWD $PWD.away"]
@@ -209,6 +211,7 @@ async def test_an_exception_is_a_fault_with_its_name_and_traceback(server: Serve
     assert "worker/process.py" not in fault.log_tail
 
 
+@pytest.mark.full
 async def test_a_result_that_is_not_data_is_a_fault_that_says_so(server: Server, hire: Hire) -> None:
     hire()
     for source in ("def f(): return object()", "def f(): return {1j: 2}", "def f(): return 10 ** 40"):
@@ -216,6 +219,7 @@ async def test_a_result_that_is_not_data_is_a_fault_that_says_so(server: Server,
         assert fault is not None and fault.category is Category.OUTPUT and "not data" in fault.message
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("options", [(), ("--cache-size", "0B")], ids=["kept", "past the cache"])
 async def test_a_large_result_is_spilled_and_arrives_as_the_real_value(
     server: Server, hire: Hire, options: tuple[str, ...]
@@ -238,6 +242,7 @@ async def test_large_outputs_of_a_command_are_spilled_one_by_one(server: Server,
     assert msgspec.json.decode(server.ledger.files[outputs["big"]["$spilled"]]) == "x" * 100_000
 
 
+@pytest.mark.full
 async def test_a_function_that_ends_its_process_is_a_fault_and_the_next_one_runs(server: Server, hire: Hire) -> None:
     hire()
     source = (
@@ -256,6 +261,7 @@ async def test_a_function_that_ends_its_process_is_a_fault_and_the_next_one_runs
     assert fine.outputs == 1
 
 
+@pytest.mark.full
 async def test_a_function_is_taken_from_the_flows_folder_only_if_its_source_is_the_deployed_one(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -276,12 +282,14 @@ async def test_a_function_is_taken_from_the_flows_folder_only_if_its_source_is_t
     assert (await server.outcome(await server.submit(spec))).outputs == "deployed"
 
 
+@pytest.mark.full
 async def test_two_versions_of_a_module_do_not_meet(server: Server, hire: Hire) -> None:
     hire()
     jobs = [await server.call(f"def f(): return {number}", "f") for number in (1, 2, 1, 2)]
     assert [(await server.outcome(job)).outputs for job in jobs] == [1, 2, 1, 2]
 
 
+@pytest.mark.full
 async def test_what_a_function_leaves_lying_about_does_not_reach_the_next(server: Server, hire: Hire) -> None:
     hire()
     source = (
@@ -296,6 +304,7 @@ async def test_what_a_function_leaves_lying_about_does_not_reach_the_next(server
     assert plain.outputs[:2] == [[], None] and plain.outputs[2] != 70
 
 
+@pytest.mark.full
 async def test_a_function_with_files_works_in_its_own_folder(server: Server, hire: Hire) -> None:  # FM-6
     hire()
     source = "def f(): open('out.txt', 'w').write(open('in.txt').read().upper())"
@@ -306,6 +315,7 @@ async def test_a_function_with_files_works_in_its_own_folder(server: Server, hir
     assert fault is not None and fault.category is Category.OUTPUT and "out.txt" in fault.message
 
 
+@pytest.mark.full
 async def test_a_crash_in_a_batch_costs_only_the_call_that_crashed(server: Server, hire: Hire, tmp_path: Path) -> None:
     hire()
     for _ in range(30):  # short ones, so that a slot gets several at a time

@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
@@ -45,6 +47,7 @@ async def test_a_command_over_its_wall_time_is_killed_with_all_it_started(
     assert dead((await pids_in(server, tmp_path / "pid"))[0])
 
 
+@pytest.mark.full
 async def test_a_function_over_its_wall_time_is_killed_and_the_next_one_runs(server: Server, hire: Hire) -> None:
     hire()
     source = "import time\ndef f(s): print('begun'); time.sleep(s); return 'slept'"
@@ -60,6 +63,7 @@ async def test_a_command_over_its_memory_is_killed(server: Server, hire: Hire) -
     assert fault is not None and fault.category is Category.MEMORY and "100 MiB" in fault.message
 
 
+@pytest.mark.full
 async def test_a_function_over_its_memory_is_killed(server: Server, hire: Hire) -> None:
     hire()
     source = "import time\ndef f(): x = bytearray(300 << 20); time.sleep(600)"
@@ -91,6 +95,7 @@ async def test_a_job_that_forks_and_hides_is_found_and_killed_before_its_result_
     assert dead((await pids_in(server, tmp_path / "hidden"))[0])
 
 
+@pytest.mark.full
 async def test_a_function_that_forks_and_hides_is_cleaned_up_after(server: Server, hire: Hire, tmp_path: Path) -> None:
     hire()
     source = (
@@ -111,6 +116,7 @@ async def test_a_function_that_forks_and_hides_is_cleaned_up_after(server: Serve
     assert first.outputs == second.outputs, "the warm worker should have been kept"
 
 
+@pytest.mark.full
 async def test_a_job_that_prints_without_end_costs_little(server: Server, hire: Hire) -> None:
     pilot = hire("--keep", "--log-size", "10MB")
     job = await server.shell("echo first; head -c 200000000 /dev/zero | tr '\\0' 'x'; echo; echo last")
@@ -125,6 +131,7 @@ async def test_a_job_that_prints_without_end_costs_little(server: Server, hire: 
     assert len(peaks) >= 2 and max(peaks) < 100 * MB
 
 
+@pytest.mark.full
 async def test_a_function_that_prints_without_end_costs_little(server: Server, hire: Hire) -> None:
     pilot = hire("--log-size", "10MB")
     source = (
@@ -209,6 +216,7 @@ async def test_cancelling_asks_first_and_then_kills_the_whole_tree(server: Serve
     assert all(dead(pid) for pid in pids)
 
 
+@pytest.mark.full
 async def test_a_job_that_waits_in_the_pilot_can_be_cancelled(server: Server, hire: Hire, tmp_path: Path) -> None:
     hire()
     for _ in range(30):  # short ones, so that the pilot asks for several at a time
@@ -227,6 +235,7 @@ async def test_a_job_that_waits_in_the_pilot_can_be_cancelled(server: Server, hi
             assert (await server.outcome(job)).ok
 
 
+@pytest.mark.full
 async def test_short_jobs_do_not_wait_behind_a_long_one_while_another_slot_is_free(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.model.faults import Category
 from mendflow.core.model.sync import LOG_PART_BYTES, AttemptControl
 from mendflow.pilot.bounds import KeepLimits
@@ -45,6 +47,7 @@ async def test_a_short_log_travels_with_the_result_alone(server: Server, hire: H
     assert outcome.log_tail == "a\nb\nc\n" and outcome.log is None and not server.ledger.files
 
 
+@pytest.mark.full
 async def test_a_function_has_its_whole_log_and_the_next_one_its_own(server: Server, hire: Hire) -> None:  # DU-4
     hire()
     source = PRINTS.format(then="if lines == 7000: raise ValueError('no')")
@@ -57,6 +60,7 @@ async def test_a_function_has_its_whole_log_and_the_next_one_its_own(server: Ser
     assert last.log is None and last.log_tail == "line 0\nline 1\nline 2\nline 3\n"
 
 
+@pytest.mark.full
 async def test_the_log_of_a_function_that_kills_its_process_is_whole(server: Server, hire: Hire) -> None:  # DU-4
     hire()
     source = PRINTS.format(then="sys.stdout.flush(); import os; os.kill(os.getpid(), 9)")
@@ -112,6 +116,7 @@ async def test_the_folder_of_a_failed_command_stays_with_what_it_was_run_with(  
     await server.until(lambda: len(list((pilot.work / "attempts").glob("*/"))) == 1, "only the failed one to be left")
 
 
+@pytest.mark.full
 async def test_the_folder_of_a_failed_function_stays_too(server: Server, hire: Hire) -> None:  # DU-4
     hire()
     source = (
@@ -140,6 +145,7 @@ async def test_nothing_is_kept_of_what_was_cancelled_or_where_it_is_not_wanted( 
     assert cancelled.fault is not None and cancelled.fault.category is Category.CANCELLED and not cancelled.folder
 
 
+@pytest.mark.full
 async def test_a_pilot_that_keeps_no_folders_removes_those_that_another_has_left(server: Server, hire: Hire) -> None:
     pilot = hire()
     failed = await server.outcome(await server.shell("exit 3"))
@@ -176,6 +182,7 @@ def test_kept_folders_are_swept_by_age_number_and_size(tmp_path: Path) -> None: 
     assert not list(work.attempts.iterdir())
 
 
+@pytest.mark.full
 async def test_what_was_printed_before_the_slot_was_killed_is_not_lost(server: Server, hire: Hire) -> None:  # DU-4
     pilot = hire()
     job = await server.shell("seq 1 9000; touch printed; while :; do sleep 0.1; done")

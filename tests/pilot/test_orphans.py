@@ -28,6 +28,7 @@ jobs:
 """
 
 
+@pytest.mark.full
 async def test_a_case_whose_run_was_killed_is_gone_on_with_at_once_and_its_job_is_credited(
     server: Server, command_line: CommandLine, tmp_path: Path
 ) -> None:  # FM-5

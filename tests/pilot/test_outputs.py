@@ -25,6 +25,7 @@ Hire = Callable[..., Pilot]
 # outputs
 
 
+@pytest.mark.full
 async def test_very_many_outputs_are_refused_within_the_time_of_the_job(server: Server, hire: Hire) -> None:
     pilot = hire()
     line = "x" * 60
@@ -50,6 +51,7 @@ def test_values_are_spilled_only_when_their_reference_is_smaller(tmp_path: Path)
         within_bounds({f"k{number}": "x" * 90 for number in range(2 * VALUE_BYTES_MAX // 90)}, str(tmp_path))
 
 
+@pytest.mark.full
 def test_lines_that_give_values_are_bounded() -> None:
     assert parse_outputs("a=1\n" * LINES_MAX) == {"a": 1}
     with pytest.raises(BadOutput, match=f"line {LINES_MAX + 1}"):
@@ -62,6 +64,7 @@ def test_lines_that_give_values_are_bounded() -> None:
 DEEP = "import os\nfor _ in range(1600): open('f', 'w').close(); os.mkdir('a' * 20); os.chdir('a' * 20)"
 
 
+@pytest.mark.full
 async def test_a_job_that_leaves_a_very_deep_folder_is_credited_and_its_folder_goes(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

@@ -110,6 +110,7 @@ async def test_lines_that_are_no_reports_are_told_once_and_passed_over(
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "all of it to be removed")
 
 
+@pytest.mark.full
 async def test_whatever_stands_for_the_report_file_hurts_nobody(server: Server, hire: Hire, tmp_path: Path) -> None:
     pilot = hire()
     (tmp_path / "precious").write_text('{"not": "ours"}\n')
@@ -151,6 +152,7 @@ async def test_what_was_reported_while_the_server_was_away_is_told_when_it_is_ba
     assert (await server.outcome(job)).ok
 
 
+@pytest.mark.full
 async def test_heartbeats_carry_what_is_measured_so_far(server: Server, hire: Hire, tmp_path: Path) -> None:  # EX-1
     hire(slots=2)
     hog = (

@@ -134,6 +134,7 @@ async def test_without_agent_and_slot_a_job_is_dead_before_its_lease_ends(
     assert fault is not None and fault.name == "leaseEnded"
 
 
+@pytest.mark.full
 async def test_a_guard_is_taken_over_by_the_next_agent_replaced_when_killed_and_ends_with_the_pilot(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -155,6 +156,7 @@ async def test_a_guard_is_taken_over_by_the_next_agent_replaced_when_killed_and_
     assert guard_of(pilot) == 0
 
 
+@pytest.mark.full
 async def test_a_result_whose_lease_passed_is_still_reported_and_the_server_decides(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # JS-7
@@ -355,6 +357,7 @@ async def test_a_pilot_that_must_leave_now_gives_its_running_job_up(server: Serv
     assert job in server.ledger.waiting, "the server learns at once that the job is free again"
 
 
+@pytest.mark.full
 async def test_a_pilot_leaves_when_it_has_nothing_to_do_or_its_time_is_over(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

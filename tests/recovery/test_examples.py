@@ -184,6 +184,7 @@ def test_what_cannot_be_recovered_is_compensated_at_once_the_last_first(site: Si
     assert any(f"{case}: Publish was given up: " in message for message in told)
 
 
+@pytest.mark.full
 def test_a_night_in_which_nearly_everything_goes_wrong_ends_well(site: Site, tmp_path: Path) -> None:
     # FM-8 FM-12 AD-3: memory, time, a lost slot, a lost replica, a closed archive
     (tmp_path / "plate.txt").write_text("star\n" * 42)

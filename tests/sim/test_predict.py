@@ -32,6 +32,7 @@ def test_the_same_question_has_the_same_answer_to_the_byte() -> None:
     assert [draw_chart(each.chart) for each in figures(first)] == [draw_chart(each.chart) for each in figures(second)]
 
 
+@pytest.mark.full
 def test_how_many_processes_play_cannot_be_seen() -> None:
     guess, site = Guess(seconds=60, spread_s=10), SiteScene(hosts=1, running=3)
     one, two = (asked(loop(5), site, guess, what_if=False, processes=processes) for processes in (1, 2))

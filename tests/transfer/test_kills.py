@@ -65,6 +65,7 @@ def killed(process: "subprocess.Popen[bytes]", after_s: float) -> bool:
     return process.returncode == -9
 
 
+@pytest.mark.full
 def test_a_download_comes_whole_though_no_process_lives_long_enough_for_it(tmp_path: Path) -> None:
     """All of it takes a second, and each is killed after a third of one at most: each goes on where the last ended."""
     content = os.urandom(6 << 20)

@@ -66,6 +66,7 @@ def test_it_can_be_reached_as_long_as_somebody_answers(server: Web) -> None:
         StorageClient(StorageElement(name="web", url="http://127.0.0.1:1/x")).reach()
 
 
+@pytest.mark.full
 def test_a_name_and_a_password_in_the_url_are_used_and_not_told(server: Web, tmp_path: Path) -> None:
     url = server.url.replace("http://", "http://me:hun%2Fter@")
     StorageClient(StorageElement(name="web", url=url)).fetch(url, str(tmp_path / "file"), REF)

@@ -54,6 +54,7 @@ def test_jobs_that_say_how_long_they_take_are_not_cut_short_by_the_end_of_a_pilo
     assert found[f"without end, {silent}"] == 0
 
 
+@pytest.mark.full
 def test_urgent_jobs_are_done_first_and_cost_the_others_no_more_than_their_own_time() -> None:  # PJ-11
     found = priorities(plan(jobs=1_000)).numbers
     assert found["urgent, times as soon"] > 2

@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.flow import Flow
@@ -28,6 +29,7 @@ def test_every_process_of_others_is_a_flow() -> None:  # FM-1
         assert flow.name == path.stem
 
 
+@pytest.mark.full
 def test_every_process_of_others_travels_as_json() -> None:  # FM-1
     for path in processes():
         flow = load(path)

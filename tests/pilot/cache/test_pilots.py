@@ -99,6 +99,7 @@ async def test_a_linked_input_that_a_job_writes_into_is_noticed(
     assert (tmp_path / "work" / "cache" / ref.sha256).read_bytes() == CONTENT
 
 
+@pytest.mark.full
 async def test_a_pilot_that_was_killed_has_its_cache_again_and_hashes_what_it_gives(
     server: SharingServer, hire: Hire, tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ async def test_an_address_of_another_machine_ends_the_pilot_with_advice(server: 
     assert not server.ledger.requests, "it never asked for a job"
 
 
+@pytest.mark.full
 @pytest.mark.waiting
 async def test_pilots_that_are_killed_while_they_link_serve_and_fetch_leave_nothing_wrong(
     server: SharingServer, hire: Hire, tmp_path: Path

@@ -47,6 +47,7 @@ async def reading_all(server: SharingServer, *, link: bool = False) -> list[JobI
     return [await server.shell("wc -c < in", inputs={"in": ref}, link_inputs=link) for ref in refs]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("link", [False, True], ids=["copies", "links"])
 async def test_a_pilot_that_fetches_for_jobs_ahead_keeps_to_the_size_of_its_cache(
     server: SharingServer, hire: Hire, tmp_path: Path, link: bool

@@ -41,6 +41,7 @@ def work(seed: int, cache: SharedCache, folder: Path, wrong: list[str]) -> None:
         raise
 
 
+@pytest.mark.full
 def test_threads_of_pilots_that_share_get_right_files_and_leave_a_cache_of_its_size(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:  # PJ-5, PJ-6

@@ -24,6 +24,7 @@ from tests.servers.postgresql import PostgresqlServer, postgresql_server
 from tests.services.conftest import HandPilot
 from tests.services.recovery.kit import flow
 
+pytestmark = pytest.mark.full
 LEASE_MS = 6_000
 TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))
 

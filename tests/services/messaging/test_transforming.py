@@ -67,6 +67,7 @@ def test_how_they_ended_is_counted() -> None:
     assert counted.flat() == {"made": 1, "xsltStylesheetNotFound": 1}
 
 
+@pytest.mark.full
 def test_a_sheet_that_never_ends_is_stopped_by_its_time_on_processors() -> None:  # XML attacks
     assert "stopped" in said(ran(ENDLESS, WIDE, SheetLimits(cpu_s=1)))
 
@@ -81,6 +82,7 @@ def test_a_sheet_that_calls_itself_for_ever_is_stopped() -> None:  # XML attacks
     assert said(ran(loop))
 
 
+@pytest.mark.full
 def test_a_sheet_that_wants_all_memory_is_stopped() -> None:  # XML attacks
     assert said(ran(DOUBLING.replace("TIMES", "27"), bounds=SheetLimits(memory_bytes=400 << 20)))
 

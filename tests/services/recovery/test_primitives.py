@@ -366,7 +366,7 @@ async def test_restage_brings_the_files_again_in_one_of_four_ways(world: World, 
 
 async def test_retry_later_waits_in_a_level_and_then_submits_again(world: World) -> None:
     # FM-8, AD-4
-    case = await failing(world, mend(Primitive.RETRY_LATER, level=1, env={"N": "2"}))
+    case = await failing(world, mend(Primitive.RETRY_LATER, level=1, wait_ms=1_500, env={"N": "2"}))
 
     async def waiting() -> bool:
         return world.runtime.levels.counts()[1] == 1

@@ -95,6 +95,7 @@ async def test_a_change_holds_for_all_later_exceptions_of_a_thousand_running_cas
     assert {(each.exlet, each.conclusion.version) for each in said if each.conclusion} == {("second", 2)}
 
 
+@pytest.mark.full
 async def test_rules_that_come_in_the_middle_of_a_storm_split_it_in_two(memory: World) -> None:
     # EX-7: whoever was asked before the change was answered by the old rules, whoever after by the new ones
     pilot = Large(memory)

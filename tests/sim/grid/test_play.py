@@ -47,6 +47,7 @@ print(hashlib.sha256(msgspec.json.encode(play(scene, chain(12), JOB_MODEL))).hex
 """
 
 
+@pytest.mark.full
 def test_another_process_with_another_order_of_hashes_gives_the_same_bytes() -> None:  # PJ-10
     told = [
         subprocess.run(

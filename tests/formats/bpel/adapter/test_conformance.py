@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.flow import Flow, Invoke
 from mendflow.formats.bpel import load_bpel
@@ -14,6 +16,7 @@ def invokes(flow: Flow) -> list[Invoke]:
     return [each for each in walk_activities(flow) if isinstance(each, Invoke)]
 
 
+@pytest.mark.full
 def test_every_conformance_process_can_be_adapted_and_read_again(tmp_path: Path) -> None:  # FM-9
     woven = 0
     for path in (found := processes()):

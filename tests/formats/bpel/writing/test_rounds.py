@@ -104,6 +104,7 @@ def whole(steps: str, attributes: str = "") -> str:
 STEPS = st.recursive(st.sampled_from(LEAVES), within, max_leaves=4)
 
 
+@pytest.mark.full
 def test_every_conformance_process_is_the_same_after_a_round(tmp_path: Path) -> None:  # FM-2
     for number, path in enumerate(processes()):
         check_round(load_bpel(path), tmp_path / str(number))
