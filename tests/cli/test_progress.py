@@ -68,7 +68,7 @@ def test_the_end_is_printed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     clock.now = 0.2
     lines.show(a_case(align(done=1, mended=1), status="completed"))
     assert capsys.readouterr().err.splitlines()[1:] == [
-        "[   200 ms] align: 1 done, 1 mended",
+        "[   200 ms] align: 1 done (1 mended)",
         "[   200 ms] the case has completed",
     ]
 
@@ -112,6 +112,6 @@ def test_a_task_that_waits_for_a_person_is_pointed_out() -> None:
 
 
 def test_counts_are_told_in_words() -> None:
-    assert line_of(align(done=1200, failed=2, mended=3)) == "1,200 done, 2 failed, 3 mended"
+    assert line_of(align(done=1200, failed=2, mended=3)) == "1,200 done (3 mended), 2 failed"
     assert line_of(align(cancelled=1)) == "1 cancelled"
     assert line_of(align()) == "not begun"

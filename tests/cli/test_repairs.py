@@ -58,7 +58,7 @@ def test_a_rules_file_beside_the_flow_mends_its_failures(shell: Shell) -> None: 
     shell.write("night.rules.yaml", RULES)
     done = shell("run", "night.yaml")
     assert done.returncode == 0, done.stderr
-    assert "3 done, 3 mended" in done.stdout
+    assert "3 done (3 mended)" in done.stdout
     assert "again (rule 1 of night): 3 recovered" in done.stdout
     assert "3 mended" in done.stderr
     assert shell("run", "night.yaml", "--quiet").returncode == 0
@@ -337,7 +337,7 @@ def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -
     told = shell.ok(
         "rules", "add", "--from", group["id"], "--if", 'trigger == "flood"', "--exlet", "touch.yaml", "--apply"
     )
-    assert "applied now to 2 failures" in told
+    assert "2 failures that waited are taken up" in told
     shell.until(lambda: {each["status"] for each in shell.json("cases", "--flow", "show")} == {"running"})
     assert shell.json("failures")[0]["waiting"] == 0
 

@@ -216,7 +216,7 @@ def test_the_page_has_every_section_and_the_figures() -> None:
     assert "42.0 s" in page.texts
     for name in ("split", "align", "merge", "deep-check", "quick-check", "draft", "approve", "apologise", "report"):
         assert name in page.texts
-    assert "23 done · 1 failed · 3 mended" in page.text
+    assert "23 done (3 mended), 1 failed" in page.text
     assert "table.csv" in page.text
 
 

@@ -114,7 +114,10 @@ FLOW = Flow(name=FlowName("f"), body=Call(name="go", flow="inner"))
 
 
 def test_figures_count_the_work_of_called_cases_and_not_the_calls() -> None:
-    case, called = a_case("f-1", count("a", done=1), count("go", "call", done=1)), a_case("f-1.1", count("b", done=2))
+    case, called = (
+        a_case("f-1", count("a", done=1), count("go", "call", done=1)),
+        a_case("f-1.1", count("b", done=2), parent="f-1"),
+    )
     ours, theirs = (
         [an_item("f-1", "a", cpu_ms=10)],
         [an_item("f-1.1", "b", cpu_ms=30), an_item("f-1.1", "b", cpu_ms=60)],
@@ -125,9 +128,9 @@ def test_figures_count_the_work_of_called_cases_and_not_the_calls() -> None:
     assert (cut["done"], cut["attempts"]) == ("3", "1+"), "more were made than are known here"
 
 
-def test_what_was_reused_is_done() -> None:
+def test_what_was_reused_is_counted_beside_what_is_done() -> None:
     told = figures(render(a_case("f-1", count("a", done=1, cached=9)), FLOW, []))
-    assert (told["done"], told["of them cached"]) == ("10", "9")
+    assert (told["done"], told["cached"]) == ("1", "9")
 
 
 def test_the_legend_has_every_colour() -> None:

@@ -85,7 +85,7 @@ def test_rules_are_applied_to_failed_cases_and_the_cases_then_resumed(shell: She
     assert "the rules say nothing of 1 failure" in nothing
     assert shell.json("cases")[0]["status"] == "failed"
     applied = shell.ok("rules", "add", "--from", group, "--if", CONDITION, "--exlet", "spare.yaml", "--apply")
-    assert "1 case had failed and goes on" in applied
+    assert "1 case goes on from where it stood" in applied
     shell.ok("resume", "last", "-q")
     history = [(entry["what"], entry.get("item")) for entry in shell.json("history", "last")]
     order = [history.index(each) for each in (("failed", "load"), ("reopened", None), ("decided", "load"))]
@@ -152,6 +152,17 @@ def test_a_failure_that_nobody_takes_up_is_held_for_a_person(shell: Shell, how: 
     [case] = shell.json("cases")
     assert (case["status"], case["held"]) == ("running", [f"{case['id']}:load"])
     assert "held" in shell.ok("cases")
+    listed = " ".join(shell.ok("worklist", COLUMNS="200").split())
+    group = the_group(shell)
+    assert f"{case['id']}:load" in listed and "Error: cannot open /data/run1.db: it is locked" in listed
+    for command in (
+        f"rules apply {group}",
+        f"resume {case['id']}",
+        f"mend {case['id']} --exlet",
+        f"cancel {case['id']}",
+    ):
+        assert f"mendflow {command}" in listed
+    assert [held["item"] for held in shell.json("worklist", "--held")] == ["load"]
     why = shell.ok("why", "last")
     assert "is held: load failed and no rule took it up: Error: cannot open /data/run1.db: it is locked" in why
     if then == "rule":

@@ -38,7 +38,7 @@ def as_a_newcomer(command: Sequence[str], checkout: Path) -> subprocess.Complete
 def test_the_command_that_shows_it_at_work(checkout: Path) -> None:
     done = as_a_newcomer(["demo.py"], checkout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "42 done, 9 mended" in done.stdout
+    assert "42 done (9 mended)" in done.stdout
     assert "brightest: 507" in done.stdout
     (report,) = (checkout / ".mendflow" / "reports").glob("night-*.html")
     assert "a cloud came by" in report.read_text()
@@ -52,7 +52,7 @@ def test_what_the_demo_shows(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mendflow", *DEMO]
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "42 done, 9 mended" in done.stdout
+    assert "42 done (9 mended)" in done.stdout
     assert "brightest: 507" in done.stdout
 
 

@@ -6,7 +6,9 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobSpec
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair_views import HistoryEntry, HistorySource
 from mendflow.services.observe import history
+from mendflow.services.observe.history_order import merged
 
 CASE, ITEM = CaseId("c-1"), ItemId("a")
 FAULT = Fault(name="exitCode", category=Category.JOB, message="KeyError: 3 (exit code 1)", exit_code=1)
@@ -47,5 +49,33 @@ def decision(at: int, ended_at: int, settled_at: int) -> Decision:
 def test_a_failure_is_told_before_its_repair_and_the_repair_before_its_result(failed_at: int, decided_at: int) -> None:
     jobs = [job("c-1/1", 100, failed_at, "failed"), job("c-1/1~2", 140, 150, "completed")]
     decisions = [decision(decided_at, 120, 150)]
-    told = history.merged([], [*history.attempts(jobs, decisions), *history.decided(decisions)], [])
+    told = merged([], [*history.attempts(jobs, decisions), *history.decided(decisions)], [])
     assert [entry.what for entry in told] == ["began", "failed", "decided", "began", "repaired"]
+
+
+def entry(at: int, what: str, source: HistorySource = "engine", name: str = "a", **more: str) -> HistoryEntry:
+    return HistoryEntry(
+        at=at, case=CaseId(more.get("case", "c-1")), source=source, what=what, name=name, by=more.get("by", "")
+    )
+
+
+def test_what_an_exlet_orders_is_told_after_the_step_that_orders_it() -> None:
+    journal = [
+        entry(100, "submitted"),
+        entry(110, "force-failed", "service", by="c-1.x1"),
+        entry(110, "cancelled"),
+        entry(110, "failed", name="f"),
+    ]
+    words = [("mending", "notify"), ("mended", "notify"), ("mending", "force-fail"), ("mended", "force-fail")]
+    steps = [entry(110, what, "service", name, case="c-1.x1") for what, name in words]
+    told = [f"{each.what} {each.name}" for each in merged(journal, [], steps)]
+    assert told == [
+        "submitted a",
+        "mending notify",
+        "mended notify",
+        "mending force-fail",
+        "force-failed a",
+        "cancelled a",
+        "failed f",
+        "mended force-fail",
+    ]

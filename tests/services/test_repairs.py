@@ -317,7 +317,7 @@ async def test_levels_are_listed_and_drained(domain: Domain, pilot: Any) -> None
     assert (second.level, second.wait_ms, second.waiting, second.jobs) == (2, 600_000, 1, [f"{case}/1"])
     item = await domain.item(case, "a[0]")
     assert (item.state, item.reason) == ("waiting", "it failed, and is being mended")
-    assert "is being mended by later" in (await domain.why(f"{case}:a[0]")).sentence
+    assert "waits for another try since" in (await domain.why(f"{case}:a[0]")).sentence
     with pytest.raises(NotFound, match="there is no level '7'"):
         await domain.drain("7", who="ann")
     assert (await domain.drain("1", who="ann")).let_go == 0

@@ -13,7 +13,9 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobState, Submission
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView, JobQuery
+from mendflow.core.recovery.undone import undoing_names, undone_in_flow, undone_sentences
 from mendflow.pages.formatting import count_text
+from mendflow.pages.item_counts import called_by_flow
 
 PAGE_ITEMS = 20_000
 """Few, large pages: each makes the server look at all items."""
@@ -36,15 +38,19 @@ class CaseEnding(msgspec.Struct, frozen=True, kw_only=True):
     decisions: list[DecisionView] = []
     steps: dict[str, list[HistoryEntry]] = {}  # what the first exlets did, by case
     left: list[Job] = []
+    undone: list[str] = []  # sentences
 
 
 async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
     decisions = await client.decisions(DecisionQuery(case=case.id, limit=DECISIONS_SHOWN))
     called = await called_cases(client, case, mended=any(decision.exlet_case for decision in decisions))
     looked_into = called[:CALLED_CASES_READ]
+    items = await all_items(client, case.id)
+    undoing = undoing_names(await client.flow_of(case.id))
     return CaseEnding(
         case=case,
-        items=await all_items(client, case.id),
+        items=items,
+        undone=[*undone_sentences(decisions[::-1]), *undone_in_flow(undoing, items)],
         called=called,
         decisions=decisions[::-1],
         steps={str(each.id): await client.history(each.id) for each in looked_into if each.mends},
@@ -55,6 +61,11 @@ async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
             for job in await _leftover_jobs(client, each, ("available", "running", "failed"))
         ],
     )
+
+
+def own_calls(ending: CaseEnding) -> list[CaseView]:
+    """The cases that the flow itself called, however deep; not the exlets, and not what these called."""
+    return called_by_flow(ending.case, ending.called)
 
 
 async def wait_for_leftovers(client: Client, case: CaseView, stop: asyncio.Event, *, quiet: bool) -> CaseView:

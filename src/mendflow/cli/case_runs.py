@@ -16,12 +16,12 @@ import msgspec
 from mendflow.cli.case_ending import collect_ending, wait_for_leftovers
 from mendflow.cli.connection import connect
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.group_rerun import restart_group, say_restarted
 from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
 from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relative, result_json, write_report
@@ -98,7 +98,7 @@ async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
             stopped = await stopped_cases(cluster.client)
             restarted = await restart_group(cluster.client, group)
             if not options.json:
-                say_restarted(restarted)
+                say_applied(restarted.applied, restarted.started)
             for case in [await cluster.client.resume(id) for id in restarted.waited(stopped)] + [
                 await cluster.client.case(id) for id in restarted.running
             ]:

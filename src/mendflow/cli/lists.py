@@ -255,12 +255,13 @@ def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> N
 
 
 def _print_cases(views: list[CaseView]) -> None:
-    """The columns for cancelled items and for the purpose of a case appear only if they have values."""
-    heads = ("case", "status", "started", "took", "done", "failed", "cancelled", "mended", "for")
+    """The columns for cached and cancelled items and for the purpose of a case appear only if they have values."""
+    heads = ("case", "status", "started", "took", "done", "mended", "failed", "cached", "cancelled", "for")
     rows = [_case_row(view) for view in views]
     wanted = set(range(len(heads)))
-    if not any(count.cancelled for view in views for count in view.counts):
-        wanted.discard(heads.index("cancelled"))
+    for word in ("cached", "cancelled"):
+        if not any(getattr(count, word) for view in views for count in view.counts):
+            wanted.discard(heads.index(word))
     if not any(view.parent or view.mends for view in views):
         wanted.discard(heads.index("for"))
     kept = sorted(wanted)
@@ -278,19 +279,14 @@ def purpose_of(view: CaseView) -> str:
 
 def _case_row(view: CaseView) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
-    done = sum(count.done + count.cached for count in view.counts)
-    failed, made_good = sum(c.failed for c in view.counts), sum(c.mended for c in view.counts)
-    cancelled = sum(c.cancelled for c in view.counts)
+    words = ("done", "mended", "failed", "cached", "cancelled")
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
     return (
         str(view.id),
         state_text("held" if view.held else view.status),
         short_time_text(view.started_at),
         took,
-        f"{done:,}",
-        f"{failed:,}",
-        f"{cancelled:,}",
-        f"{made_good:,}",
+        *(f"{sum(getattr(count, word) for count in view.counts):,}" for word in words),
         purpose_of(view),
     )
 

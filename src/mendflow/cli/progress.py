@@ -20,9 +20,11 @@ from mendflow.client import Client
 from mendflow.core.model.errors import StoreUnavailable, Unreachable
 from mendflow.core.model.views import CaseView, NameCount
 from mendflow.pages.formatting import duration_text, one_line
+from mendflow.pages.item_counts import STATES, counts_text
 
 ENDED = ("completed", "failed", "cancelled")
-HEADS = ["done", "running", "waiting", "failed", "mended"]
+HEADS = ["done", "mended", "running", "waiting", "failed"]
+MORE_HEADS = ("cached", "cancelled")
 HAPPENED = ("done", "running", "failed", "cancelled", "mended", "cached", "skipped")
 PLAIN_EVERY_S = 2.0
 STILL_AFTER_S = 10.0
@@ -98,9 +100,8 @@ def progress(*, quiet: bool) -> ProgressDisplay:
 
 
 def line_of(count: NameCount) -> str:
-    """3 done, 2 running, 95 waiting."""
-    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "cached", "skipped")
-    return ", ".join(f"{getattr(count, word):,} {word}" for word in words if getattr(count, word)) or "not begun"
+    """3 done (1 mended), 2 running, 95 waiting."""
+    return counts_text([count], STATES) or "not begun"
 
 
 def _has_news(count: NameCount) -> bool:
@@ -113,7 +114,7 @@ def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("", width=14)
-    heads = [*HEADS, "cancelled"] if any(count.cancelled for count in case.counts) else HEADS
+    heads = HEADS + [word for word in MORE_HEADS if any(getattr(count, word) for count in case.counts)]
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     shown = sorted(range(len(case.counts)), key=lambda place: _rank(case.counts[place]))
@@ -150,7 +151,7 @@ def _head(case: CaseView, now_ms: int) -> Text:
 def _cells(count: NameCount, heads: list[str]) -> list[Text | ProgressBar]:
     done = count.done + count.cached + count.skipped
     total = done + count.running + count.waiting + count.failed + count.cancelled
-    numbers = [(head, count.done + count.cached if head == "done" else getattr(count, head)) for head in heads]
+    numbers = [(head, getattr(count, head)) for head in heads]
     bar = ProgressBar(total=max(total, 1), completed=done, width=14)
     cells = [
         Text(f"{number:,}" if number else "·", style=STYLES.get(w, "") if number else "dim") for w, number in numbers

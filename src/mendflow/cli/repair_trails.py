@@ -12,11 +12,13 @@ from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES
 from mendflow.core.model.repair import Conclusion, ExceptionType
 from mendflow.core.model.repair_views import DecisionView, TrailStep
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.undone import undone_sentences
 from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
 
 REPAIRS_SHOWN = 10
 STEPS_SHOWN = 8
 VALUE_CHARS = 60
+GIVEN_UP = "given up"
 
 
 def show_repairs(repairs: Sequence[DecisionView]) -> None:
@@ -92,17 +94,24 @@ def unhandled_text(decision: DecisionView) -> str:
     return f"{fits}{spent}; mendflow failures show {decision.group} offers conditions, and {add} adds one"
 
 
+def result_word(decision: DecisionView) -> str:
+    """What a repair came to. One that made a job fail has given it up; it has not failed itself."""
+    return GIVEN_UP if decision.result == "failed" else decision.result or decision.state
+
+
 def _outcome(decision: DecisionView) -> Text:
     if not decision.exlet:
         return Text(f"    {unhandled_text(decision)}")
     took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
-    word = decision.result or decision.state
+    word = result_word(decision)
     line = Text(f"    did {decision.exlet}")
     line.append(f", ordered by {decision.ordered_by}," if decision.ordered_by else "")
     line.append(f" as case {decision.exlet_case}" if decision.exlet_case else "")
     line.append(": ")
     line.append(word, style=STYLES.get({"recovered": "mended", "done": "completed"}.get(word, word), ""))
     line.append(took)
+    for sentence in undone_sentences([decision]):
+        line.append(f"; {one_line(sentence.partition(' (by ')[0], 200)}")
     if decision.note:
         line.append(f"; {one_line(decision.note, 200)}", style="dim")
     if decision.replaced_by:

@@ -1,36 +1,76 @@
-"""What came of applying rules to a group of failures: what was taken up, which cases go on, and who runs them."""
+"""All failures of one cause are taken up, by the rules or by another try: what came of it, and who runs what goes
+on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
 
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import say
 from mendflow.cli.rule_trials import TRIED_SHOWN
 from mendflow.cli.server_file import find_server
+from mendflow.client import Client
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair_views import ApplyResult
 from mendflow.pages.formatting import count_text
 
+NO_CASES: Mapping[str, str] = {}
 
-def say_applied(applied: ApplyResult) -> None:
-    """What came of applying the rules to a group of failures."""
-    say(f"applied now to {count_text(len(applied.taken_up), 'failure')}")
-    for id in applied.taken_up[:TRIED_SHOWN]:
-        say(f"  {id}")
-    if applied.cases:
-        say(f"{count_text(len(applied.cases), 'case')} had failed and {_go(applied.cases)} on: {names(applied.cases)}")
+
+class GroupRerun(msgspec.Struct, frozen=True, kw_only=True):
+    """`started` are new cases, by the failed ones that they run again."""
+
+    applied: ApplyResult
+    started: dict[str, str] = {}
+
+    @property
+    def running(self) -> list[str]:
+        return [*self.applied.cases, *self.started.values()]
+
+    def waited(self, cases: Iterable[CaseId]) -> list[CaseId]:
+        """Those of the cases that waited for a person, and go on."""
+        going = {_root_of(id) for id in self.applied.taken_up}
+        return [case for case in cases if case in going]
+
+
+async def restart_group(client: Client, group: str) -> GroupRerun:
+    """All cases that failed by one cause go on: from where they stood, or, where that cannot be, as new cases that take
+    over what was completed."""
+    applied = await client.apply_rules(group, retry=True)
+    started = {case: (await client.rerun(case, from_failed=True)).id for case in applied.refused}
+    return GroupRerun(applied=applied, started=dict(started))
+
+
+def say_applied(applied: ApplyResult, started: Mapping[str, str] = NO_CASES) -> None:
+    """What was taken up, which cases go on, and why others do not. `started` run in the place of those that could not
+    go on."""
+    if cases := applied.cases:
+        go = "goes on from where it" if len(cases) == 1 else "go on from where they"
+        say(f"{count_text(len(cases), 'case')} {go} stood: {names(cases)}")
+    if waited := [id for id in applied.taken_up if _root_of(id) not in cases]:
+        say(f"{count_text(len(waited), 'failure')} that waited {'is' if len(waited) == 1 else 'are'} taken up:")
+        for id in waited[:TRIED_SHOWN]:
+            say(f"  {id}")
     if applied.left:
         say(f"the rules say nothing of {count_text(len(applied.left), 'failure')}: {names(applied.left)}")
     for case, reason in applied.refused.items():
-        say(f"{case} cannot go on: {reason}; instead: mendflow rerun {case} --from-failed")
+        if case in started:
+            say(f"{started[case]} started in the place of {case}: {reason}")
+        else:
+            say(f"{case} cannot go on: {reason}; instead: mendflow rerun {case} --from-failed")
+    if not (applied.taken_up or applied.cases or applied.left or applied.refused):
+        say("No case of this group has failed or waits: there is nothing to go on with.")
+
+
+def _root_of(decision: str) -> str:
+    """The outermost case of a decision."""
+    return decision.partition("/")[0].partition(".")[0]
 
 
 def names(ids: Sequence[str]) -> str:
     """The first of them, and how many there are more."""
     more = f", and {len(ids) - TRIED_SHOWN:,} more" if len(ids) > TRIED_SHOWN else ""
     return ", ".join(ids[:TRIED_SHOWN]) + more
-
-
-def _go(cases: Sequence[str]) -> str:
-    return "goes" if len(cases) == 1 else "go"
 
 
 def tell_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:

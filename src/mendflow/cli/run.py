@@ -18,7 +18,6 @@ from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.flow_triggers import warn_of_triggers
-from mendflow.cli.group_rerun import restart_group, say_restarted
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.options import (
     SERVER_VARIABLE,
@@ -40,6 +39,7 @@ from mendflow.cli.options import (
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import ENDED
+from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server
 from mendflow.cli.start_message import build_start_message
@@ -318,7 +318,7 @@ async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) ->
     if json:
         print_json(restarted)
     else:
-        say_restarted(restarted)
+        say_applied(restarted.applied, restarted.started)
     return ExitCode.OK
 
 

@@ -8,18 +8,19 @@ from pathlib import Path
 import msgspec
 from rich.text import Text
 
-from mendflow.cli.case_ending import CaseEnding, leftover_text
+from mendflow.cli.case_ending import CaseEnding, leftover_text, own_calls
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.printing import STYLES, print_json, print_output, say
+from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.core.results.declared import ALTHOUGH
 from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
+from mendflow.pages.item_counts import counts_text
 from mendflow.pages.page import render
 from mendflow.version import VERSION
 
-COUNT_WORDS = ("done", "failed", "cancelled", "mended", "cached", "skipped")
 FAILURES_SHOWN = 5
 ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
@@ -39,6 +40,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         called_items=ending.called_items,
         decisions=ending.decisions,
         steps=ending.steps,
+        undone=ending.undone,
         now=0 if ending.case.ended_at else int(time.time() * 1000),
         version=VERSION,
     )
@@ -73,6 +75,8 @@ def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str =
     say(f"  peak memory  {size_text(peak) if peak else '-'}")
     _print_called(ending)
     _print_repairs(ending)
+    for sentence in ending.undone[:FAILURES_SHOWN]:
+        say(one_line(sentence, 300))
     _print_outputs(case, fetched)
     _print_ran_again([*ending.items, *ending.called_items])
     _print_failures(case, ending.items, source)
@@ -94,14 +98,14 @@ def print_held(case: CaseView, *, json: bool) -> ExitCode:
 
 
 def totals_by_kind(ending: CaseEnding) -> list[tuple[str, str]]:
-    """jobs: 5 done in 2 cases; user tasks: 1 done; calls: 1 done."""
+    """jobs: 5 done in 2 cases; user tasks: 1 done; calls: 1 done. These are the items of the case and of the cases that
+    its flow called; what repairs ran, or undid, is told among the repairs."""
     lines = []
     for kind in ("job", "user-task", "call"):
-        counts = [[count for count in each.counts if count.kind == kind] for each in (ending.case, *ending.called)]
+        counts = [[count for count in each.counts if count.kind == kind] for each in (ending.case, *own_calls(ending))]
         if not any(counts) and (kind != "job" or ending.case.counts):
             continue
-        totals = {word: sum(getattr(count, word) for case in counts for count in case) for word in COUNT_WORDS}
-        text = ", ".join(f"{number:,} {word}" for word, number in totals.items() if number or word == "done")
+        text = counts_text([count for case in counts for count in case], shows_none_done=True)
         cases = sum(1 for case in counts if case)
         lines.append((f"{kind.replace('-', ' ')}s", text + (f" in {cases:,} cases" if cases > 1 else "")))
     return lines
@@ -115,11 +119,11 @@ def result_json(case: CaseView, fetched: dict[str, Path], report: Path | None) -
 
 
 def _print_called(ending: CaseEnding) -> None:
-    called = [case for case in ending.called if case.parent is not None]  # exlets are listed among the repairs
+    called = own_calls(ending)
     if called:
         say("called:")
     for case in called[:CALLED_SHOWN]:
-        counts = counts_line(case.counts)
+        counts = counts_text(case.counts) or "nothing done"
         say(
             Text.assemble(
                 f"  {case.id} ({one_line(case.flow, 40)}) ", (case.status, STYLES.get(case.status, "")), f": {counts}"
@@ -136,7 +140,7 @@ def _print_repairs(ending: CaseEnding) -> None:
         if decision.exlet:
             ordered = f"ordered by {decision.ordered_by}" if decision.ordered_by else "by hand"
             by = f"rule {decision.rule} of {decision.rules}" if decision.rules else ordered
-            repairs.setdefault((decision.exlet, by), Counter())[decision.result or decision.state] += 1
+            repairs.setdefault((decision.exlet, by), Counter())[result_word(decision)] += 1
     if repairs:
         say("repairs:")
     for (exlet, by), results in sorted(repairs.items(), key=lambda each: -each[1].total())[:FAILURES_SHOWN]:
@@ -147,12 +151,6 @@ def _print_repairs(ending: CaseEnding) -> None:
     waiting = [decision for decision in ending.decisions if decision.state == "waiting"]
     if waiting:
         say(f"  {count_text(len(waiting), 'exception')} wait for a person: mendflow mend {ending.case.id}")
-
-
-def counts_line(counts: list[NameCount]) -> str:
-    """The jobs of a case in a few words: 3 done, 1 failed."""
-    totals = {word: sum(getattr(count, word) for count in counts) for word in COUNT_WORDS}
-    return ", ".join(f"{number:,} {word}" for word, number in totals.items() if number) or "nothing done"
 
 
 def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:

@@ -7,11 +7,13 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.held_cases import show_held
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.pages.formatting import plain_text, short_time_text
@@ -39,6 +41,9 @@ State = Annotated[
     ),
 ]
 OfCase = Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)]
+Held = Annotated[
+    bool, typer.Option("--held", help="Only what failed or was raised, no rule knows, and waits for a person.")
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 Comment = Annotated[
     str,
@@ -53,11 +58,12 @@ def worklist(
     role: Role = "",
     state: State = "",
     case: OfCase = "",
+    held: Held = False,
     limit: Limit = 100,
 ) -> None:
     """List the user tasks that wait; claim, complete or reject one."""
     if not context.inner:
-        _list(context, role=role, state=state, case=case, limit=limit)
+        _list(context, role=role, state=state, case=case, held=held, limit=limit)
 
 
 @tasks_app.command("list")
@@ -67,21 +73,34 @@ def list_(
     role: Role = "",
     state: State = "",
     case: OfCase = "",
+    held: Held = False,
     limit: Limit = 100,
 ) -> None:
     """List the user tasks that wait for somebody."""
-    _list(context, role=role, state=state, case=case, limit=limit)
+    _list(context, role=role, state=state, case=case, held=held, limit=limit)
 
 
-def _list(context: CommandContext, *, role: str, state: str, case: str, limit: int) -> None:
-    found = context.run(lambda client: client.worklist(role=role, state=state, case=case, limit=limit))
+def _list(context: CommandContext, *, role: str, state: str, case: str, held: bool, limit: int) -> None:
+    """User tasks, and what failed or was raised and waits for a person; the latter has no role."""
+    if held and (role or state):
+        raise InvalidRequest("--held lists what has no role and no state; leave --role and --state out")
+
+    async def ask(client: Client) -> tuple[list[UserTaskView], list[DecisionView]]:
+        tasks = [] if held else await client.worklist(role=role, state=state, case=case, limit=limit)
+        waiting = DecisionQuery(case=case, state="waiting", limit=limit)
+        return tasks, [] if role or state else await client.decisions(waiting)
+
+    found, waiting = context.run(ask)
     views = [task for task in found if state or task.state in ("offered", "claimed")]
     if context.json:
-        print_json(views)
-    elif not views:
-        say("No user task waits.")
-    else:
+        print_json(waiting if held else views)
+        return
+    if views:
         print_table(("user task", "role", "state", "deadline", "title"), map(_row, views))
+    if waiting:
+        show_held(waiting)
+    if not views and not waiting:
+        say("Nothing is held for a person." if held else "No user task waits.")
 
 
 @tasks_app.command("show")

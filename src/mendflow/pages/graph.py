@@ -7,6 +7,7 @@ from mendflow.core.model.flow import Activity, Flow
 from mendflow.core.model.views import NameCount
 from mendflow.pages.boxes import PAD, FlowBox, Point, all_boxes, box_of, inner_activities, place_absolutely
 from mendflow.pages.formatting import escape_html, one_line
+from mendflow.pages.item_counts import STATES, counts_text
 
 NODES_MAX = 600
 MARGIN = 12.0
@@ -80,18 +81,6 @@ def state_of(count: NameCount | None) -> str:
     return "skipped" if count.skipped else "none"
 
 
-def counts_text(count: NameCount) -> str:
-    """98 done · 2 failed · 3 mended."""
-    counts = [("done", count.done), ("cached", count.cached), ("running", count.running), ("waiting", count.waiting)]
-    counts += [
-        ("failed", count.failed),
-        ("cancelled", count.cancelled),
-        ("skipped", count.skipped),
-        ("mended", count.mended),
-    ]
-    return " · ".join(f"{number:,} {word}" for word, number in counts if number) or "not begun"
-
-
 def fit_text(text: str, width: float, char_width: float) -> str:
     """As much of the text as fits, estimated by characters; wide letters, such as capitals and many scripts, count for
     more."""
@@ -143,7 +132,7 @@ def _distance(one: Point, other: Point) -> float:
 
 
 def _node(shape: FlowBox, count: NameCount | None, *, reached: bool) -> str:
-    note = counts_text(count) if count else shape.note or shape.kind
+    note = (counts_text([count], STATES) or "not begun") if count else shape.note or shape.kind
     title = fit_text(shape.title, shape.width - (36 if count and count.mended else 22), NAME_CHAR_WIDTH)
     box = f'width="{shape.width:.0f}" height="{shape.height:.0f}" rx="8"'
     pile = "".join(f'<rect class="node pile" x="{shape.x + off:.1f}" y="{shape.y + off:.1f}" {box}/>' for off in (6, 3))

@@ -16,6 +16,7 @@ from mendflow.pages.attempts import started_attempts
 from mendflow.pages.document import document, figure
 from mendflow.pages.formatting import duration_text, escape_html, one_line, size_text, time_text
 from mendflow.pages.graph import graph
+from mendflow.pages.item_counts import called_by_flow
 from mendflow.pages.related_cases import other_cases
 from mendflow.pages.repairs import Steps, repairs
 from mendflow.pages.sections import failures, items_table, resources, values_table
@@ -34,11 +35,12 @@ def render(
     called_items: Sequence[ItemView] = (),
     decisions: Sequence[DecisionView] = (),
     steps: Steps | None = None,
+    undone: Sequence[str] = (),
     now: Instant = 0,
     version: str = "",
 ) -> str:
-    """The whole page. `called` are cases that belong to this one: called ones, and exlets that repaired it. `now` is
-    the end of what has not ended; by default, the latest time in the views."""
+    """The whole page. `called` are cases that belong to this one: called ones, and exlets that repaired it. `undone`
+    are sentences. `now` is the end of what has not ended; by default, the latest time in the views."""
     now = now or _latest(case, items)
     theirs: dict[str, list[ItemView]] = defaultdict(list)
     for item in called_items:
@@ -63,7 +65,7 @@ def render(
         sections.insert(place, (title, "called", other_cases(called, theirs, steps or {})))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
-    header = _header(case, flow, _CaseTree(case, items, called, called_items), now)
+    header = _header(case, flow, _CaseTree(case, items, called, called_items), undone, now)
     footer = (
         f'<footer class="quiet">Made by mendflow {escape_html(version)} for case {escape_html(str(case.id))}.</footer>'
     )
@@ -86,7 +88,8 @@ class _CaseTree(NamedTuple):
 
     def total(self, word: str) -> int:
         """Totals of the work itself: a call counts by what the called case did, unless it did nothing."""
-        counts = [count for case in (self.case, *self.called) for count in case.counts]
+        own = called_by_flow(self.case, self.called)
+        counts = [count for case in (self.case, *own) for count in case.counts]
         work = sum(getattr(count, word) for count in counts if count.kind != "call")
         return work or (sum(getattr(count, word) for count in counts) if word in ("failed", "cancelled") else 0)
 
@@ -98,8 +101,9 @@ class _CaseTree(NamedTuple):
         return any(case.counts and case.id not in known for case in self.called)
 
 
-def _header(case: CaseView, flow: Flow, whole: _CaseTree, now: Instant) -> str:
+def _header(case: CaseView, flow: Flow, whole: _CaseTree, undone: Sequence[str], now: Instant) -> str:
     described = f"<p>{escape_html(one_line(flow.description, 400))}</p>" if flow.description else ""
+    described += "".join(f"<p>{escape_html(one_line(sentence, 400))}</p>" for sentence in undone)
     rerun = f" · again from {escape_html(str(case.rerun_of))}" if case.rerun_of else ""
     figures = "".join(figure(value, word, css) for value, word, css in _figures(whole, now))
     ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else f" · as of {time_text(now)}"
@@ -112,17 +116,17 @@ def _header(case: CaseView, flow: Flow, whole: _CaseTree, now: Instant) -> str:
 
 
 def _figures(whole: _CaseTree, now: Instant) -> list[tuple[str, str, str]]:
-    """The headline figures of the case and all that it called. Cached items count as done."""
+    """The headline figures of the case and all that its flow called."""
     case, attempts, more = whole.case, whole.attempts(), "+" if whole.cut() else ""
     total = {word: whole.total(word) for word in ("done", "failed", "cancelled", "mended", "cached")}
     figures = [
         (duration_text((case.ended_at or now) - case.started_at), "duration", ""),
-        (f"{total['done'] + total['cached']:,}", "done", "good"),
+        (f"{total['done']:,}", "done", "good"),
+        (f"{total['mended']:,}", "of them mended", "mended" if total["mended"] else ""),
         (f"{total['failed']:,}", "failed", "bad" if total["failed"] else ""),
-        (f"{total['mended']:,}", "mended", "mended" if total["mended"] else ""),
     ]
     figures += [(f"{total['cancelled']:,}", "cancelled", "")] if total["cancelled"] else []
-    figures += [(f"{total['cached']:,}", "of them cached", "")] if total["cached"] else []
+    figures += [(f"{total['cached']:,}", "cached", "")] if total["cached"] else []
     peak = max((attempt.peak_bytes for attempt in attempts), default=0)
     return [
         *figures,

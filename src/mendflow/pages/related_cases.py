@@ -28,7 +28,7 @@ def other_cases(
     rows = "".join(_row(case) for case in shown)
     more = f"{count_text(len(cases) - CASES_MAX, 'more case')}; mendflow cases has them all. "
     note = f"{more if len(cases) > CASES_MAX else ''}mendflow report CASE writes a case's own report."
-    heads = ("case", "flow", "for", "status", "took", "done", "failed", "cancelled", "mended", "why")
+    heads = ("case", "flow", "for", "status", "took", "done", "of them mended", "failed", "cancelled", "cached", "why")
     head = "".join(f"<th>{word}</th>" for word in heads)
     details = "".join(_detail(case, items.get(str(case.id), ()), steps.get(str(case.id), ())) for case in shown)
     return (
@@ -38,9 +38,8 @@ def other_cases(
 
 
 def _row(case: CaseView) -> str:
-    words = ("done", "failed", "cancelled", "mended")
+    words = ("done", "mended", "failed", "cancelled", "cached")
     numbers = [sum(getattr(count, word) for count in case.counts) for word in words]
-    numbers[0] += sum(count.cached for count in case.counts)
     cells = [
         f'<th><a href="#{anchor(str(case.id))}">{_text(str(case.id))}</a></th>',
         f"<td>{_text(case.flow, 60)}</td>",

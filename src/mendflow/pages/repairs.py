@@ -11,6 +11,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import ItemView
+from mendflow.core.recovery.undone import undone_sentences
 from mendflow.pages.attempts import started_attempts
 from mendflow.pages.formatting import count_text, duration_text, escape_html, one_line, short_time_text
 from mendflow.pages.related_cases import anchor, step_table
@@ -93,7 +94,8 @@ def _facts(decision: DecisionView, cost: Cost) -> str:
     facts += [count_text(cost.attempts, "more attempt")] if cost.attempts else []
     facts += [f"took {duration_text(cost.took_ms)}"] if cost.took_ms else []
     facts += [f"replaced by {decision.replaced_by}"] if decision.replaced_by else []
-    note = f"<br>{_text(decision.note, 400)}" if decision.note else ""
+    told = [*undone_sentences([decision]), *([decision.note] if decision.note else [])]
+    note = "".join(f"<br>{_text(each, 400)}" for each in told)
     return f'<p class="quiet">{_text(" · ".join(facts), 400)}{note}</p>'
 
 

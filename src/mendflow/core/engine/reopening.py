@@ -23,6 +23,7 @@ from mendflow.core.engine.messages import (
     ItemEnded,
     ItemFailed,
     ItemSkipped,
+    MarkCompensated,
     Order,
     WithdrawTask,
 )
@@ -85,6 +86,8 @@ def plan_reopening(events: Sequence[Event]) -> Reopening:
         raise Conflict(f"case {case.id} has not failed: it is {case.status}", case=case.id)
     if case.flow is not None and case.flow.xml is not None:
         raise Conflict(f"case {case.id} is a BPEL process, whose partners were told of its end; run it again")
+    if any(isinstance(event.fact, MarkCompensated) for event in events):
+        raise Conflict(f"what case {case.id} had completed was undone; run it again", case=case.id)
     if not any(_is_failure(event) for event in events):
         raise Conflict(f"case {case.id} failed by itself, not by an item; correct its flow, and run it again")
     for chosen in dict.fromkeys((tuple(failures), tuple(failures[-1:]))) if failures else ():

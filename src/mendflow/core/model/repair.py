@@ -140,3 +140,4 @@ class Decision(msgspec.Struct, kw_only=True):
     released: bool = False  # what was held for it continues in parallel to the exlet
     safeguard: str = ""  # who holds the case until the repair has ended
     removes: bool = False  # its exlet removes whole cases, and is not stopped by that
+    undone: list[str] = []  # the items that its exlet undoes, the last that completed first

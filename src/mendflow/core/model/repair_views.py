@@ -61,6 +61,7 @@ class DecisionView(View, frozen=True):
     result: str = ""
     note: str = ""
     replaced_by: str = ""
+    undone: list[str] = []  # the items that it undid; it began to, if it runs or has failed
     context: dict[str, Value] = {}
     element: str = ""  # what the item is for, of the loops that it is in
     retries: RetryState = ""

@@ -6,14 +6,14 @@ to cases stands here; the other operations are in the modules that it is made of
 is the name of whoever asks, as the server's authentication tells it."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import ItemId
-from mendflow.core.model.repair_views import DecisionQuery, Explanation
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
@@ -26,6 +26,7 @@ from mendflow.core.model.views import (
     PilotView,
     ServerView,
 )
+from mendflow.core.recovery.undone import ITEMS_SHOWN, undoing_names, undone_by, undone_in_flow, undone_sentences
 from mendflow.services.api import reasons
 from mendflow.services.api.archive_operations import ArchiveOperations
 from mendflow.services.api.flow_operations import FlowOperations
@@ -175,13 +176,29 @@ class Domain(
         told = await reasons.why(self, self._server, subject)
         case, item = await self._case_and_item(told.subject)
         repairs = await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
-        explained = reasons.mended(told, repairs)
+        undone = await self._undone(case, item, repairs)
+        explained = reasons.mended(told, repairs, undone)
         levels = self._server.runtime.levels
         waiting = waiting_for(case, item, levels.entries())
         if not waiting:
             return explained
         is_idle = not any(count.running for count in (await self.case(case)).counts)
         return with_wait(explained, waiting, repairs, levels.waits_ms, is_idle=is_idle)
+
+    async def _undone(self, case: str, item: str, repairs: Sequence[DecisionView]) -> list[str]:
+        """What was undone of a case, or that an item was, in sentences."""
+        if item:
+            found = undone_by(await self.decisions(DecisionQuery(case=case, limit=REPAIRS_SHOWN)), item)
+            return [found] if found else []
+        try:
+            view = await self.case(case)
+        except NotFound:
+            return []  # it is a pilot
+        undoing = undoing_names(await self.flow_of(view.id))
+        names = [count.name for count in view.counts if count.name in undoing]
+        items = [item for name in names for item in await self.items(view.id, name=name, limit=ITEMS_SHOWN + 1)]
+        by_flow = undone_in_flow(undoing, sorted(items, key=lambda each: each.ended_at))
+        return [*undone_sentences(repairs), *by_flow]
 
     async def _case_and_item(self, subject: str) -> tuple[str, str]:
         """What a case, an item or a job is of; of a whole case the item is empty."""

@@ -202,9 +202,11 @@ def why_forced(item: ItemView, job: Reason | None = None) -> Reason:
     return Reason(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
 
-def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
-    """The reason, with the repairs of the item. An item that is being mended has not failed yet."""
+def mended(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] = ()) -> Explanation:
+    """The reason, with the repairs of the item, and sentences about what was undone. An item that is being mended has
+    not failed yet."""
     newest = repairs[0] if repairs else None
+    told = msgspec.structs.replace(told, facts=[*undone, *told.facts])
     fields = msgspec.structs.asdict(told)
     if told.state == "failed" and newest is not None and newest.state in ("running", "waiting"):
         by = f"is being mended by {newest.exlet}" if newest.exlet else "waits for a person to mend it"
@@ -218,7 +220,8 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
         rule = f"`mendflow failures show {newest.group}` offers a rule"
         goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
-        fields["facts"] = [*told.facts, f"{rule}; {goes_on}"]
+        again = f"`mendflow rerun {newest.case}` runs it again"
+        fields["facts"] = [*told.facts, f"{rule}; {again if undone else goes_on}"]
     waits = next((each for each in repairs[::-1] if each.state == "waiting" and each.trigger), None)
     if told.state == "suspended" and waits is not None and told.subject == waits.case:
         about = f" on {waits.item}" if waits.item else ""

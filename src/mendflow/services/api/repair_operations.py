@@ -42,6 +42,7 @@ from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.api.rule_service import RuleService
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
+from mendflow.services.observe.history_order import merged
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.decision_views import (
     RuleVersionCache,
@@ -221,7 +222,7 @@ class RepairOperations(DomainReader):
         for decision in decisions:
             if decision.exlet_case is not None and decision.exlet_case != id:
                 steps += history.primitives(await history.journal(store, decision.exlet_case), decision)
-        return history.merged(journal, told, steps)
+        return merged(journal, told, steps)
 
     # From outside, and by hand
 

@@ -189,7 +189,8 @@ class _Reader:
                 at, order.status, name=_flow_name(self._case), lifecycle=_END_LIFECYCLES[order.status], message=message
             )
         elif isinstance(order, ItemSkipped):
-            self._add(at, "skipped", item=order.item, lifecycle="autoskip", message=order.reason)
+            what, lifecycle = ("cancelled", "withdraw") if order.cancelled else ("skipped", "autoskip")
+            self._add(at, what, item=order.item, lifecycle=lifecycle, message=order.reason)
         elif isinstance(order, ItemFailed):
             self._add(at, "failed", item=order.item, lifecycle="ate_abort", message=order.fault.message)
         elif type(order) in _ORDER_WORDS:
@@ -421,24 +422,3 @@ def _conclusion_text(decision: Decision) -> str:
     else:
         text = f"{about}; runs {decision.exlet}"
     return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), text))
-
-
-_DECIDED, _STEPS, _REPAIRED, _BEGAN = 2, 3, 4, 5
-
-
-def merged(
-    journal: Iterable[HistoryEntry], attempts_and_decisions: Iterable[HistoryEntry], steps: Iterable[HistoryEntry]
-) -> list[HistoryEntry]:
-    """All entries in the order of time; at the same instant, causes before their consequences. `steps`
-    are those of exlets."""
-    ranked = [(entry.at, 1, entry) for entry in journal]
-    ranked += [(entry.at, _rank(entry), entry) for entry in attempts_and_decisions]
-    ranked += [(entry.at, _STEPS, entry) for entry in steps]
-    return [entry for _, _, entry in sorted(ranked, key=lambda each: each[:2])]
-
-
-def _rank(entry: HistoryEntry) -> int:
-    """The end of an attempt comes before what the engine made of it, its start after the order."""
-    if entry.source == "service" or entry.what == "raised":
-        return _REPAIRED if entry.what == "repaired" else _DECIDED
-    return _BEGAN if entry.what == "began" else 0

@@ -95,6 +95,7 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
         result=decision.result,
         note=decision.note,
         replaced_by=decision.replaced_by,
+        undone=decision.undone,
         context=decision.context if whole else {},
         element=str(_of_job(decision, "element") or ""),
         retries=_retries(decision),

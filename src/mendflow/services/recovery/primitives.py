@@ -39,6 +39,7 @@ from mendflow.services.recovery.primitive_settings import (
     next_source,
 )
 from mendflow.services.recovery.repair_targets import RepairTarget, RepairTargets, job_of, job_of_ended_item
+from mendflow.services.recovery.unwinding import Unwinding
 
 log = logging.getLogger("mendflow.primitives")
 
@@ -53,9 +54,8 @@ RESULTS: Final = {
 
 
 class UnwindHandler(Protocol):
-    async def unwind(self, exlet: LiveCase, serial: int, case: CaseId) -> bool:
-        """Start to undo what the case has completed, as a case whose end is the end of this item of the exlet; False if
-        there is nothing to undo."""
+    async def unwind(self, exlet: LiveCase, serial: int, case: CaseId) -> Unwinding:
+        """Start to undo what the case has completed, as a case whose end is the end of this item of the exlet."""
         ...
 
 
@@ -316,8 +316,11 @@ class Primitives:
         if not mended.local:
             raise InvalidRequest("only this server's own engine can unwind what it has completed")
         self._note_step(mended, Primitive.UNWIND)
-        under_way = await self._unwinding.unwind(live, order.serial, mended.case)
-        return None if under_way else Outcome()
+        begun = await self._unwinding.unwind(live, order.serial, mended.case)
+        if begun.items and mended.decision is not None:
+            mended.decision.undone = begun.items
+            self._service.decisions.note(mended.decision)
+        return None if begun.is_live else Outcome()
 
     async def _notify(self, mended: RepairTarget, order: RunPrimitive, again: bool) -> None:
         settings = order.settings

@@ -5,7 +5,7 @@ that these steps are being undone. So whatever happens in between, each step is 
 crash neither skips one nor repeats one. If the flow itself has no compensation for a task, it comes from a library, by
 the task's name."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,10 +24,19 @@ from mendflow.stores.contract import Store
 
 COMPENSATION_KIND: Final = "compensation"
 NUMBERS: Final = "numbers"
+UNDONE: Final = "undone"
 LABEL_CHARS_MAX: Final = 100
 
 UndoStep = tuple[CompensationStep, Flow, dict[str, Value]]
 """A completed step, the flow that undoes it, and its inputs."""
+
+
+class Unwinding(NamedTuple):
+    """The items that a case undoes, the last that completed first; none if there is nothing to undo. `is_live`: it has
+    not ended."""
+
+    items: list[str]
+    is_live: bool
 
 
 class Compensation(msgspec.Struct, kw_only=True):
@@ -103,18 +112,18 @@ class Unwinder:
         self._flows = flows
         self._library = library
 
-    async def unwind(self, exlet: LiveCase, serial: int, case: CaseId) -> bool:
-        """Whether there is something to undo. The case that undoes it ends the exlet's item."""
+    async def unwind(self, exlet: LiveCase, serial: int, case: CaseId) -> Unwinding:
+        """Undo what the case has completed. The case that undoes it ends the exlet's item."""
         id, by = CaseId(f"{exlet.id}.{serial}"), f"{exlet.id}/{serial}"
         begun = await self._manager.document(id)
         mended = self._manager.live.get(case)
         if begun is None or (begun.live and id not in self._manager.live):
             if mended is None or not (steps := self._steps(mended)):
-                return False
+                return Unwinding(items=[], is_live=False)
             begun = await self._begin(exlet, serial, id, mended, steps)
         if mended is not None and not mended.case.over:
             await self._manager.command(case, MarkCompensated(numbers=tuple(begun.inputs[NUMBERS]), by=by))
-        return begun.live
+        return Unwinding(items=list(begun.inputs[UNDONE]), is_live=begun.live)
 
     def _steps(self, mended: LiveCase) -> list[UndoStep]:
         """What is to be undone and how, the last first."""
@@ -142,7 +151,11 @@ class Unwinder:
             id=id,
             flow=flow.name,
             digest=self._flows.digest(flow),
-            inputs={**inputs, NUMBERS: [each.number for each, _, _ in steps]},
+            inputs={
+                **inputs,
+                NUMBERS: [each.number for each, _, _ in steps],
+                UNDONE: [str(each.item) for each, _, _ in steps],
+            },
             parent=exlet.id,
             parent_serial=serial,
             owner=exlet.document.owner,
@@ -164,7 +177,7 @@ def flow_of(name: str, steps: list[UndoStep]) -> Flow:
     return Flow(
         name=FlowName(f"{name}.unwind"),
         body=Sequence(name="unwind", body=tuple(body)),
-        inputs={**declared, NUMBERS: Input(type="list")},
+        inputs={**declared, NUMBERS: Input(type="list"), UNDONE: Input(type="list")},
         calls=tuple(calls),
         description=f"undoes what a case of {name} has completed, the last first",
     )
