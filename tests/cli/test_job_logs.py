@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-
 from mendflow.cli import job_logs
+from mendflow.core.model.ids import JobId
 from mendflow.core.model.views import LogView
 from tests.cli.conftest import Shell
+
 FLOW = """
 name: chatty
 jobs:
@@ -66,7 +67,7 @@ def test_a_log_is_printed_as_json_part_by_part_and_never_held_whole(
         self.job = "chatty-1/1"
         for text in ('one "quoted"\n', "two \x1b[31mred\n", "drei, grün"):
             printed_before.append(capsys.readouterr().out)
-            yield LogView(job="chatty-1/1", attempt=1, offset=0, text=text, next=0, size=0, over=True)
+            yield LogView(job=JobId("chatty-1/1"), attempt=1, offset=0, text=text, next=0, size=0, over=True)
 
     monkeypatch.setattr(job_logs.LogReading, "parts", parts)
     job_logs.logs("chatty-1/1", json=True)

@@ -14,7 +14,7 @@ from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
-from mendflow.core.model.views import CaseView, ItemView, NameCount
+from mendflow.core.model.views import CaseView, ItemView
 from mendflow.core.results.declared import ALTHOUGH
 from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
 from mendflow.pages.item_counts import counts_text

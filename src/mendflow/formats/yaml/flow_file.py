@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 
 from mendflow.core.data.path_patterns import is_pattern
-import msgspec
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import BadFlow, Problem

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+import msgspec
 
 from mendflow.core.engine.early_inputs import early_inputs
-import msgspec
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
