@@ -34,12 +34,14 @@ TAIL_BYTES = 4000
 
 
 class Stage(NamedTuple):
-    """`quiet` stages show their output only when they fail, and run beside the others; these show it as it comes."""
+    """`quiet` stages show their output only when they fail, and run one after the other beside the others; these show
+    it as it comes. One that is `alone` begins when all others have ended."""
 
     name: str
     family: str
     command: list[str]
     quiet: bool = True
+    alone: bool = False
     nothing_to_do: tuple[int, ...] = ()
 
 
@@ -99,29 +101,32 @@ class Tests(NamedTuple):
     python: str
     k: str
 
-    def stage(self, name: str, marked: str, workers: int, *more: str) -> Stage:
+    def stage(
+        self, name: str, marked: str, workers: int, *more: str, quiet: bool = False, alone: bool = False
+    ) -> Stage:
         chosen = ["-m", marked, *(["-k", self.k] if self.k else [])]
         spread = ["-n", str(workers), "--dist", "worksteal"] if workers > 1 else []
         command = [self.python, "-m", "pytest", "--durations", "10", *spread, *more, *chosen]
-        return Stage(name, "tests", command, quiet=False, nothing_to_do=(5,) if self.k else ())
+        return Stage(name, "tests", command, quiet, alone, nothing_to_do=(5,) if self.k else ())
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
+    """The stages slurm and bpel mostly wait, so they are quiet: they run beside those that use the processors."""
     listed = [
         Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
         of_tests.stage("waiting", f"waiting and {_none_of('alone', 'opensearch', 'slurm')}", WAITING_WORKERS),
-        of_tests.stage("alone", f"alone and {_none_of('opensearch', 'slurm')}", 1),
+        of_tests.stage("alone", f"alone and {_none_of('opensearch', 'slurm')}", 1, alone=True),
     ]
-    if not options.k and possible("bpel", conformance.lacking()):
-        listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"], quiet=False))
     if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
         listed.append(
             of_tests.stage("opensearch", "opensearch and not slurm", 2, "--dist", "loadfile", "--timeout", "300")
         )
     if possible("slurm", slurm.lacking()):
-        listed.append(of_tests.stage("slurm", "slurm", 1, "--timeout", "300"))
+        listed.append(of_tests.stage("slurm", "slurm", 1, "--timeout", "300", quiet=True))
+    if not options.k and possible("bpel", conformance.lacking()):
+        listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     return listed
 
 
@@ -148,7 +153,8 @@ def environ(programs: Path, options: argparse.Namespace) -> dict[str, str]:
 
 
 class Runs:
-    """Runs stages: the quiet ones one after the other beside those that show what they do."""
+    """Runs stages: the quiet ones one after the other beside those that show what they do, then those that want the
+    machine for themselves."""
 
     def __init__(self, environ: dict[str, str]) -> None:
         self._environ = environ
@@ -159,8 +165,8 @@ class Runs:
         with ThreadPoolExecutor(1) as beside:
             try:
                 quiet = beside.submit(self._each, [stage for stage in stages if stage.quiet])
-                loud = self._each([stage for stage in stages if not stage.quiet])
-                return [*quiet.result(), *loud]
+                loud = self._each([stage for stage in stages if not stage.quiet and not stage.alone])
+                return [*quiet.result(), *loud, *self._each([stage for stage in stages if stage.alone])]
             except BaseException:
                 self._stop()
                 raise

@@ -32,6 +32,22 @@ def test_one_failed_stage_fails_the_check_and_is_named(capsys: pytest.CaptureFix
     assert "ok    loud" in printed and "   12 tests" in printed
 
 
+def test_what_wants_the_machine_for_itself_begins_when_all_others_have_ended(tmp_path: Path) -> None:
+    def noting(name: str) -> list[str]:
+        code = f"import pathlib, time; time.sleep(0.3); open({str(tmp_path / 'ended')!r}, 'a').write('{name} ')"
+        return [sys.executable, "-c", code]
+
+    wanted = [
+        check.Stage("alone", "tests", noting("alone"), quiet=False, alone=True),
+        check.Stage("first", "tests", noting("first")),
+        check.Stage("second", "tests", noting("second")),
+        check.Stage("loud", "tests", noting("loud"), quiet=False),
+    ]
+    assert all(result.ok for result in check.Runs(dict(os.environ)).all(wanted))
+    *others, last = (tmp_path / "ended").read_text().split()
+    assert (sorted(others), last) == (["first", "loud", "second"], "alone")
+
+
 def test_a_stage_with_nothing_to_do_is_no_failure() -> None:
     result = check.Runs(dict(os.environ)).one(stage("none", "raise SystemExit(5)", nothing_to_do=(5,)))
     assert result.ok
