@@ -1,12 +1,12 @@
-"""Each file that arrives in a folder is counted; arrival-sets.yaml says which folder. If it fails, somebody is told."""
+"""Tables that arrive in a folder are counted, each once; somebody is told of one that cannot be. It is deployed as
+arrival.yaml is."""
 
 from pathlib import Path
 
 from mendflow import flow, shell
 
 
-@flow
+@flow(on={"files": {"in": "incoming", "match": "*.csv", "stable": "2 s"}, "failure": {"notify": "operator"}})
 def arrival(file: Path):
     count = shell('rows=$(grep -c , in.csv); echo "rows=$rows" >> "$MENDFLOW_OUTPUT"', inputs={"in.csv": file})
-    shell(f"echo {file.name:q} cannot be counted", when=count.failed)
     return {"rows": count["rows"]}
