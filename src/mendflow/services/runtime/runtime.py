@@ -69,6 +69,7 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS as SITES_LOOK_MS
 from mendflow.services.scheduling.sites.service import SiteService
+from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.runtime")
@@ -116,6 +117,7 @@ class ServerContext(Protocol):
     shipped: RuleSet | None
     patterns: Patterns
     chance: Callable[[int], str]
+    unprocessed_reports: UnprocessedReports
 
     def on_broken(self, runtime: "Runtime", reason: str) -> None: ...
 
@@ -237,6 +239,7 @@ class Runtime:
             notices=self.notices,
             relay=self._build_relay(server),
             sites=self.sites.monitor,
+            unprocessed=server.unprocessed_reports,
         )
         self.recovery = self._build_recovery(server, repairing)
         self.exceptions = self.recovery.exceptions
