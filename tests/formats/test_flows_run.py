@@ -1,5 +1,6 @@
 """What the formats make is what the engine runs: whole flows, from their text to their outputs."""  # FM-1, FM-6
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,7 +55,7 @@ class World:
                 self.ran.append(spec)
                 return [FinishItem(serial=serial, outcome=self._work(spec))]
             case StageFiles(serial=serial, files=files):
-                kept = {path: FileRef(sha256=source, bytes=1, name=path) for path, source in files.items()}
+                kept = {path: FileRef(sha256=digest_of(source), bytes=1, name=path) for path, source in files.items()}
                 return [FinishItem(serial=serial, outcome=staging_outcome(kept))]
             case StartCalledCase(serial=serial, flow=flow, inputs=inputs):
                 assert flow is not None
@@ -77,9 +78,15 @@ class World:
         return self.end.outputs
 
 
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def well(spec: JobSpec) -> Outcome:
     """A job that leaves its command, and every file that it promised."""
-    files = {name: FileRef(sha256=f"{spec.item}/{name}", bytes=1, name=path) for name, path in spec.files.items()}
+    files = {
+        name: FileRef(sha256=digest_of(f"{spec.item}/{name}"), bytes=1, name=path) for name, path in spec.files.items()
+    }
     return Outcome(outputs={"did": spec.command}, files=files)
 
 
@@ -101,8 +108,8 @@ outputs: {did: "${{ jobs.use.outputs.did }}"}
     )
     assert world.outputs() == {"did": "two one"}
     assert {path: ref.sha256 for path, ref in world.ran[1].inputs.items()} == {
-        "t.csv": "make/table",
-        "g.csv": "given.csv",
+        "t.csv": digest_of("make/table"),
+        "g.csv": digest_of("given.csv"),
     }
 
 

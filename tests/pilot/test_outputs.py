@@ -59,6 +59,58 @@ def test_lines_that_give_values_are_bounded() -> None:
     assert parse_outputs("a<<END\n" + "x\n" * LINES_MAX + "END")["a"].count("x") == LINES_MAX
 
 
+# references
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('f={"$file":"a","bytes":"abc"}', "line 1: it has the key `$file` like a reference to a file, and is none"),
+        ('f=[{"$file":"../../../../etc/hostname","bytes":12,"name":"a"}]', "line 1: `[0]` has the key `$file`"),
+        (f'f={{"a":{{"$spilled":"{"ab" * 32}","bytes":9}}}}', "line 1: `a` has the key `$spilled`, which mendflow"),
+        ('f={"$too-large":1}', "line 1: it has the key `$too-large`"),
+    ],
+)
+def test_what_looks_like_a_reference_and_is_none_is_refused_with_its_line(line: str, told: str) -> None:
+    with pytest.raises(BadOutput) as refusal:
+        parse_outputs(line)
+    assert told in str(refusal.value)
+
+
+def test_a_value_that_names_files_is_not_hidden_from_the_server(tmp_path: Path) -> None:
+    reference = {"$file": "ab" * 32, "bytes": 1, "name": "a"}
+    with pytest.raises(BadOutput, match="`f` refers to files and is too large"):
+        within_bounds({"f": [reference] * 1_000}, str(tmp_path))
+    assert within_bounds({"f": reference}, str(tmp_path)) == ({"f": reference}, [])
+
+
+async def test_an_output_that_looks_like_a_reference_fails_the_job_with_a_sentence(server: Server, hire: Hire) -> None:
+    hire()
+    command = """echo 'f={"$file":"a","bytes":"abc"}' >> $MENDFLOW_OUTPUT"""
+    fault = (await server.outcome(await server.shell(command))).fault
+    assert fault is not None and fault.name == "badOutput"
+    assert "like a reference to a file, and is none" in fault.message
+
+
+async def test_a_function_names_no_file_that_the_server_could_not_check(server: Server, hire: Hire) -> None:
+    hire()
+    source = (
+        "def forged(d): return [{'$file': 'ab' * 32, 'bytes': 1, 'name': 'a'}] * 1000\n"
+        "def spilled(d): return {'x': {'$spilled': 'ab' * 32, 'bytes': 1}}\n"
+        "def many(d): return [d] * 1000\n"
+        "def first(d): return d[0]\n"
+        "def other(d): d[0]['$file'] = 'cd' * 32; return d[0]\n"
+    )
+    given = server.keep(b"given").as_value()
+    for name, told in (("forged", "neither was given nor made"), ("spilled", "the key `$spilled`")):
+        fault = (await server.outcome(await server.call(source, name, given))).fault
+        assert fault is not None and fault.name == "notData" and told in fault.message
+    many = await server.outcome(await server.call(source, "many", given))
+    assert (await server.outcome(await server.call(source, "first", many.outputs))).outputs == given
+    fault = (await server.outcome(await server.call(source, "other", many.outputs))).fault
+    assert fault is not None and "neither was given nor made" in fault.message
+
+
 # folders
 
 DEEP = "import os\nfor _ in range(1600): open('f', 'w').close(); os.mkdir('a' * 20); os.chdir('a' * 20)"

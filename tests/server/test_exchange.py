@@ -65,6 +65,30 @@ async def test_a_malformed_request_is_told_so(
     assert said in told["message"]
 
 
+async def test_a_report_that_cannot_be_read_fails_its_job_and_the_others_are_heard(
+    client: Client, served: HttpServer, http: aiohttp.ClientSession
+) -> None:
+    await client.deploy(job_flow())
+    bad, well = [(await client.start("one")).id for _ in range(2)]
+
+    async def sync(request: object) -> SyncAnswer:
+        async with http.post(f"{served.url}/api/v1/pilots/sync", data=msgspec.msgpack.encode(request)) as response:
+            assert response.status == 200
+            return msgspec.msgpack.decode(await response.read(), type=SyncAnswer)
+
+    given = {one.job.partition("/")[0]: one for one in (await sync(sync_request(1, want=2))).jobs}
+    request = msgspec.to_builtins(sync_request(2))
+    request["reports"] = [
+        [given[bad].job, given[bad].fence, {"files": {"f": {"sha256": 5}}}],
+        [given[well].job, given[well].fence, {"outputs": 1}],
+    ]
+    answer = await sync(request)
+    assert {ref.job for ref in answer.accepted} == {one.job for one in given.values()}
+    assert (await client.case(well)).status == "completed"
+    fault = (await client.case(bad)).fault
+    assert fault is not None and "cannot be read: Expected `str`, got `int`" in fault.message
+
+
 async def test_a_request_beyond_the_bound_is_refused(
     served: HttpServer, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, Unreachable
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.sync import SyncRequest
+from mendflow.core.model.sync import AttemptReport, SyncRequest
+from mendflow.core.scheduling.reported_outcomes import unreadable_outcome
 from mendflow.server.msgpack import decode_body, send_packed
 from mendflow.server.request_body import read_body
 from mendflow.services.api.domain import Domain
@@ -100,7 +101,31 @@ STOPPING = "the server is about to stop; ask again later"
 
 
 def _decoded(body: bytes) -> SyncRequest:
-    request = decode_body(_decoder, body)
+    try:
+        request = decode_body(_decoder, body)
+    except InvalidRequest:
+        if (readable := _without_bad_reports(body)) is None:
+            raise
+        request = readable
     if request.front:
         raise InvalidRequest("this is not a pilot's request: only servers forward requests", field="front")
     return request
+
+
+def _without_bad_reports(body: bytes) -> SyncRequest | None:
+    """The request in which each report that cannot be read is that of a job that failed for this; None if more is wrong
+    with it. Otherwise one such report would keep the pilot from everything else, as it is repeated."""
+    try:
+        parts = msgspec.msgpack.decode(body)
+        reports = parts.pop("reports")
+        request = msgspec.convert(parts, SyncRequest, builtin_types=(bytes,))
+        return msgspec.structs.replace(request, reports=[_report(*report) for report in reports])
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, AttributeError, LookupError, TypeError):
+        return None
+
+
+def _report(job: Any, fence: Any, outcome: Any) -> AttemptReport:
+    try:
+        return msgspec.convert((job, fence, outcome), AttemptReport, builtin_types=(bytes,))
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return msgspec.convert((job, fence, unreadable_outcome(str(error))), AttemptReport)

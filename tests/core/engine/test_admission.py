@@ -148,7 +148,7 @@ def test_a_long_loop_takes_room_only_for_the_turns_that_ran() -> None:
     assert play.status == "completed"
 
 
-SPILLED = {"$spilled": "sha-v", "bytes": 70_000}
+SPILLED = {"$spilled": "5a" * 32, "bytes": 70_000}
 
 
 def after_spill(second: JobActivity) -> Play:
@@ -160,7 +160,7 @@ def test_a_spilled_value_is_handed_on_whole() -> None:
     order = play.out[play.serial("z")]
     assert isinstance(order, SubmitJob)
     assert order.spec.args == [SPILLED]
-    assert order.spec.inputs["v.json"].sha256 == "sha-v"
+    assert order.spec.inputs["v.json"].sha256 == "5a" * 32
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 Every command goes through decide and evolve as a service would do it, and after every event the laws are checked."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -175,7 +176,7 @@ def failed(name: str = "broken", message: str = "it broke", data: Value = None) 
 
 
 def file(name: str) -> FileRef:
-    return FileRef(sha256=f"sha-{name}", bytes=3, name=name)
+    return FileRef(sha256=hashlib.sha256(name.encode()).hexdigest(), bytes=3, name=name)
 
 
 class Play(World):

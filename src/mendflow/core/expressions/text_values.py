@@ -7,14 +7,15 @@ import json
 from typing import Final
 
 from mendflow.core.expressions.contract import ExpressionError
-from mendflow.core.model.values import Value, is_spilled
+from mendflow.core.model.values import Value, is_size, is_spilled
 
 SEAL: Final = "$too-large"
 """Inside the data that CEL is given, a spilled value is closed up under this key: it can be handed on, not read."""
 
 
 def too_large(name: str, value: Value) -> ExpressionError:
-    size = value.get("bytes", 0)
+    given = value.get("bytes", 0)
+    size = given if is_size(given) else 0
     shown = f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     return ExpressionError(
         f"{name} is {shown}, too large for an expression; pass it to a job as an argument, or as a file"

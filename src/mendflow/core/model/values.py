@@ -1,9 +1,12 @@
 """Values that jobs exchange: plain data, and files by reference.
 
 A value is JSON-serializable. Its size is bounded; a larger one is stored as a file, and the value is then a reference
-to it. Expressions see references, never the content."""
+to it. Expressions see references, never the content.
+
+A map is a reference only if it is well-formed: whatever else has the key `$file` is plain data, and names no file."""
 
 import math
+import re
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +22,9 @@ LEVELS_MAX: Final = 64
 
 PARTS_MAX: Final = 1_000_000
 """The maximum number of parts of a value, which detects a value that contains itself many times."""
+
+FILE_BYTES_MAX: Final = 2**53
+"""No file is larger."""
 
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 """Integers that all our JSON readers accept."""
@@ -99,17 +105,28 @@ class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return value
 
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def is_digest(text: Value) -> bool:
+    """Whether this is the SHA-256 of a content, and so safe to use in paths."""
+    return isinstance(text, str) and _DIGEST.fullmatch(text) is not None
+
+
+def is_size(number: Value) -> bool:
+    """Whether this can be the size of a file."""
+    return type(number) is int and 0 <= number <= FILE_BYTES_MAX
+
+
 def file_of(value: Value) -> FileRef | None:
     """The file that a value refers to, if it is a reference."""
-    if isinstance(value, dict) and isinstance(value.get("$file"), str):
-        return FileRef(
-            sha256=value["$file"],
-            bytes=int(value.get("bytes", 0)),
-            name=str(value.get("name", "")),
-            logical=str(value.get("logical", "")),
-            executable=value.get("executable") is True,
-        )
-    return None
+    if not isinstance(value, dict) or not is_digest(value.get("$file")):
+        return None
+    size, name, logical = value.get("bytes", 0), value.get("name", ""), value.get("logical", "")
+    if not is_size(size) or not isinstance(name, str) or not isinstance(logical, str):
+        return None
+    executable = value.get("executable") is True
+    return FileRef(sha256=value["$file"], bytes=size, name=name, logical=logical, executable=executable)
 
 
 def has_files(value: Value) -> bool:
@@ -137,11 +154,12 @@ def spilled_value(ref: FileRef) -> dict[str, Value]:
 
 
 def is_spilled(value: Value) -> bool:
+    """Whether the value says that it stands for one that is stored, and so cannot be read here."""
     return isinstance(value, dict) and isinstance(value.get("$spilled"), str)
 
 
 def spilled_file(value: Value) -> FileRef | None:
     """The file with the JSON of a spilled value."""
-    if not is_spilled(value):
+    if not isinstance(value, dict) or not is_digest(value.get("$spilled")) or not is_size(value.get("bytes", 0)):
         return None
-    return FileRef(sha256=value["$spilled"], bytes=int(value.get("bytes", 0)), name="value.json")
+    return FileRef(sha256=value["$spilled"], bytes=value.get("bytes", 0), name="value.json")

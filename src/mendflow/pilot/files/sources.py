@@ -4,7 +4,6 @@ All fetch in the same way: continue a partial file, verify the whole, rename it 
 hashes what it finds on disk before it trusts it again. The server's token is sent to the server only."""
 
 import logging
-import re
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,7 +13,7 @@ import msgspec
 
 from mendflow.core.model.data import LOGICAL_PREFIX, ReplicaLocation, StorageElement
 from mendflow.core.model.jobs import KEPT_PREFIX
-from mendflow.core.model.values import FileRef
+from mendflow.core.model.values import FileRef, is_digest
 from mendflow.pilot.agent.http import CHUNK_BYTES, FileClient, ServerAway, ServerRefused
 from mendflow.pilot.files.catalogue import FileCatalogue, NoFileCatalogue
 from mendflow.transfer.element import StorageClient
@@ -26,7 +25,6 @@ log = logging.getLogger("mendflow.pilot")
 
 OPENED_MAX: Final = 64
 PLAIN_STREAMS: Final = 8
-DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class TransferSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,11 +48,6 @@ _ANY: Final = StorageElement(name="", url="")
 def digest_in(source: str) -> str:
     """The digest that a stored file must have; empty for other sources."""
     return source.removeprefix(KEPT_PREFIX) if source.startswith(KEPT_PREFIX) else ""
-
-
-def is_digest(text: str) -> bool:
-    """Whether this is a plain digest, safe to use in paths."""
-    return DIGEST.fullmatch(text) is not None
 
 
 class StoredFile:

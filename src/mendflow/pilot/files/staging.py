@@ -21,7 +21,7 @@ from mendflow.core.data.path_patterns import fixed_folder
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import KEPT_PREFIX, FunctionRef, JobSpec, Measurements, sources_of
-from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.values import FileRef, Value, is_digest
 from mendflow.pilot.agent.http import FileClient
 from mendflow.pilot.agent.slot_work import has_own_folder
 from mendflow.pilot.cache.contract import Cache, CacheEntry, CacheOrigin
@@ -34,7 +34,6 @@ from mendflow.pilot.files.sources import (
     OpenElements,
     TransferSettings,
     digest_in,
-    is_digest,
 )
 from mendflow.pilot.files.staging_faults import StagingFailed, fault_of, missing_input_fault, staging_fault
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree

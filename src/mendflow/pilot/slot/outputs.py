@@ -11,6 +11,7 @@ import stat
 
 import msgspec
 
+from mendflow.core.model.references import malformed_reference, references_in
 from mendflow.core.model.text_data import data_or_text
 from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_value, spilled_value
 
@@ -69,7 +70,7 @@ def _value(text: str, line: int) -> Value:
         value = data_or_text(text)
     except RecursionError:
         raise BadOutput(f"line {line}: the value is nested too deep") from None
-    if why := check_value(value):
+    if why := check_value(value) or malformed_reference(value):
         raise BadOutput(f"line {line}: {why}")
     return value
 
@@ -105,7 +106,8 @@ def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], s
 
 def within_bounds(outputs: dict[str, Value], folder: str) -> tuple[dict[str, Value], list[str]]:
     """The outputs with the largest values spilled until the rest is within the limit, and the paths of the spilled
-    files. A value smaller than a reference is not spilled."""
+    files. A value smaller than a reference is not spilled; nor is one that refers to files, as the server could not see
+    which."""
     whole = len(msgspec.json.encode(outputs))
     if whole <= VALUE_BYTES_MAX:
         return outputs, []
@@ -125,6 +127,8 @@ def within_bounds(outputs: dict[str, Value], folder: str) -> tuple[dict[str, Val
     kept = dict(outputs)
     paths: list[str] = []
     for key in doomed:
+        if any(True for _ in references_in(outputs[key])):
+            raise BadOutput(f"`{key}` refers to files and is too large to travel: give the files one by one")
         kept[key], path = spill(msgspec.json.encode(outputs[key]), folder, len(paths))
         paths.append(path)
     assert len(msgspec.json.encode(kept)) <= VALUE_BYTES_MAX, "a reference is longer than it can be"

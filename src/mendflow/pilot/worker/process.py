@@ -10,6 +10,7 @@ import resource
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import msgspec
 from mendflow.core.data.placed_files import PLACED, placed_paths
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
-from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
+from mendflow.core.model.references import foreign_reference, given_files, malformed_reference, references_in
+from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value, is_spilled
 from mendflow.pilot.cache.entries import GUESTS
 from mendflow.pilot.files.work_folder import remove_tree
 from mendflow.pilot.slot.faults import leftover_fault
@@ -84,7 +86,7 @@ class Worker:
             function, args, kwargs = self._functions.find(call), self._real(call.args), self._real(call.kwargs)
             clock, stage = time.perf_counter_ns(), AttemptStage.EXECUTION
             value = function(*args, **kwargs)
-            outputs, spills, fault = _as_data(value, call)
+            outputs, spills, fault = _as_data(value, call, self._real)
         except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
             fault, crash = fault_of(error, stage, call.cwd or self._cwd, _peak_bytes()), traceback_of(error)
         ran_us = (time.perf_counter_ns() - clock) // 1000
@@ -229,22 +231,24 @@ class Worker:
         return int(os.pread(self._statm, 128, 0).split()[1]) * _PAGE_BYTES
 
 
-def _as_data(value: Value, call: FunctionCall) -> tuple[Value, list[str], Fault | None]:
-    """The result as plain data: as it is, spilled, or a fault because it is not data."""
+def _as_data(value: Value, call: FunctionCall, real: Callable[[Value], Value]) -> tuple[Value, list[str], Fault | None]:
+    """The result as plain data: as it is, spilled, or a fault because it is not data. `real` gives arguments with the
+    content of spilled values."""
     if value is None:
         return None, [], None
     try:
         encoded, plain = to_plain_data(value)
         if why := check_value(plain):
             raise ValueError(why)
+        if why := _bad_reference(encoded, plain, call, real):
+            return None, [], _not_data(f"what {call.module}.{call.name} returned cannot be kept: {why}")
         if len(encoded) > VALUE_BYTES_MAX:
             os.makedirs(call.attempt_folder, exist_ok=True)
             reference, path = spill(encoded, call.attempt_folder, 0)
             return reference, [path], None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         message = f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. The return"
-        text = f"{message} value must be JSON-serializable."
-        return None, [], Fault(name="notData", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT)
+        return None, [], _not_data(f"{message} value must be JSON-serializable.")
     return plain, [], None
 
 
@@ -254,6 +258,22 @@ def _paths(argument: dict[str, Value]) -> Any:
     if isinstance(found, list):
         return [None if path is None else Path(path) for path in found]
     return None if found is None else Path(found)
+
+
+def _not_data(message: str) -> Fault:
+    return Fault(name="notData", category=Category.OUTPUT, message=message, stage=AttemptStage.STAGE_OUT)
+
+
+def _bad_reference(encoded: bytes, plain: Value, call: FunctionCall, real: Callable[[Value], Value]) -> str:
+    """What is wrong with references to files in a result, or nothing. The server checks what they name, unless it
+    cannot: it sees neither a result that is spilled nor what a spilled argument refers to."""
+    if b'"$' not in encoded:
+        return ""
+    if flaw := malformed_reference(plain):
+        return flaw
+    given = [call.args, call.kwargs]
+    unseen = len(encoded) > VALUE_BYTES_MAX or any(is_spilled(reference) for _, reference in references_in(given))
+    return foreign_reference(plain, set(given_files(real(given)))) if unseen else ""
 
 
 def _kept_value(path: str) -> Value:

@@ -136,10 +136,18 @@ class FlowManager:
         return found
 
     async def reissue_orders(self, cases: Sequence[LiveCase]) -> None:
-        """Repeat the open orders of cases that were loaded."""
+        """Repeat the open orders of cases that were loaded. A case of which one raises an internal error has failed: it
+        would raise it again whenever the cases are loaded."""
         for live in cases:
-            if live.id in self.live:
+            if live.id not in self.live:
+                continue
+            try:
                 await self._execute(live, owed(live.case), again=True)
+            except StoreUnavailable:
+                raise
+            except Exception as error:  # whatever is wrong with one case, the others must go on
+                log.exception("case %s has failed by an internal error when it was loaded; run it again", live.id)
+                self._give_up(live.document, f"internal error of mendflow: {error!r:.300}; run the case again")
 
     async def _read_or_fail(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
         """Load one case. If it cannot be read, it is reported and ended as failed, so that the others continue."""

@@ -64,6 +64,7 @@ from mendflow.services.scheduling.facts import JobMoved
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.service import SiteService
+from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.runtime")
@@ -94,6 +95,7 @@ class ServerContext(Protocol):
     patterns: Patterns
     chance: Callable[[int], str]
     stopped: StoppedCases
+    unprocessed_reports: UnprocessedReports
 
     def on_broken(self, runtime: "Runtime", reason: str) -> None: ...
 
@@ -217,6 +219,7 @@ class Runtime:
             notices=self.notices,
             relay=self._build_relay(server),
             sites=self.sites.monitor,
+            unprocessed=server.unprocessed_reports,
         )
         self.recovery = self._build_recovery(server, repairing)
         self.exceptions = self.recovery.exceptions

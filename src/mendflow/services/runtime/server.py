@@ -34,6 +34,7 @@ from mendflow.services.runtime.runtime import Runtime
 from mendflow.services.runtime.settings import ServerSettings
 from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.pilot_monitor import groups_of
+from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.runtime")
@@ -89,6 +90,7 @@ class Server:
         self.batch_systems = batch_systems
         self.chance = chance
         self.way_to_queue = way_to_queue
+        self.unprocessed_reports = UnprocessedReports()
         self.shipped = shipped
         self.patterns = patterns
         self.store = store

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
-from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.sync import (
@@ -27,9 +26,9 @@ from mendflow.core.model.sync import (
     SyncRequest,
     sync_flaw,
 )
-from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.leases import ExpiredLease
+from mendflow.core.scheduling.reported_outcomes import accepted_outcome, unprocessed_outcome
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
@@ -41,6 +40,7 @@ from mendflow.services.scheduling.facts import AttemptHeartbeat, FailedAttempts,
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
+from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
 _EXPIRY_CHECK_MS = 200
@@ -68,9 +68,10 @@ class Exchange:
         notices: Notices,
         relay: PilotRelay | None = None,
         sites: SubmittedPilots | None = None,
+        unprocessed: UnprocessedReports | None = None,
     ) -> None:
         """Without a relay this server is alone, and decides about everything. `sites` knows the pilots that were
-        submitted to batch systems."""
+        submitted to batch systems, `unprocessed` the reports that have raised an internal error."""
         self._meta = meta
         self._hub = meta.hub
         self._relay = relay
@@ -80,6 +81,7 @@ class Exchange:
         self._ledger = ledger
         self._clock = clock
         self._notices = notices
+        self._unprocessed = unprocessed or UnprocessedReports()
         self._task: asyncio.Task[None] | None = None
         # jobs for which the exception service is being asked whether to retry them
         self._in_recovery: set[JobId] = set()
@@ -225,7 +227,12 @@ class Exchange:
             if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
                 draft.foreign.append(report)
                 continue
-            accepted = await self._take_report(pilot, report)
+            try:
+                accepted = await self._take_report(pilot, report)
+            except Exception as error:
+                if not isinstance(error, RequestError):
+                    self._unprocessed.note(report.job, report.fence, error)
+                raise
             if accepted is not None:
                 (draft.accepted if accepted else draft.refused).append(AttemptRef(report.job, report.fence))
 
@@ -233,11 +240,15 @@ class Exchange:
         job = self._meta.jobs.get(report.job)
         if job is None:
             return await self._was_accepted(pilot, report)
-        now, policy, outcome = self._clock.now(), self._meta.policy, _clean(report.outcome)
+        now, policy, outcome = self._clock.now(), self._meta.policy, accepted_outcome(job.spec, report.outcome)
+        if error := self._unprocessed.error_of(report.job, report.fence):
+            outcome = unprocessed_outcome(report.outcome, error)
         verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
+        elif error:
+            self._notices.post(f"job {job.id} has failed: {verdict.reason}", case=job.case, item=job.spec.item)
         if verdict.events:
             self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             self._report_damage(job, outcome)
@@ -405,18 +416,6 @@ class Exchange:
         tail = self._meta.log_tail(job.id)
         events = job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why, log_tail=tail)
         await self._end_attempt(job, events)
-
-
-def _clean(outcome: Outcome) -> Outcome:
-    """Outputs that are not valid values are the job's fault, and are refused; invalid values that it reported of itself
-    are dropped."""
-    if outcome.values and check_value(outcome.values):
-        outcome = msgspec.structs.replace(outcome, values={})
-    problem = check_value(outcome.outputs)
-    if not problem:
-        return outcome
-    fault = Fault(name="notData", category=Category.OUTPUT, message=f"its outputs cannot be kept: {problem}")
-    return msgspec.structs.replace(outcome, outputs=None, files={}, fault=outcome.fault or fault)
 
 
 def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:

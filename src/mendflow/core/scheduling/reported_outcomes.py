@@ -1,0 +1,79 @@
+"""What a pilot reports of a job's end, checked before anything follows from it.
+
+The job wrote its outputs, so they may be anything. What is wrong with an outcome is the fault of its own job: it is
+never a reason to refuse the pilot's request, and it reaches no other service."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.references import (
+    foreign_reference,
+    given_files,
+    malformed_reference,
+    named_file,
+    ref_flaw,
+    references_in,
+)
+from mendflow.core.model.values import FileRef, check_value, is_spilled
+
+NOT_DATA: Final = "notData"
+INTERNAL_ERROR: Final = "internalError"
+
+
+def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
+    """The outcome that is used: the reported one, or that of a job that failed because its own cannot be."""
+    outcome = _without_bad_details(outcome)
+    problem = (
+        check_value(outcome.outputs)
+        or next((flaw for ref in _files_of(outcome) if (flaw := ref_flaw(ref))), "")
+        or _flaw_of_references(spec, outcome)
+    )
+    if not problem:
+        return outcome
+    fault = Fault(name=NOT_DATA, category=Category.OUTPUT, message=f"its outputs cannot be kept: {problem}")
+    return replace(outcome, outputs=None, files={}, file_lists={}, fault=outcome.fault or fault)
+
+
+def unprocessed_outcome(outcome: Outcome, error: str) -> Outcome:
+    """The outcome of a job whose own could not be processed because of an internal error."""
+    message = f"internal error of mendflow while its outcome was processed: {error}; the server's log has the traceback"
+    fault = Fault(name=INTERNAL_ERROR, category=Category.OUTPUT, message=message, log_tail=outcome.log_tail)
+    return Outcome(fault=fault, exit_code=outcome.exit_code, log_tail=outcome.log_tail, measures=outcome.measures)
+
+
+def unreadable_outcome(reason: str) -> Outcome:
+    """The outcome of a job of which the pilot's report cannot be read."""
+    message = f"what its pilot reports of it cannot be read: {reason:.300}"
+    return Outcome(fault=Fault(name=NOT_DATA, category=Category.OUTPUT, message=message))
+
+
+def _without_bad_details(outcome: Outcome) -> Outcome:
+    """What only tells people more is left out if it cannot be kept."""
+    if outcome.values and check_value(outcome.values):
+        outcome = replace(outcome, values={})
+    if outcome.fault is not None and check_value(outcome.fault.data):
+        outcome = replace(outcome, fault=replace(outcome.fault, data=None))
+    if outcome.log is not None and ref_flaw(outcome.log.file):
+        outcome = replace(outcome, log=None)
+    return outcome
+
+
+def _files_of(outcome: Outcome) -> list[FileRef]:
+    return [*outcome.files.values(), *(ref for refs in outcome.file_lists.values() for ref in refs)]
+
+
+def _flaw_of_references(spec: JobSpec, outcome: Outcome) -> str:
+    found = [reference for _, reference in references_in(outcome.outputs)]
+    if not found:
+        return ""
+    if flaw := malformed_reference(outcome.outputs, spilled=True):
+        return flaw
+    given = [*spec.args, *spec.kwargs.values()]
+    may_name = {named_file(ref) for ref in (*spec.inputs.values(), *_files_of(outcome))} | set(given_files(*given))
+    if any(is_spilled(reference) for _, reference in references_in(given)):
+        # Only the pilot has seen what a spilled argument refers to, and has checked it.
+        may_name |= set(given_files(found))
+    return foreign_reference(outcome.outputs, may_name)
