@@ -13,7 +13,8 @@ from mendflow.stores.contract import Store
 from tests.contract.backends import Backend, Durable, LastSeenItems
 from tests.contract.conftest import stores
 from tests.services.conftest import server_on
-from tests.services.test_results import SAMPLES, Lab, flow_of, job, mapped
+from tests.services.lab import Lab
+from tests.services.test_results import SAMPLES, flow_of, job, mapped
 
 
 @asynccontextmanager

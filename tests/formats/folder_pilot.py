@@ -1,8 +1,9 @@
 """A pilot without processes of its own: it does each job at once, in a folder, as the flow says.
 
-Commands run under bash, functions in the tests' process. A failed job is tried again as its author said. Files are
-known by their paths, which stand in place of digests."""
+Commands run under bash, functions in the tests' process. A failed job is tried again as its author said. Files stay
+where they were made; `KEPT` says where that is."""
 
+import hashlib
 import importlib
 import itertools
 import os
@@ -23,6 +24,9 @@ from mendflow.core.scheduling import jobs as lifecycle
 from mendflow.pilot.slot.declared_outputs import find_outputs
 from mendflow.pilot.slot.outputs import parse_outputs
 from mendflow.pilot.worker.process import _paths
+
+KEPT: dict[str, Path] = {}
+"""The files that were made or given, by their digests."""
 
 
 class FolderPilot:
@@ -51,7 +55,7 @@ class FolderPilot:
         folder.mkdir(parents=True)
         for path, ref in spec.inputs.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes((self._flow_folder / ref.sha256).read_bytes())
+            (folder / path).write_bytes(KEPT.get(ref.sha256, self._flow_folder / ref.sha256).read_bytes())
         for name in spec.file_lists:
             (folder / spec.files[name]).parent.mkdir(parents=True, exist_ok=True)
             if spec.files[name].endswith("/"):
@@ -90,16 +94,18 @@ class FolderPilot:
         return Outcome(
             outputs=outcome.outputs,
             log_tail=outcome.log_tail,
-            files={name: _stored(folder / path, Path(path).name) for name, path in found.files.items()},
+            files={name: stored(folder / path, Path(path).name) for name, path in found.files.items()},
             file_lists={
-                name: [_stored(folder / path, name_below(path, each.base)) for path in each.paths]
+                name: [stored(folder / path, name_below(path, each.base)) for path in each.paths]
                 for name, each in found.lists.items()
             },
         )
 
 
-def _stored(path: Path, name: str) -> FileRef:
-    return FileRef(sha256=str(path), bytes=path.stat().st_size, name=name)
+def stored(path: Path, name: str) -> FileRef:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    KEPT[digest] = path
+    return FileRef(sha256=digest, bytes=path.stat().st_size, name=name)
 
 
 def _real(argument: Any) -> Any:

@@ -12,7 +12,7 @@ from mendflow.core.model.values import Value, file_of
 from mendflow.formats import load
 from mendflow.formats.check import check
 from tests.cli.conftest import Shell
-from tests.formats.folder_pilot import FolderPilot
+from tests.formats.folder_pilot import KEPT, FolderPilot, stored
 from tests.formats.test_flows_run import World
 
 TASKS = Path(__file__).parents[2] / "examples" / "tasks"
@@ -51,9 +51,9 @@ def run(name: str, folder: Path, **inputs: Value) -> WorldWithPeople:
     return WorldWithPeople(flow, FolderPilot(TASKS, folder), **inputs)
 
 
-def given(folder: Path, name: str) -> dict[str, Value]:
+def given(folder: Path, name: str) -> Value:
     (folder / name).write_text(SMALL[name])
-    return {"$file": str(folder / name), "bytes": 1, "name": name}
+    return stored(folder / name, name).as_value()
 
 
 BOTH = pytest.mark.parametrize("ending", ["yaml", "py"])
@@ -79,7 +79,7 @@ def test_twenty_samples_are_merged_in_their_order(ending: str, tmp_path: Path) -
     (result,) = run(f"samples.{ending}", tmp_path).outputs().values()
     merged = file_of(result)
     assert merged is not None and merged.name == "merged.txt"
-    assert Path(merged.sha256).read_text().split() == [str(number) for number in range(1, 21)]
+    assert KEPT[merged.sha256].read_text().split() == [str(number) for number in range(1, 21)]
 
 
 @BOTH

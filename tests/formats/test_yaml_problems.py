@@ -261,11 +261,13 @@ def test_bytes_that_are_not_utf_8_have_a_place(tmp_path: Path) -> None:
 def test_check_goes_through_all_files(tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text("steps: [x]\n")
     (tmp_path / "bad.yaml").write_text("steps: [{rum: x}]\n")
-    files = [tmp_path / name for name in ("good.yaml", "bad.yaml", "gone.yaml", "flow.xml")]
+    files = [tmp_path / name for name in ("good.yaml", "bad.yaml", "gone.yaml", "flow.txt")]
     found = [str(each).replace(f"{tmp_path}/", "") for each in check(files)]
     assert found[0].startswith("bad.yaml:1:9: nothing says what this step does")
     assert found[1] == "gone.yaml: there is no such file (did you mean `good.yaml`?)"
-    assert found[2] == "flow.xml: a flow file ends in .yaml, .yml, .py, .bpel, .jsdl for a job, or .json for a trace"
+    assert found[2] == (
+        "flow.txt: a flow file ends in .yaml, .yml, .py, .bpel, .jsdl or .xml for a job, or .json for a trace"
+    )
     assert len(found) == 3
 
 

@@ -9,10 +9,9 @@ import pytest
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow, Input, JobActivity, Parallel, Sequence
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.jobs import FunctionRef, Job, Outcome
+from mendflow.core.model.jobs import FunctionRef, Job, JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
 from mendflow.services.api.domain import Domain
-from mendflow.services.base.contracts import NewJob
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.result_cache import Lookup, ResultCache
 from mendflow.services.cases.result_index import ResultIndex
@@ -184,10 +183,10 @@ async def test_a_case_whose_orders_raise_an_error_of_ours_fails_and_the_server_s
     ]
     sound = ResultCache.look_up
 
-    async def broken(cache: ResultCache, live: LiveCase, new: NewJob, *, again: bool = False) -> Lookup:
-        if new.spec.item == "bad":
+    async def broken(cache: ResultCache, live: LiveCase, serial: int, spec: JobSpec, *, again: bool) -> Lookup:
+        if spec.item == "bad":
             raise ZeroDivisionError("a bug")
-        return await sound(cache, live, new, again=again)
+        return await sound(cache, live, serial, spec, again=again)
 
     monkeypatch.setattr(ResultCache, "look_up", broken)
     async with asyncio.timeout(30):

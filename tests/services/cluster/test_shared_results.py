@@ -12,7 +12,8 @@ from mendflow.stores.memory import MemoryStore
 from mendflow.stores.postgresql.store import PostgresqlStore
 from tests.servers.postgresql import PostgresqlServer, postgresql_server
 from tests.services.conftest import server_on
-from tests.services.test_results import SAMPLES, Lab, mapped
+from tests.services.lab import Lab
+from tests.services.test_results import SAMPLES, mapped
 
 
 @pytest.fixture(scope="module")

@@ -146,6 +146,9 @@ class CalledCases:
         called = await self._manager.document(id)
         if called is None or called.parent_item is None or called.live or called.status == "cancelled":
             return
+        key = f"{live.id}/{called.parent_item}"
+        if key in live.noted:
+            return  # it was ended by force, and counts as what it was ended as
         noted = ItemDocument(
             case=live.id,
             item=called.parent_item,
@@ -158,8 +161,8 @@ class CalledCases:
             ended_at=called.ended_at,
             reason=f"case {called.id} had {called.status}, but {reason}",
         )
-        live.noted.add(f"{live.id}/{noted.item}")
-        self._ledger.touch(ITEM_KIND, f"{live.id}/{noted.item}", noted)
+        live.noted.add(key)
+        self._ledger.touch(ITEM_KIND, key, noted, last=not live.document.live)
 
     async def _cancel(self, case: CaseId, reason: str) -> bool:
         """False if it is over already."""
