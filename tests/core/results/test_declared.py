@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, spilled_value
-from mendflow.core.results.declared import gives_nothing, outside, stored_files, why_never, why_undeclared
+from mendflow.core.results.declared import gives_nothing, stored_files, why_never, why_undeclared
 
 KEPT = FileRef(sha256="a" * 64, bytes=1, name="a")
 SPEC = JobSpec(item=ItemId("i"), command="sort a > b", inputs={"a": KEPT}, files={"b": "b"})
@@ -31,6 +31,9 @@ def test_a_job_that_declares_enough_is_used_again(spec: JobSpec) -> None:  # DU-
         (replace(SPEC, command="sort a /data/b > b"), "names /data/b,"),
         (replace(SPEC, command="curl -X POST -d @a https://there/x > b"), "names https://there/x,"),
         (replace(SPEC, env={"TABLE": "/data/table"}), "names /data/table,"),
+        (replace(SPEC, shell="/opt/tools/bin/fish {0}"), "names /opt/tools/bin/fish,"),
+        (replace(SPEC, command="sort a $MORE > b"), "uses $MORE, which it does not set itself"),
+        (replace(SPEC, command="sort a > b; echo $MENDFLOW_ITEM >> b"), "uses $MENDFLOW_ITEM, which is another in"),
         (replace(CALL, args=[{"in": ["~/table"]}]), "names ~/table,"),
         (replace(CALL, args=[]), "no inputs"),
         (replace(CALL, function=FunctionRef(module="numpy", name="f")), "installed with the pilot"),
@@ -41,27 +44,6 @@ def test_a_job_that_may_depend_on_something_else_is_not_used_unless_it_says_so(s
     # DU-2
     assert told in why_undeclared(spec)
     assert why_undeclared(replace(spec, cache=True)) == ""
-
-
-@pytest.mark.parametrize(
-    ("command", "found"),
-    [
-        ("cat a.txt | sort -t/ -k2 > sub/b.txt", []),
-        ("/usr/bin/env python3 run.py < /dev/null 2> /dev/stderr", []),
-        ("awk '/^>/ {n++} END {print n}' a.fasta", []),
-        ("sed 's/a/b/g' a > b", []),
-        ("echo $((6 / 2)) a/b ./c", []),
-        ("cp /scratch/x/y.bam .", ["/scratch/x/y.bam"]),
-        ("prog --db=/db/nt --out b", ["/db/nt"]),
-        ("cat '/with quotes' \"/data/$x\"", ["/with", "/data/$x"]),
-        ("cat ../a b/../c", ["../a"]),
-        ("cat $HOME/a ~/b", ["$HOME/a", "~/b"]),
-        ("ls /data/", ["/data/"]),
-        ("aws s3 cp s3://bucket/key .", ["s3://bucket/key"]),
-    ],
-)
-def test_places_outside_of_the_jobs_folder_are_recognised(command: str, found: list[str]) -> None:  # DU-2
-    assert list(outside(JobSpec(item=ItemId("i"), command=command))) == found
 
 
 def test_what_forbids_it_is_never_used_again() -> None:  # DU-2

@@ -4,25 +4,16 @@ A wrong result that nobody notices is worse than a job that runs once more. So a
 job declares what it makes and what it is made from, and names nothing else that could have changed meanwhile. `cache:
 true` in the job says that its author vouches for the rest; `cache: false`, that its result is never used again."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CachePolicy
+from mendflow.core.results.script_names import doubts_of_text, first_doubt
 
 ALTHOUGH: Final = ", although "
 """Before the reason why a result that was used would not have been used by itself."""
-
-_PROGRAMS: Final = ("/bin/", "/sbin/", "/usr/", "/lib/", "/lib64/", "/opt/", "/dev/null", "/dev/std", "/dev/fd")
-"""Paths below these are installed programs and streams, not data."""
-
-_BOUNDARY = r"(?:^|(?<=[\s\"'=<>(:,;|&`]))"
-_OUTSIDE = re.compile(
-    rf"{_BOUNDARY}(?:/[\w.+@%-]+(?:/[\w.+@%*?$}}{{-]+)*/?|(?:~[\w]*|\.\.)/[^\s\"';|&<>)]*)(?=$|[\s\"';|&<>),`])"
-    r"|[A-Za-z][A-Za-z0-9+.-]*://[^\s\"';|&<>)]*|\$\{?HOME\b\}?[^\s\"';|&<>)]*"
-)
 
 
 def why_never(spec: JobSpec) -> str:
@@ -47,8 +38,7 @@ def why_undeclared(spec: JobSpec) -> str:
         return "the content of its inputs is not known"
     if spec.function is not None and spec.function.code is None:
         return "the code of its function is installed with the pilot, and may have changed"
-    named = next(outside(spec), "")
-    return f"it names {named[:80]}, which is none of its inputs and may have changed" if named else ""
+    return _why_doubtful(spec)
 
 
 def why_run(spec: JobSpec, policy: CachePolicy) -> str:
@@ -67,20 +57,13 @@ def gives_nothing(outcome: Outcome) -> bool:
     return outcome.outputs is None and not outcome.files and not outcome.file_lists
 
 
-def outside(spec: JobSpec) -> Iterator[str]:
-    """Places outside the job's folder that it names: absolute paths, home folders, URLs."""
-    if spec.command:
-        yield from _places_in(spec.command)
-    for value in spec.env.values():
-        yield from _places_in(value)
-    for text in _texts((*spec.args, *spec.kwargs.values())):
-        yield from _places_in(text)
-
-
-def _places_in(text: str) -> Iterator[str]:
-    for found in _OUTSIDE.finditer(text):
-        if not found.group().startswith(_PROGRAMS):
-            yield found.group()
+def _why_doubtful(spec: JobSpec) -> str:
+    """What it names that is not in its key, and so may have changed; empty if there is nothing."""
+    if spec.command and (reason := first_doubt(spec.command, spec.shell, frozenset(spec.env))):
+        return reason
+    texts = (*spec.env.values(), *_texts((*spec.args, *spec.kwargs.values())))
+    named = next((doubt for text in texts for doubt in doubts_of_text(text)), None)
+    return named.sentence() if named is not None else ""
 
 
 def _texts(given: Value) -> Iterator[str]:

@@ -1,0 +1,352 @@
+"""What a job's script names that is not in its key: places outside of its folder, and variables that it does not set.
+
+The script is read as a shell would read it, so that a slash in the program of sed or awk, in a comment or in a division
+begins no path, and so that a variable that the script sets itself is known. What is not understood counts as named."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from mendflow.core.model.shells import words_of
+from mendflow.core.results.outside_places import is_known_place, places_in, variables_read_in
+from mendflow.core.results.shell_reader import (
+    PUT_IN,
+    Arithmetic,
+    Command,
+    Expansion,
+    Substitution,
+    UnreadableScript,
+    Variable,
+    Word,
+    read_script,
+)
+
+SCRIPTS_REMEMBERED: Final = 2048
+
+OF_THE_ATTEMPT: Final = frozenset(
+    {"MENDFLOW_JOB", "MENDFLOW_CASE", "MENDFLOW_ITEM", "MENDFLOW_ATTEMPT", "MENDFLOW_FENCE"}
+)
+"""Variables that differ from case to case, though the job is made from the same."""
+
+_SET_FOR_EACH_JOB: Final = frozenset(
+    {"MENDFLOW_OUTPUT", "MENDFLOW_REPORT", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "PWD", "PATH", "IFS"}
+    | {"RANDOM", "SECONDS", "LINENO", "REPLY", "OPTARG", "OPTIND", "PIPESTATUS", "BASH_REMATCH", "BASHPID", "PPID"}
+    | {"BASH_SOURCE", "FUNCNAME", "_"}
+)
+"""Variables that the pilot or the shell sets, and that say nothing about data."""
+
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
+_AWK: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
+_SED: Final = frozenset({"sed", "gsed"})
+_STARTERS: Final = frozenset(
+    {"command", "env", "exec", "ionice", "nice", "nohup", "stdbuf", "sudo", "taskset", "time", "timeout", "xargs"}
+)
+"""Programs that start the program that is named after them."""
+
+_TAKES_SLASH: Final = frozenset({"tr", "cut", "sort", "paste", "column", "join", "echo", "printf", "expr", *_AWK})
+"""Programs to which a slash alone is a character, not a place."""
+
+_KEYWORDS: Final = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time"})
+_DECLARES: Final = frozenset({"export", "local", "declare", "typeset", "readonly"})
+_READS_INTO: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
+_HASH_COMMENTS: Final = frozenset({*SHELLS, "python", "python3", "Rscript", "perl", "ruby", "julia"})
+
+_SUSPECT = re.compile(r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\bcd\b")
+"""A script without any of this names nothing."""
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(.*)", re.DOTALL)
+_SET_IN_ARITHMETIC = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+_NAME_IN_ARITHMETIC = re.compile(r"(?<![\w#.])[A-Za-z_]\w*")
+_IN_HOME = re.compile(r"(?:^|[=:])~(?:$|[\w/+-])")
+_COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
+_AWK_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
+_SIMPLE_OPTION = re.compile(r"-{1,2}[\w{}%-]*(?:=[\w.]*)?|\d+[smhd]?|\{\}|%|\+")
+_NOTHING_IN_BRACES = re.compile(r"(?:\{,|,\}|,,)\S*/")
+_SED_OPTION = re.compile(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
+_SED_FILE = re.compile(r"-[nErsuz]*f|--file=.*", re.DOTALL)
+_SHELL_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_SHELL_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=|\b(?:for|read(?: -\w+)*)\s+([A-Za-z_]\w*)")
+_SED_COMMAND = re.compile(
+    r"""
+    (?:(?:\d+|\$|/(?:\\.|[^/\\\n])+/I?)(?:,\s*(?:\d+|\$|\+\d+|/(?:\\.|[^/\\\n])+/I?))?\s*!?\s*)?   # which lines
+    (?:
+        [sy](?P<mark>[^\s\w\\])(?:\\.|(?!(?P=mark))[^\\])*(?P=mark)(?:\\.|(?!(?P=mark))[^\\])*(?P=mark)[gpiImM0-9]*
+      | [pdDnNgGhHxPlqQ=]\d*
+      | [{}] | :\s*\w+ | [bt](?:\s*\w+)?
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_SED_GAP = re.compile(r"[\s;]*")
+
+
+class Doubt(NamedTuple):
+    """A place or a variable that a script names and that is not in its key."""
+
+    name: str
+    is_variable: bool = False
+
+    def sentence(self) -> str:
+        shown = self.name.replace(PUT_IN, "...")[:80]
+        if not self.is_variable:
+            return f"it names {shown}, which is none of its inputs and may have changed"
+        if self.name in OF_THE_ATTEMPT:
+            return f"it uses ${shown}, which is another in each case"
+        return f"it uses ${shown}, which it does not set itself and which may be another now"
+
+
+def doubts_of_text(text: str) -> Iterator[Doubt]:
+    """What a text that is no script names: an argument, the value of a variable."""
+    yield from map(Doubt, places_in(text))
+
+
+@lru_cache(maxsize=SCRIPTS_REMEMBERED)
+def first_doubt(script: str, shell: str, variables: frozenset[str]) -> str:
+    """Why the script may depend on something that is not in its key; empty if it does not. `variables` are those that
+    the job sets."""
+    if not _SUSPECT.search(shell) and not _SUSPECT.search(script):
+        return ""
+    program = (words_of(shell) or ["bash"])[0].rpartition("/")[2]
+    known = (variables | _SET_FOR_EACH_JOB) - OF_THE_ATTEMPT
+    try:
+        named = next(doubts_of_text(shell), None) or next(_doubts(script, program, known), None)
+    except UnreadableScript as flaw:
+        return f"its script cannot be read, as {flaw}, so it is not known what it names"
+    return named.sentence() if named is not None else ""
+
+
+def _doubts(script: str, program: str, known: frozenset[str]) -> Iterator[Doubt]:
+    if program in SHELLS:
+        yield from _ScriptNames(known).in_commands(read_script(script))
+    else:
+        text = _COMMENT_LINE.sub("", script) if program in _HASH_COMMENTS else script
+        yield from _in_other_language(text, known)
+
+
+def _in_other_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
+    yield from doubts_of_text(text)
+    yield from (Doubt(name, True) for name in variables_read_in(text, frozenset(known)))
+
+
+class _ScriptNames:
+    """Walks through a script in the order in which it stands. `known` grows by the variables that it sets."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = set(known)
+
+    def in_commands(self, commands: Sequence[Command]) -> Iterator[Doubt]:
+        programs = [_program(command.words[_started(command.words)]) if command.words else "" for command in commands]
+        for at, command in enumerate(commands):
+            for arithmetic in command.arithmetic:
+                yield from self._in_arithmetic(arithmetic)
+            yield from self._in_words(command.redirections)
+            for document in command.documents:
+                yield from self._in_expansions(document.expansions)
+                yield from _in_other_language(document.text, self._known)
+                if SHELLS.intersection(programs[at : at + 2]):
+                    yield from self._in_inner_script(document.text)
+                elif SHELLS.intersection(programs):
+                    yield from self._in_written_script(document.text)
+            yield from self._in_command(command.words)
+
+    def _in_inner_script(self, text: str) -> Iterator[Doubt]:
+        """A script that another shell runs; what it sets is not known afterwards."""
+        yield from _ScriptNames(self._known).in_commands(read_script(text.replace(PUT_IN, "x")))
+
+    def _in_written_script(self, text: str) -> Iterator[Doubt]:
+        """A text that may be a script, as a shell is run after it was written."""
+        own = {name for found in _SHELL_ASSIGNMENT.findall(text) for name in found}
+        yield from (Doubt(name, True) for name in _SHELL_VARIABLE.findall(text) if name not in self._known | own)
+
+    # Commands
+
+    def _in_command(self, words: list[Word]) -> Iterator[Doubt]:
+        at, set_before = 0, list[str]()
+        while at < len(words) and words[at].text in _KEYWORDS:
+            at += 1
+        while at < len(words) and (name := _assigned(words[at])):
+            yield from self._in_word(words[at], takes_slash=name == "IFS")
+            set_before.append(name)
+            at += 1
+        if at == len(words):
+            self._known.update(set_before)  # before a command they are set for that command only
+            return
+        rest = words[at:]
+        first = rest[0].text
+        if first in ("for", "select") and len(rest) > 1:
+            yield from self._in_words(rest[2:])
+            self._known.add(rest[1].text)
+        elif first in _DECLARES:
+            yield from self._in_declaration(rest)
+        else:
+            yield from self._in_program(rest)
+            self._known.update(_names_read_into(rest))
+
+    def _in_declaration(self, words: list[Word]) -> Iterator[Doubt]:
+        for word in words[1:]:
+            yield from self._in_word(word)
+            if name := _assigned(word) or (words[0].text not in ("export", "readonly") and _whole_name(word)):
+                self._known.add(name)
+
+    def _in_program(self, words: list[Word]) -> Iterator[Doubt]:
+        at = _started(words)
+        yield from self._in_words(words[: at + 1])
+        program, rest = _program(words[at]), words[at + 1 :]
+        if program in _AWK:
+            yield from self._in_awk(rest)
+        elif program in _SED:
+            yield from self._in_sed(rest)
+        elif program in SHELLS:
+            yield from self._in_shell(rest)
+        elif program in ("eval", "trap"):
+            yield from self._in_words(rest)
+            script = " ".join(word.text for word in (rest if program == "eval" else rest[:1]))
+            yield from self._in_inner_script(script)
+        elif program == "printenv":
+            yield from (Doubt(word.text, True) for word in rest if word.text not in self._known)
+        elif not rest and program in ("env", "cd"):
+            yield Doubt("~" if program == "cd" else "the whole environment")  # so they do without an argument
+        else:
+            yield from self._in_words(rest, takes_slash=program in _TAKES_SLASH)
+
+    def _in_awk(self, words: list[Word]) -> Iterator[Doubt]:
+        script_given, value_of = False, ""
+        for word in words:
+            if value_of:
+                yield from self._in_word(word, takes_slash=value_of == "-F")
+                script_given |= value_of == "-f"
+                value_of = ""
+            elif word.text in ("-F", "-v", "-f"):
+                value_of = word.text
+            elif script_given or word.text.startswith("-"):
+                yield from self._in_word(word)
+            else:
+                script_given = True
+                yield from self._in_expansions(word.expansions)
+                yield from (doubt for text in _AWK_TEXT.findall(word.text) for doubt in doubts_of_text(text))
+                yield from (Doubt(name, True) for name in variables_read_in(word.text, self._known))
+
+    def _in_sed(self, words: list[Word]) -> Iterator[Doubt]:
+        options = [_SED_OPTION.fullmatch(word.text) for word in words]
+        script_given = any(options) or any(_SED_FILE.fullmatch(word.text) for word in words)
+        script_next = False
+        for word, option in zip(words, options, strict=True):
+            script = word.text if script_next else option.group(1) if option else ""
+            if not script and not script_given and not word.text.startswith("-"):
+                script_given, script = True, word.text
+            script_next = not script_next and option is not None and not script
+            if script:
+                yield from self._in_expansions(word.expansions)
+                if "/" in script and not _is_plain_sed(script):
+                    yield Doubt(script)
+            else:
+                yield from self._in_word(word)
+
+    def _in_shell(self, words: list[Word]) -> Iterator[Doubt]:
+        inner = False
+        for word in words:
+            yield from self._in_expansions(word.expansions)
+            if inner:
+                yield from self._in_inner_script(word.text)
+            else:
+                yield from self._in_text(word)
+            inner = re.fullmatch(r"-\w*c", word.text) is not None
+
+    # Words
+
+    def _in_words(self, words: Iterable[Word], *, takes_slash: bool = False) -> Iterator[Doubt]:
+        for word in words:
+            yield from self._in_word(word, takes_slash=takes_slash)
+
+    def _in_word(self, word: Word, *, takes_slash: bool = False) -> Iterator[Doubt]:
+        yield from self._in_expansions(word.expansions)
+        yield from self._in_text(word, takes_slash=takes_slash)
+
+    def _in_text(self, word: Word, *, takes_slash: bool = False) -> Iterator[Doubt]:
+        bare = word.text.removeprefix("IFS=")
+        if bare and not bare.strip("/") and not takes_slash:
+            yield Doubt(bare)
+        if not word.quoted and word.text != "=~" and _IN_HOME.search(word.text):
+            yield Doubt(word.text)
+        if not word.quoted and _NOTHING_IN_BRACES.search(word.text):
+            yield Doubt(word.text)
+        yield from doubts_of_text(word.text)
+        if word.quoted:
+            yield from (Doubt(name, True) for name in variables_read_in(word.text, self._known))
+
+    def _in_expansions(self, expansions: Iterable[Expansion]) -> Iterator[Doubt]:
+        for each in expansions:
+            if isinstance(each, Variable):
+                yield from self._in_variable(each)
+            elif isinstance(each, Substitution):
+                yield from _ScriptNames(self._known).in_commands(each.commands)
+            else:
+                yield from self._in_arithmetic(each)
+
+    def _in_variable(self, variable: Variable) -> Iterator[Doubt]:
+        if variable.indirect or (_NAME.fullmatch(variable.name) and variable.name not in self._known):
+            yield Doubt(variable.name, True)
+        if variable.operand is not None:
+            yield from self._in_expansions(variable.operand.expansions)
+            if variable.is_text:
+                yield from self._in_text(variable.operand)
+        if variable.is_set:
+            self._known.add(variable.name)
+
+    def _in_arithmetic(self, arithmetic: Arithmetic) -> Iterator[Doubt]:
+        yield from self._in_expansions(arithmetic.expansions)
+        self._known.update(_SET_IN_ARITHMETIC.findall(arithmetic.text))
+        for name in _NAME_IN_ARITHMETIC.findall(arithmetic.text):
+            if name not in self._known:
+                yield Doubt(name, True)
+
+
+def _assigned(word: Word) -> str:
+    """The variable that a word sets, or nothing."""
+    found = _ASSIGNMENT.fullmatch(word.text)
+    return found.group(1) if found else ""
+
+
+def _whole_name(word: Word) -> str:
+    return word.text if _NAME.fullmatch(word.text) else ""
+
+
+def _program(word: Word) -> str:
+    """The name of the program that a word is, if it is found by its name or in a folder of the system."""
+    return word.text.rpartition("/")[2] if is_known_place(word.text) else word.text
+
+
+def _started(words: list[Word]) -> int:
+    """The place of the program that is really started."""
+    for at, word in enumerate(words):
+        if at and words[at - 1].text in ("-exec", "-execdir"):
+            return at
+        skipped = _program(word) in _STARTERS or _assigned(word) or _SIMPLE_OPTION.fullmatch(word.text)
+        if not skipped and _program(words[0]) != "find":
+            return at
+    return 0
+
+
+def _names_read_into(words: list[Word]) -> Iterator[str]:
+    """The variables that a command sets by their names."""
+    program = _program(words[0])
+    for before, word in pairwise(words):
+        sets = program in _READS_INTO or (program == "printf" and before.text == "-v")
+        if sets and (name := _whole_name(word)):
+            yield name
+
+
+def _is_plain_sed(script: str) -> bool:
+    """Whether a program for sed only changes, prints and drops lines: then it reads no other file."""
+    at = 0
+    while True:
+        gap = _SED_GAP.match(script, at)
+        at = gap.end() if gap else at
+        if at == len(script):
+            return True
+        command = _SED_COMMAND.match(script, at)
+        if command is None or command.end() == at:
+            return False
+        at = command.end()
