@@ -81,17 +81,17 @@ def test_items_of_a_loop_are_shown_with_their_elements(shell: Shell) -> None:
     shell.write(
         "clean.yaml",
         "jobs:\n  clean:\n    for-each: {sample: [data/s1.txt, data/s2.txt]}\n"
-        "    run: test ${{ index }} = 0 || { echo gone >&2; exit 3; }\n    retries: 0\n",
+        "    run: 'test ${{ index }} = 0 || { echo \"error: gone\" >&2; exit 3; }'\n    retries: 0\n",
     )
     shell.environment["COLUMNS"] = "200"
     done = shell("run", "clean.yaml", "--quiet")
-    assert "  clean[1] (s2.txt): gone (exit code 3)" in done.stdout
+    assert "  clean[1] (s2.txt): error: gone (exit code 3)" in done.stdout
     assert re.search(r"clean\[0\] \(s1\.txt\)\s+job\s+completed", shell.ok("items", "last"))
     assert "clean[1] (s2.txt)" in shell.ok("jobs")
-    assert "clean[1] (s2.txt): gone" in shell.ok("why", "last")
+    assert "clean[1] (s2.txt): error: gone" in shell.ok("why", "last")
     told = shell.ok("why", "last:clean[1]")
-    assert "clean[1] (s2.txt): it failed: gone" in told
-    assert re.search(r"clean\[1\] \(s2\.txt\) failed +gone", told)
+    assert "clean[1] (s2.txt): it failed: error: gone" in told
+    assert re.search(r"clean\[1\] \(s2\.txt\) failed +error: gone", told)
     assert "no rule fits this failure, and its `retries` are used up; mendflow failures show" in told
     [group] = shell.json("failures")
     assert f"mendflow rules add --from {group['id']} --if CONDITION --exlet EXLET adds one" in told

@@ -73,3 +73,13 @@ def test_what_the_flow_itself_has_undone_is_told_too(shell: Shell) -> None:
     [line] = [line for line in told.splitlines() if line.startswith("  jobs ")]
     counted = line.split(maxsplit=1)[1]
     assert counted == "7 done (1 mended), 1 failed, 1 skipped in 2 cases", "as mendflow items lists them"
+
+
+def test_what_failed_and_was_tolerated_is_named(shell: Shell) -> None:  # DU-1
+    loop = (
+        'for-each: {n: [1, 2, 3], tolerate: 1}\n    run: test ${{ n }} != 2 || { echo "no such thing" >&2; exit 3; }\n'
+    )
+    shell.write("some.yaml", f"jobs:\n  try:\n    {loop}")
+    told = shell.ok("run", "some.yaml", "--quiet")
+    assert "2 done, 1 failed" in told
+    assert "failed, and the flow went on:\n  try[1] (2): " in told and "exit code 3" in told

@@ -13,8 +13,9 @@ from mendflow.core.model.flow import Input
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
 from mendflow.pilot.worker.process import _paths
+from tests.formats import folder_pilot
 from tests.formats.python_flows import Loader, job_of, module_of
-from tests.formats.test_flows_run import World, well
+from tests.formats.test_flows_run import World, digest_of, well
 
 FILES_TOP = """
 @job(files="lines.txt")
@@ -101,17 +102,16 @@ def test_a_path_is_a_file_that_is_brought(
 
 
 def stored(folder: Path) -> Callable[[JobSpec], Outcome]:
-    """A pilot that brings inputs into a folder, calls functions there, and takes the files that they leave. The digest
-    of a file is its text."""
+    """A pilot that brings inputs into a folder, calls functions there, and takes the files that they leave."""
     module = module_of(folder / "work.py")
     made = iter(range(1000))
+    beside = {digest_of(str(path.relative_to(folder))): path for path in folder.rglob("*.*") if path.is_file()}
 
     def work(spec: JobSpec) -> Outcome:
         place = folder / f"attempt-{next(made)}"
         for path, ref in spec.inputs.items():
             (place / path).parent.mkdir(parents=True, exist_ok=True)
-            source = folder / ref.sha256
-            (place / path).write_text(source.read_text() if source.is_file() else ref.sha256)
+            (place / path).write_text({**folder_pilot.KEPT, **beside}[ref.sha256].read_text())
         place.mkdir(exist_ok=True)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(place)
@@ -120,10 +120,7 @@ def stored(folder: Path) -> Callable[[JobSpec], Outcome]:
                 return Outcome(fault=Fault(name="exitCode", category=Category.JOB, message="broken"))
             args = [_paths(each) if isinstance(each, dict) and PLACED in each else each for each in spec.args]
             outputs = getattr(module, spec.function.name)(*args, **spec.kwargs)
-        files = {
-            name: FileRef(sha256=(place / path).read_text(), bytes=1, name=Path(path).name)
-            for name, path in spec.files.items()
-        }
+        files = {name: folder_pilot.stored(place / path, Path(path).name) for name, path in spec.files.items()}
         return Outcome(outputs=outputs, files=files)
 
     return work
@@ -221,7 +218,7 @@ shell.map("wc {item}", [Path("data/a.txt"), Path("more/a.txt")], name="paths")
 """,
         "samples: list[Path]",
     )
-    ref = FileRef(sha256="s", bytes=1, name="s.txt").as_value()
+    ref = FileRef(sha256="0" * 64, bytes=1, name="s.txt").as_value()
     specs = {str(spec.item): spec for spec in World(flow, well, samples=[ref]).ran}
     first = specs["names[1]"]
     assert (first.command, first.files, first.env) == ("cat 'b' > '1'", {"t": "b.tsv"}, {"X": "<b>"})

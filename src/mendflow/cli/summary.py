@@ -197,11 +197,12 @@ def _print_ran_again(items: list[ItemView]) -> None:
 
 
 def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
-    if case.status == "completed":
-        return
     failed = sorted(
         (item for item in items if item.state == "failed"), key=lambda item: not _ended_the_case(case, item)
     )
+    if case.status == "completed":
+        _print_tolerated(case, failed)
+        return
     if case.fault and not any(item.fault and item.fault.message == case.fault.message for item in failed):
         say(f"why: {one_line(case.fault.message, 400)}")
     if failed:
@@ -216,6 +217,17 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
     if failed:
         again = source or f"mendflow rerun {case.id} --from-failed (with --flow FILE, if you change the flow)"
         say(f"next: mendflow why {_quoted_subject(case.id, failed[0])}, or fix it and {again}")
+
+
+def _print_tolerated(case: CaseView, failed: list[ItemView]) -> None:
+    """What failed in a case that completed all the same: the flow tolerates it, or handles it."""
+    if failed:
+        say("failed, and the flow went on:")
+    for item in failed[:FAILURES_SHOWN]:
+        message = one_line(item.fault.message, 200) if item.fault else "failed"
+        say(Text.assemble((f"  {one_line(item.shown, 100)}", "red"), f": {message}"))
+    if len(failed) > FAILURES_SHOWN:
+        say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
 
 
 def _ended_the_case(case: CaseView, item: ItemView) -> bool:
