@@ -13,7 +13,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobState, Submission
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView, JobQuery
-from mendflow.core.recovery.undone import undoing_names, undone_in_flow, undone_sentences
+from mendflow.core.recovery.undo_sentences import undoing_names, undone_in_flow, undone_sentences
 from mendflow.pages.formatting import count_text
 from mendflow.pages.item_counts import called_by_flow
 

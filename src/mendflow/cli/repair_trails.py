@@ -12,7 +12,7 @@ from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES
 from mendflow.core.model.repair import Conclusion, ExceptionType
 from mendflow.core.model.repair_views import DecisionView, TrailStep
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.undone import undone_sentences
+from mendflow.core.recovery.undo_sentences import undone_sentences
 from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
 
 REPAIRS_SHOWN = 10

@@ -201,31 +201,26 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
         (item for item in items if item.state == "failed"), key=lambda item: not _ended_the_case(case, item)
     )
     if case.status == "completed":
-        _print_tolerated(case, failed)
+        if failed:  # the flow tolerates it, or handles it
+            say("failed, and the flow went on:")
+        _print_failed_items(case, failed, log_lines=0)
         return
     if case.fault and not any(item.fault and item.fault.message == case.fault.message for item in failed):
         say(f"why: {one_line(case.fault.message, 400)}")
     if failed:
         say("failed:")
-    for item in failed[:FAILURES_SHOWN]:
-        message = one_line(item.fault.message, 400) if item.fault else "failed"
-        say(Text.assemble((f"  {one_line(item.shown, 100)}", "red"), f": {message}"))
-        log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
-        print_output(log.splitlines()[-LOG_LINES_SHOWN:])
-    if len(failed) > FAILURES_SHOWN:
-        say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
+    _print_failed_items(case, failed, log_lines=LOG_LINES_SHOWN)
     if failed:
         again = source or f"mendflow rerun {case.id} --from-failed (with --flow FILE, if you change the flow)"
         say(f"next: mendflow why {_quoted_subject(case.id, failed[0])}, or fix it and {again}")
 
 
-def _print_tolerated(case: CaseView, failed: list[ItemView]) -> None:
-    """What failed in a case that completed all the same: the flow tolerates it, or handles it."""
-    if failed:
-        say("failed, and the flow went on:")
+def _print_failed_items(case: CaseView, failed: list[ItemView], *, log_lines: int) -> None:
     for item in failed[:FAILURES_SHOWN]:
-        message = one_line(item.fault.message, 200) if item.fault else "failed"
+        message = one_line(item.fault.message, 400) if item.fault else "failed"
         say(Text.assemble((f"  {one_line(item.shown, 100)}", "red"), f": {message}"))
+        log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
+        print_output(log.splitlines()[-log_lines:] if log_lines else [])
     if len(failed) > FAILURES_SHOWN:
         say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
 

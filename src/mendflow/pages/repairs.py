@@ -11,7 +11,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import ItemView
-from mendflow.core.recovery.undone import undone_sentences
+from mendflow.core.recovery.undo_sentences import undone_sentences
 from mendflow.pages.attempts import started_attempts
 from mendflow.pages.formatting import count_text, duration_text, escape_html, one_line, short_time_text
 from mendflow.pages.related_cases import anchor, step_table

@@ -16,7 +16,7 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.guesses import choice_hint, function_hint, operator_hint
+from mendflow.core.expressions.expression_hints import choice_hint, function_hint, operator_hint
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, as_json, find_spilled, seal, shell_quote, too_large
 from mendflow.core.expressions.work_budget import WORK, bounded_replace

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from mendflow.core.model.shells import words_of
-from mendflow.core.results.outside_places import is_known_place, places_in, variables_read_in
+from mendflow.core.results.outside_paths import is_known_place, places_in, variables_read_in
 from mendflow.core.results.shell_reader import (
     PUT_IN,
     Arithmetic,

@@ -7,8 +7,8 @@ import msgspec
 
 from mendflow.core.model.jobs import RetryRule
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
-from mendflow.formats.causes import cause_flaw
 from mendflow.formats.python.problems import bad_flow
+from mendflow.formats.retry_causes import cause_flaw
 
 Cause = int | str | type[BaseException]
 

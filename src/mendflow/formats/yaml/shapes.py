@@ -10,9 +10,9 @@ from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.shells import NAMED, SCRIPT_FILE, shell_flaw
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.hints import Hints, hint_for
-from mendflow.formats.measures import is_no_bound, likely_measure, with_unit
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest_word
+from mendflow.formats.unit_hints import is_no_bound, likely_measure, with_unit
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data
 from mendflow.formats.yaml.reader import YamlReader
 

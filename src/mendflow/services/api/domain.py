@@ -26,7 +26,13 @@ from mendflow.core.model.views import (
     PilotView,
     ServerView,
 )
-from mendflow.core.recovery.undone import ITEMS_SHOWN, undoing_names, undone_by, undone_in_flow, undone_sentences
+from mendflow.core.recovery.undo_sentences import (
+    ITEMS_SHOWN,
+    undoing_names,
+    undone_by,
+    undone_in_flow,
+    undone_sentences,
+)
 from mendflow.services.api import reasons
 from mendflow.services.api.archive_operations import ArchiveOperations
 from mendflow.services.api.flow_operations import FlowOperations
