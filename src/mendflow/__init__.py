@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mendflow.formats.python.called_files import call
+    from mendflow.formats.python.calls import call
     from mendflow.formats.python.flows import flow
     from mendflow.formats.python.jobs import job
     from mendflow.formats.python.retries import Retry
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Retry", "call", "flow", "job", "report", "shell", "task"]
 HOMES = {
     "Retry": "formats.python.retries",
-    "call": "formats.python.called_files",
+    "call": "formats.python.calls",
     "flow": "formats.python.flows",
     "job": "formats.python.jobs",
     "report": "reporting",

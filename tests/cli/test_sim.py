@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mendflow.cli.forecast import headline, what_if_rows
-from mendflow.cli.job_guesses import guesses_from_items, guesses_from_options, spread_s_of
+from mendflow.cli.job_estimates import estimates_from_items, estimates_from_options, spread_s_of
 from mendflow.cli.sim_sites import sites_of
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import CaseId, ItemId, PilotId
@@ -161,7 +161,7 @@ def test_a_time_is_seconds_or_has_a_unit_and_a_deviation(text: str, spread: tupl
 
 
 def test_what_options_say_of_a_job_comes_together() -> None:
-    made = guesses_from_options(
+    made = estimates_from_options(
         ["align=30+-5", "*=1"], ["split.part=2GB", "align=5", "inputs.x=3"], ['split={"n": 2}'], JOBS
     )
     assert (made["align"].seconds, made["align"].spread_s, made["align"].file_bytes) == (30, 5, 5)
@@ -182,7 +182,7 @@ def test_what_options_say_of_a_job_comes_together() -> None:
 )
 def test_what_options_cannot_mean_is_refused(runtimes: list[str], sizes: list[str], sentence: str) -> None:
     with pytest.raises(InvalidRequest, match=r".*") as refused:
-        guesses_from_options(runtimes, sizes, [], JOBS)
+        estimates_from_options(runtimes, sizes, [], JOBS)
     assert sentence in refused.value.message
 
 
@@ -211,7 +211,7 @@ def test_an_earlier_case_tells_durations_by_name_and_sizes_and_outputs_by_item()
             files={"o": FileRef(sha256="0" * 64, bytes=7 * turn, name="o").as_value()},
         )
 
-    made = guesses_from_items([item(0, 500), item(1, 1500), item(2, 9000, end="failed")])
+    made = estimates_from_items([item(0, 500), item(1, 1500), item(2, 9000, end="failed")])
     assert made["a"].samples == (0.5, 1.5)
     assert (made["a[1]"].files, made["a[1]"].outputs) == ({"o": 7}, {"n": 1})
 

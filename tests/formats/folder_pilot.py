@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from mendflow.core.data.path_arguments import PLACED
 from mendflow.core.data.path_patterns import name_below
-from mendflow.core.data.placed_files import PLACED
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.data.placed_files import PLACED
+from mendflow.core.data.path_arguments import PLACED
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Input
 from mendflow.core.model.jobs import JobSpec, Outcome

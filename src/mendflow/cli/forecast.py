@@ -10,7 +10,7 @@ from mendflow.cli.case_ending import collect_ending
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.inputs import files_of_defaults, read_inputs
-from mendflow.cli.job_guesses import guesses_from_items, guesses_from_options, input_sizes, place_sizes
+from mendflow.cli.job_estimates import estimates_from_items, estimates_from_options, input_sizes, place_sizes
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import print_table, say
 from mendflow.cli.sim_needs import check_needs
@@ -23,8 +23,8 @@ from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
 from mendflow.pages.charts.pages import Table, page, write_figures
 from mendflow.pages.charts.scales import value_text
 from mendflow.pages.formatting import count_text, duration_text
+from mendflow.sim.estimates import Estimate, Estimates, check_known, jobs_of, logical_inputs, merge_estimates
 from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
-from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, logical_inputs, merge_guesses
 from mendflow.sim.predict import Prediction, Question
 from mendflow.sim.prediction_figures import figures
 from mendflow.sim.what_ifs import WhatIf
@@ -64,11 +64,11 @@ def question_of(request: ForecastRequest) -> Question:
     values = {**files_of_defaults(flow, values), **values}
     sizes = input_sizes(request.sizes, flow.inputs)
     files = {name: tuple(job.files) for name, job in jobs_of(flow).items()}
-    layers = [guesses_from_options(request.runtimes, request.sizes, request.outputs, files)]
+    layers = [estimates_from_options(request.runtimes, request.sizes, request.outputs, files)]
     if request.like:
-        layers.append(guesses_from_items(run_async(_items_of(request.target, request.like))))
-    guesses = Guesses(merge_guesses([*layers, works]))
-    check_known(flow, guesses)
+        layers.append(estimates_from_items(run_async(_items_of(request.target, request.like))))
+    estimates = Estimates(merge_estimates([*layers, works]))
+    check_known(flow, estimates)
     check_needs(jobs_of(flow), request.sites)
     places = place_sizes(request.sizes, flow.folder)
     _check_logical(flow, places)
@@ -76,19 +76,19 @@ def question_of(request: ForecastRequest) -> Question:
         flow=flow,
         inputs={name: _input(flow, name, value, sizes) for name, value in values.items()},
         scene=replace(scene, files=places),
-        job_model=guesses,
+        job_model=estimates,
         seeds=request.seeds,
         what_if=request.what_if,
         processes=request.processes,
     )
 
 
-def _flow(request: ForecastRequest) -> tuple[Flow, dict[str, Guess]]:
+def _flow(request: ForecastRequest) -> tuple[Flow, dict[str, Estimate]]:
     """The flow, and what its file says of its jobs if it is a trace."""
     if not request.flow.endswith(TRACE):
         return load_one(request.flow, request.scale if request.scale != AS_IT_IS else None), {}
     made = as_flow(load_trace(request.flow), request.scale, by_name)
-    return made.flow, {name: Guess(seconds=work.seconds, files=work.files) for name, work in made.works.items()}
+    return made.flow, {name: Estimate(seconds=work.seconds, files=work.files) for name, work in made.works.items()}
 
 
 async def _items_of(target: ServerTarget, case: str) -> list[ItemView]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mendflow.cli.job_guesses import bytes_of, number_of, seconds_of, spread_s_of
+from mendflow.cli.job_estimates import bytes_of, number_of, seconds_of, spread_s_of
 from mendflow.core.caching.policies import policy_by_name
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.formats.sites import load_site

@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 
 from mendflow.formats.wfformat import Scale, TaskWork, Trace, TraceFlow, TraceTask
+from mendflow.sim.estimates import Estimate, Estimates
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import ElementScene, GridScene, SiteScene
 from mendflow.sim.grid.world import play
-from mendflow.sim.guesses import Guess, Guesses
 
 PROBE: Final = "probe"
 CHAINS_A_SLOT: Final = 2
@@ -121,9 +121,9 @@ def simulate_trace(made: TraceFlow, machine: MachineSize, cost_s: float, seed: i
     return play(scene, made.flow, job_model_of(made.works))
 
 
-def job_model_of(works: Mapping[str, TaskWork]) -> Guesses:
+def job_model_of(works: Mapping[str, TaskWork]) -> Estimates:
     """What the jobs of a trace do, for the simulator."""
-    return Guesses({name: Guess(seconds=work.seconds, files=work.files) for name, work in works.items()})
+    return Estimates({name: Estimate(seconds=work.seconds, files=work.files) for name, work in works.items()})
 
 
 def compare_runs(

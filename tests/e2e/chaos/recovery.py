@@ -1,9 +1,9 @@
 """How long a job did not run because something was taken from it by force.
 
 Counted from the last that an attempt said until the next begins; where it had not begun yet, from what happened to its
-pilot or to a server. Where the server that decides about the job was killed or stopped in between, the count begins
-anew: that is another kill. Time in which there was no store, or not one server, is not counted: nobody can decide
-anything then."""
+pilot or to a server. Where the server that decides about the job, or the pilot that has it as far as that server knows,
+was killed or stopped in between, the count begins anew: that is another kill. Time in which there was no store, or not
+one server, is not counted: nobody can decide anything then."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ class Recoveries:
             if since is None:
                 continue
             again = lines[following.fence].first_at if following.fence in lines else self._granted_us(following)
-            start = max([since, *self._home_lost(job, since, again)])
+            start = max([since, *self._hit_again(job, attempt, since, again)])
             yield Recovery(job, turn, since, again, again - start - self._nobody_us(start, again))
 
     def _nobody_us(self, start: int, end: int) -> int:
@@ -93,11 +93,14 @@ class Recoveries:
         )
         return None if attempt.end == "returned" else next(later, None)
 
-    def _home_lost(self, job: Job, since: int, again: int) -> list[int]:
+    def _hit_again(self, job: Job, attempt: Granted, since: int, again: int) -> list[int]:
+        """When its server was hit, and its pilot for as long as it had the job."""
+        pilot, until = self._pilots.get(attempt.pilot), attempt.ended_at * 1000 + self._ahead_us
         return [
             each.at_us
             for each in self._troubles
-            if since < each.at_us < again and each.whom == self._home(job, each.at_us)
+            if since < each.at_us < again
+            and (each.whom == self._home(job, each.at_us) or (each.whom == pilot and each.at_us < until))
         ]
 
     def _home(self, job: Job, at_us: int) -> str:

@@ -39,7 +39,7 @@ from mendflow.core.engine.state import (
     JobItem,
     Structure,
     XmlMeter,
-    unheard_serial,
+    kept_answer_serial,
 )
 from mendflow.core.expressions.cel import CANCELLED_END, FAILED_END
 from mendflow.core.model.faults import Fault
@@ -266,7 +266,7 @@ class Run:
         node = self.nodes[instance.node]
         if instance.phase is InstancePhase.JOINING:
             links.stop_waiting(self, instance, node)
-        unheard = unheard_serial(self.case, instance) if how is InstanceEnd.STOPPED else 0
+        unheard = kept_answer_serial(self.case, instance) if how is InstanceEnd.STOPPED else 0
         self.kinds[node.kind].close(self, instance)
         if unheard:
             self.tell_skipped(instance.node, instance.path, "it was not needed", cancelled=True, serial=unheard)
@@ -323,7 +323,7 @@ class Run:
     def remove(self, instance: Item, reason: str) -> None:
         """End an item as cancelled, and with it its path. If it had no outstanding order, its end is reported as
         information."""
-        given, unheard = len(self.orders), unheard_serial(self.case, instance)
+        given, unheard = len(self.orders), kept_answer_serial(self.case, instance)
         self.end(instance, InstanceEnd.REMOVED)
         if len(self.orders) == given:
             message = f"it was removed: {reason}" if reason else "it was removed"

@@ -403,6 +403,6 @@ def _number(case: Case) -> None:
         record.number = case.completions
 
 
-def unheard_serial(case: Case, instance: Instance) -> int:
+def kept_answer_serial(case: Case, instance: Instance) -> int:
     """The serial of an item's order that was answered, if the answer is kept for later; else 0."""
     return instance.serial if isinstance(instance, Item) and instance.serial in case.answered else 0

@@ -10,7 +10,7 @@ from typing import Final
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CachePolicy
-from mendflow.core.results.script_names import doubts_of_text, first_doubt
+from mendflow.core.results.script_dependencies import doubts_of_text, first_doubt
 
 ALTHOUGH: Final = ", although "
 """Before the reason why a result that was used would not have been used by itself."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mendflow.core.data.folder_names import names_in_folder
+from mendflow.core.data.path_arguments import CONTENT, PLACED
 from mendflow.core.data.path_patterns import is_pattern
-from mendflow.core.data.placed_files import CONTENT, PLACED
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import FILES
 from mendflow.core.model.values import Value

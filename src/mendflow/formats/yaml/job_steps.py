@@ -18,7 +18,7 @@ from mendflow.formats.hints import LIMIT_HINTS
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
-from mendflow.formats.yaml.command_guesses import literal_value
+from mendflow.formats.yaml.command_hints import literal_value
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader

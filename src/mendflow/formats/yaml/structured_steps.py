@@ -30,7 +30,7 @@ from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, Key, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
-from mendflow.formats.yaml.loop_guesses import files_hint, guessed_list
+from mendflow.formats.yaml.loop_hints import files_hint, guessed_list
 from mendflow.formats.yaml.references import rename_job_in
 from mendflow.formats.yaml.shapes import DataShape, NameShape, Percent, sole_expression
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from mendflow.core.data.placed_files import PLACED, placed_paths
+from mendflow.core.data.path_arguments import PLACED, paths_of_argument
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.references import foreign_reference, given_files, malformed_reference, references_in
@@ -254,7 +254,7 @@ def _as_data(value: Value, call: FunctionCall, real: Callable[[Value], Value]) -
 
 def _paths(argument: dict[str, Value]) -> Any:
     """The Path of a file in the job's folder, or a list of them."""
-    found = placed_paths(argument)
+    found = paths_of_argument(argument)
     if isinstance(found, list):
         return [None if path is None else Path(path) for path in found]
     return None if found is None else Path(found)

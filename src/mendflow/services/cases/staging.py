@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.engine.early_inputs import early_inputs
+from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
@@ -65,7 +65,7 @@ class FileStaging:
         """Refuse a case whose first jobs are to read files that are not there: nothing in the flow can make them, and
         the path is wrong more often than it is early."""
         flaws: list[str] = []
-        for each in early_inputs(flow, inputs):
+        for each in files_at_start(flow, inputs):
             path = await self._readable_path(each.source, flow.folder)
             if path is not None and (flaw := await self._file_store.path_flaw(str(path))):
                 flaws.append(f"job {each.item}, input {each.key}: {flaw}")

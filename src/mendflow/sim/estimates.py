@@ -23,7 +23,7 @@ ANY: Final = "*"
 TOLD_MAX: Final = 8
 
 
-class Guess(msgspec.Struct, frozen=True, kw_only=True):
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """For jobs of one name, or for one item. None means unknown. With `samples`, a duration is one of them, else
     `seconds` with deviation `spread_s`. `file_bytes` is for each file that is not in `files`."""
 
@@ -38,10 +38,10 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
     def timed(self) -> bool:
         return self.seconds is not None or bool(self.samples)
 
-    def over(self, other: "Guess") -> "Guess":
-        """This guess, completed from another one."""
+    def over(self, other: "Estimate") -> "Estimate":
+        """This estimate, completed from another one."""
         timed = self if self.timed else other
-        return Guess(
+        return Estimate(
             seconds=timed.seconds,
             spread_s=timed.spread_s,
             samples=timed.samples,
@@ -57,34 +57,34 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
         return max(0.0, chance.gauss(self.seconds, self.spread_s)) if self.spread_s else self.seconds
 
 
-class Guesses:
+class Estimates:
     """The behaviour of a flow's jobs, by item and by name."""
 
-    def __init__(self, by_name: Mapping[str, Guess]) -> None:
+    def __init__(self, by_name: Mapping[str, Estimate]) -> None:
         self._by_name = dict(by_name)
 
     def of(self, spec: JobSpec, chance: Random) -> SimulatedWork:
-        guess = self._guess(spec)
-        files = {name: guess.files.get(name, guess.file_bytes or 0) for name in spec.files}
-        return SimulatedWork(seconds=guess.duration_s(chance), files=files, outputs=guess.outputs)
+        estimate = self._guess(spec)
+        files = {name: estimate.files.get(name, estimate.file_bytes or 0) for name in spec.files}
+        return SimulatedWork(seconds=estimate.duration_s(chance), files=files, outputs=estimate.outputs)
 
     def knows(self, job: JobActivity) -> bool:
         named = (self._by_name.get(name) for name in (display_name(job), ANY))
-        return bool(job.expected_ms) or any(guess is not None and guess.timed for guess in named)
+        return bool(job.expected_ms) or any(estimate is not None and estimate.timed for estimate in named)
 
-    def _guess(self, spec: JobSpec) -> Guess:
-        """A guess for one job comes before the guess for every job."""
-        own, named, any = (self._by_name.get(key, Guess()) for key in (str(spec.item), name_of(spec.item), ANY))
-        expected = Guess(seconds=spec.expected_ms / 1000) if spec.expected_ms else Guess()
+    def _guess(self, spec: JobSpec) -> Estimate:
+        """A estimate for one job comes before the estimate for every job."""
+        own, named, any = (self._by_name.get(key, Estimate()) for key in (str(spec.item), name_of(spec.item), ANY))
+        expected = Estimate(seconds=spec.expected_ms / 1000) if spec.expected_ms else Estimate()
         return own.over(named).over(expected).over(any)
 
 
-def merge_guesses(layers: Iterable[Mapping[str, Guess]]) -> dict[str, Guess]:
-    """Merge several sets of guesses; the earlier wins."""
-    whole: dict[str, Guess] = {}
+def merge_estimates(layers: Iterable[Mapping[str, Estimate]]) -> dict[str, Estimate]:
+    """Merge several sets of estimates; the earlier wins."""
+    whole: dict[str, Estimate] = {}
     for layer in layers:
-        for name, guess in layer.items():
-            whole[name] = whole[name].over(guess) if name in whole else guess
+        for name, estimate in layer.items():
+            whole[name] = whole[name].over(estimate) if name in whole else estimate
     return whole
 
 
@@ -109,7 +109,7 @@ def logical_inputs(flow: Flow) -> set[str]:
     return {source for source in named if source.startswith(LOGICAL_PREFIX) and "${{" not in source}
 
 
-def check_known(flow: Flow, guesses: Guesses) -> None:
+def check_known(flow: Flow, estimates: Estimates) -> None:
     """Refuse jobs whose behaviour is unknown."""
     foreign = [
         display_name(each)
@@ -122,7 +122,7 @@ def check_known(flow: Flow, guesses: Guesses) -> None:
             f"{_some(foreign)}: waits for a person or a message, and there is nobody in a simulated world; "
             "leave it out of the flow that you simulate"
         )
-    unknown = sorted(name for name, job in jobs_of(flow).items() if not guesses.knows(job))
+    unknown = sorted(name for name, job in jobs_of(flow).items() if not estimates.knows(job))
     if unknown:
         raise InvalidRequest(
             f"nothing is known of how long these jobs take: {_some(unknown)}; say it with --runtime {unknown[0]}=60, "

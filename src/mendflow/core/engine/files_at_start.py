@@ -24,7 +24,7 @@ INSTANT: Final = (Empty, Assign)
 """What takes no time, so that what follows begins with the case too."""
 
 
-class EarlyInput(NamedTuple):
+class FileAtStart(NamedTuple):
     """A path that a job reads as soon as its case begins. `key` is where the file stands in the job's folder."""
 
     item: str
@@ -40,7 +40,7 @@ class _First(NamedTuple):
     path: str
 
 
-def early_inputs(flow: Flow, inputs: Mapping[str, Value]) -> list[EarlyInput]:
+def files_at_start(flow: Flow, inputs: Mapping[str, Value]) -> list[FileAtStart]:
     """The paths on the server's machine that jobs of this case read at its start. A URL or a logical name is none."""
     if flow.xml is not None:
         return []
@@ -86,7 +86,7 @@ def _first_iterations(loop: ForEach, names: Mapping[str, Value], path: str) -> I
         yield from _first_jobs(loop.body, {**names, **at, "index": place}, path_of(path, place))
 
 
-def _paths_of(first: _First) -> Iterator[EarlyInput]:
+def _paths_of(first: _First) -> Iterator[FileAtStart]:
     job, item = first.job, item_id(first.job.label or first.job.name, first.path)
     for key, template in job.inputs.items():
         try:
@@ -95,4 +95,4 @@ def _paths_of(first: _First) -> Iterator[EarlyInput]:
             continue
         for place, source in each_file({key: wanted}):
             if isinstance(source, str) and source and "://" not in source and not source.startswith(LOGICAL_PREFIX):
-                yield EarlyInput(item, place, source)
+                yield FileAtStart(item, place, source)

@@ -13,21 +13,21 @@ from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
 from mendflow.formats.spelling import nearest_word
-from mendflow.sim.guesses import ANY, Guess
+from mendflow.sim.estimates import ANY, Estimate
 
 INPUTS = "inputs"
 _ABOUT = "+-"
 
 
-def guesses_from_options(
+def estimates_from_options(
     runtimes: Iterable[str], sizes: Iterable[str], outputs: Iterable[str], jobs: Mapping[str, Collection[str]]
-) -> dict[str, Guess]:
-    """The guesses of the options, by job. `jobs` are the flow's jobs with the names of their files."""
-    made: dict[str, Guess] = defaultdict(Guess)
+) -> dict[str, Estimate]:
+    """The estimates of the options, by job. `jobs` are the flow's jobs with the names of their files."""
+    made: dict[str, Estimate] = defaultdict(Estimate)
     for name, text in _pairs("--runtime", "JOB=60+-5", runtimes):
         _check_job("--runtime", name, jobs)
         seconds, spread_s = spread_s_of("--runtime", text)
-        made[name] = Guess(seconds=seconds, spread_s=spread_s).over(made[name])
+        made[name] = Estimate(seconds=seconds, spread_s=spread_s).over(made[name])
     for name, text in _pairs("--size", "JOB.FILE=700MB", sizes):
         job, _, file = name.partition(".")
         if job == INPUTS or is_place(name):
@@ -38,10 +38,10 @@ def guesses_from_options(
                 f"--size {name}: the job {job} makes no file {file}{_suggestion(file, jobs.get(job, ()))}"
             )
         size = bytes_of(f"--size {name}", text)
-        made[job] = (Guess(files={file: size}) if file else Guess(file_bytes=size)).over(made[job])
+        made[job] = (Estimate(files={file: size}) if file else Estimate(file_bytes=size)).over(made[job])
     for name, text in _pairs("--outputs", 'JOB={"rows": 3}', outputs):
         _check_job("--outputs", name.partition("[")[0], jobs)
-        made[name] = Guess(outputs=_outputs_of(name, text)).over(made[name])
+        made[name] = Estimate(outputs=_outputs_of(name, text)).over(made[name])
     return dict(made)
 
 
@@ -85,20 +85,20 @@ def place_sizes(sizes: Iterable[str], folder: str) -> dict[str, int]:
     return found
 
 
-def guesses_from_items(items: Iterable[ItemView]) -> dict[str, Guess]:
-    """Guesses from an earlier case: durations of successful items by name, and files and outputs of each item."""
+def estimates_from_items(items: Iterable[ItemView]) -> dict[str, Estimate]:
+    """Estimates from an earlier case: durations of successful items by name, and files and outputs of each item."""
     samples: dict[str, list[float]] = defaultdict(list)
-    made: dict[str, Guess] = {}
+    made: dict[str, Estimate] = {}
     for item in items:
         if item.kind != "job":
             continue
         well = [each for each in item.attempts if each.end == "completed" and each.started_at]
         samples[item.name] += [max(each.ended_at - each.started_at, 0) / 1000 for each in well]
         files = {name: ref.bytes for name, value in item.files.items() if (ref := file_of(value)) is not None}
-        made[str(item.item)] = Guess(files=files, outputs=item.outputs)
+        made[str(item.item)] = Estimate(files=files, outputs=item.outputs)
     for name, times in samples.items():
         if times:
-            made[name] = Guess(samples=tuple(times)).over(made.get(name, Guess()))
+            made[name] = Estimate(samples=tuple(times)).over(made.get(name, Estimate()))
     if not samples:
         raise NotFound("the case to take run times from has no jobs; name one that ran")
     return made
@@ -153,5 +153,5 @@ def _check_job(word: str, name: str, jobs: Mapping[str, Collection[str]]) -> Non
 
 
 def _suggestion(word: str, known: Iterable[str]) -> str:
-    guess = nearest_word(word, known)
-    return f" (did you mean {guess}?)" if guess else ""
+    estimate = nearest_word(word, known)
+    return f" (did you mean {estimate}?)" if estimate else ""

@@ -12,7 +12,7 @@ PLACED: Final = "$path"
 CONTENT: Final = "of"
 
 
-def placed_paths(argument: dict[str, Value]) -> str | list[str | None] | None:
+def paths_of_argument(argument: dict[str, Value]) -> str | list[str | None] | None:
     """The path that the argument stands for, or the paths of a list in its order; None where there is no file."""
     folder = str(argument[PLACED])
     if CONTENT not in argument:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.results.script_names import OF_THE_ATTEMPT, first_doubt
+from mendflow.core.results.script_dependencies import OF_THE_ATTEMPT, first_doubt
 
 KNOWN = frozenset({"KNOWN"})
 

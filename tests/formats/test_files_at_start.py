@@ -2,8 +2,8 @@
 
 import pytest
 
-from mendflow.core.engine import early_inputs as module
-from mendflow.core.engine.early_inputs import early_inputs
+from mendflow.core.engine import files_at_start as module
+from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.model.values import FileRef, Value
 from tests.formats.conftest import Reader
 
@@ -12,7 +12,7 @@ HEAD = "inputs: {folder: {type: string}, names: {type: list}, mode: {type: strin
 
 
 def found(read: Reader, jobs: str) -> list[str]:
-    return [f"{each.item} {each.key} {each.source}" for each in early_inputs(read(HEAD + jobs), INPUTS)]
+    return [f"{each.item} {each.key} {each.source}" for each in files_at_start(read(HEAD + jobs), INPUTS)]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_another_job_may_make_or_may_never_run_is_not_looked_for(read: Read
 
 def test_a_stored_file_has_no_path(read: Reader) -> None:
     flow = read("inputs: {f: {type: file}}\njobs: {x: {run: y, inputs: {i: '${{ inputs.f }}'}}}")
-    assert early_inputs(flow, {"f": FileRef(sha256="0" * 64, bytes=1, name="a").as_value()}) == []
+    assert files_at_start(flow, {"f": FileRef(sha256="0" * 64, bytes=1, name="a").as_value()}) == []
 
 
 def test_of_a_very_long_loop_the_first_iterations_are_looked_at(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
