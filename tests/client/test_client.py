@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from mendflow.client import Client
-from mendflow.client.transport import mistake_of
+from mendflow.client.transport import error_of
 from mendflow.core.model.errors import (
     BadFlow,
     Conflict,
@@ -46,7 +46,7 @@ from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, syn
     ],
 )
 def test_a_refusal_becomes_the_mistake_that_it_was(status: int, body: bytes, kind: type[RequestError]) -> None:
-    mistake = mistake_of(status, body)
+    mistake = error_of(status, body)
     assert type(mistake) is kind
     assert mistake.message
 
@@ -56,14 +56,14 @@ def test_the_problems_of_a_flow_arrive_with_their_places() -> None:
         Problem(file="a.yaml", line=3, column=5, message="no such key", suggestion="needs"),
         "and another",
     ]
-    told = mistake_of(422, body_of(BadFlow(problems=problems)))
+    told = error_of(422, body_of(BadFlow(problems=problems)))
     assert isinstance(told, BadFlow)
     assert told.problems == BadFlow(problems=problems).problems
 
 
 def test_the_fields_of_a_mistake_arrive_whatever_they_are_called() -> None:
     body = b'{"code":"conflict","message":"m","fields":{"case":"c","message":"x","self":1}}'
-    assert mistake_of(409, body).fields["case"] == "c"
+    assert error_of(409, body).fields["case"] == "c"
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "http://", "file:///etc"])

@@ -104,7 +104,7 @@ class Talk:
         return self.agent.lease.stop_at - LEASE_MS + margin_ms(LEASE_MS)
 
 
-async def test_an_answer_with_strange_attempts_is_obeyed_and_renews_nothing(tmp_path: Path) -> None:  # JS-7
+async def test_an_answer_with_unclaimed_attempts_is_obeyed_and_renews_nothing(tmp_path: Path) -> None:  # JS-7
     talk = Talk(tmp_path)
     await talk.answer(await talk.speak())
     talk.now += 1_000

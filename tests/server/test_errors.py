@@ -133,7 +133,7 @@ async def test_a_header_that_decides_is_not_taken_twice(served: HttpServer) -> N
     assert b"evil" not in heard
 
 
-async def test_a_recursion_of_our_own_is_a_bug_and_no_mistake_of_the_caller(
+async def test_a_recursion_of_our_own_is_a_bug_and_no_error_of_the_caller(
     domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch, http: aiohttp.ClientSession
 ) -> None:
     async def deep(case: str) -> CaseView:

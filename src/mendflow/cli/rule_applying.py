@@ -1,5 +1,4 @@
-"""All failures of one cause are taken up, by the rules or by another try: what came of it, and who runs what goes
-on."""
+"""Applies rules to all failures of a group, or tries them again, and prints what followed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

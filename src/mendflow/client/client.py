@@ -74,7 +74,7 @@ class Client(DomainCalls, SoapCalls):
 
     async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
         """Where a repeated request is known by a key, one is made up: so nothing is done twice over a broken line."""
-        for key in operation.made_up:
+        for key in operation.idempotency_keys:
             arguments[key] = arguments[key] or uuid.uuid4().hex
         path, query, body = operation.request(arguments)
         if operation.rows is not None:
@@ -220,7 +220,7 @@ class Client(DomainCalls, SoapCalls):
         leave_out_unreachable: bool = False,
     ) -> Path:
         """Write an archive of these cases, of those that a condition holds for, or of everything: whole, or not. Those
-        whose server cannot be asked are an error, or left out: `client.files.left_out_of` tells which."""
+        whose server cannot be asked are an error, or left out: `client.files.omitted_cases` tells which."""
         chosen = [f"case={quote(case, safe='')}" for case in cases]
         said = [
             f"everything={str(everything).lower()}",

@@ -1,4 +1,4 @@
-"""One conversation over HTTP with a server, or with any of several on the same store: requests out, answers or mistakes
+"""One conversation over HTTP with a server, or with any of several on the same store: requests out, answers or errors
 back.
 
 What can be repeated without harm is repeated for a short while when the server is away, so that a restart goes
@@ -66,14 +66,14 @@ _BY_STATUS: dict[int, type[RequestError]] = {
 
 
 class _ErrorBody(msgspec.Struct):
-    """How the server words a mistake."""
+    """An error as the server words it."""
 
     code: str
     message: str
     fields: dict[str, Any] = {}
 
 
-def mistake_of(status: int, body: bytes) -> RequestError:
+def error_of(status: int, body: bytes) -> RequestError:
     """The exception that the server raised, or the nearest one when its code is not known here."""
     try:
         told = msgspec.json.decode(body, type=_ErrorBody)
@@ -152,7 +152,7 @@ class Transport:
         read_s: float | None = None,
         timeout: aiohttp.ClientTimeout | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One request; the answer is open while the block lasts. A mistake is raised, a dead line is `Unreachable`.
+        """One request; the answer is open while the block lasts. An error is raised, a dead line is `Unreachable`.
         With `read_s` the whole may take long, and each piece must come within that time."""
         if read_s is not None:
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=read_s)
@@ -166,7 +166,7 @@ class Transport:
         try:
             async with await self._connect(method, path, given, tried) as response:
                 if response.status >= 300:
-                    raise mistake_of(response.status, await response.read())
+                    raise error_of(response.status, await response.read())
                 if UNHEARD_HEADER in response.headers:
                     log.warning(
                         "server %s did not answer; what only it knows is missing in this list",

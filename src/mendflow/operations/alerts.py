@@ -33,7 +33,7 @@ class AlertCalls(Calls, tag="alerts"):
 class NotificationCalls(Calls, tag="notifications"):
     @operation("GET", "/notifications", READERS)
     async def notifications(self, *, after: AfterSerial = None, limit: Limit = 100) -> list[Notification]:
-        """What clients were told. The notifications of all servers on the store, in one order. A client that continues
+        """The notifications that were sent. Those of all servers on the store, in one order. A client that continues
         after the last serial that it has read misses none."""
 
     @operation("GET", "/webhooks", ADMINISTRATORS)

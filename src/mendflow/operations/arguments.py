@@ -38,7 +38,7 @@ class _Mark:
     """Says something of the argument that it stands beside."""
 
 
-WHOLE, STRICT, IN_QUERY, LOGICAL, MADE_UP = _Mark(), _Mark(), _Mark(), _Mark(), _Mark()
+WHOLE, STRICT, IN_QUERY, LOGICAL, IDEMPOTENCY = _Mark(), _Mark(), _Mark(), _Mark(), _Mark()
 Body = Annotated[T, WHOLE]
 """The argument is the whole body."""
 StrictBody = Annotated[T, WHOLE, STRICT]
@@ -46,7 +46,7 @@ StrictBody = Annotated[T, WHOLE, STRICT]
 Query = Annotated[T, IN_QUERY]
 LogicalName = Annotated[str, LOGICAL]
 """The name of a logical file, with `lfn:` or without."""
-RepeatKey = Annotated[str, MADE_UP]
+IdempotencyKey = Annotated[str, IDEMPOTENCY]
 """What makes a repeated request the same one. A client that is given none makes one up."""
 
 

@@ -17,7 +17,7 @@ from mendflow.core.model.views import (
     ItemState,
     ItemView,
 )
-from mendflow.operations.arguments import Named, RepeatKey, Spread
+from mendflow.operations.arguments import IdempotencyKey, Named, Spread
 from mendflow.operations.names import CaseName, CountedBy
 from mendflow.operations.operation import Calls, operation
 from mendflow.operations.roles import READERS, USERS
@@ -32,7 +32,7 @@ class CaseCalls(Calls, tag="cases"):
         *,
         cache: CachePolicy = "",
         cache_from: str = "",
-        key: RepeatKey = "",
+        key: IdempotencyKey = "",
         notify: str = "",
         origin: CaseOrigin | None = None,
         resume: bool = False,
@@ -111,7 +111,7 @@ class CaseCalls(Calls, tag="cases"):
 
     @operation("POST", "/cases/{case}/messages", USERS, repeatable=True)
     async def send(
-        self, case: CaseName, channel: str, value: Value = None, *, correlation: Value = None, id: RepeatKey = ""
+        self, case: CaseName, channel: str, value: Value = None, *, correlation: Value = None, id: IdempotencyKey = ""
     ) -> CaseView:
         """Send a message to a case. It goes to a channel of the case. The same `id` again is the same message."""
 
@@ -124,4 +124,4 @@ class HistoryCalls(Calls, tag="repairs"):
 
     @operation("GET", "/cases/{case}/triggers", READERS)
     async def triggers(self, case: CaseName, item: str = "") -> list[TriggerView]:
-        """What can be said to have happened."""
+        """The triggers that rules know for this case or item."""

@@ -13,7 +13,7 @@ from mendflow.operations.roles import ADMINISTRATORS, READERS, USERS
 AfterName = Annotated[str, Meta(description="The last name of the page before.")]
 OfSet = Annotated[str, Named("set"), Meta(description="Only files of this data set.")]
 ReservedToo = Annotated[bool, Named("all"), Meta(description="Also names that are kept for a job that is writing.")]
-Replacing = Annotated[bool, Meta(description="Whether one that is there, and other, is to change.")]
+Replacing = Annotated[bool, Meta(description="Change an existing one that differs.")]
 
 
 class DataCalls(Calls, tag="data"):

@@ -17,9 +17,9 @@ import msgspec
 
 from mendflow.core.data.paths import logical_name
 from mendflow.operations.arguments import (
+    IDEMPOTENCY,
     IN_QUERY,
     LOGICAL,
-    MADE_UP,
     REQUIRED,
     WHOLE,
     IdParts,
@@ -166,9 +166,9 @@ class ApiOperation:
         return "query" if in_query else "field"
 
     @cached_property
-    def made_up(self) -> tuple[str, ...]:
+    def idempotency_keys(self) -> tuple[str, ...]:
         """The arguments that make a repeated request the same one."""
-        return tuple(each.argument for each in self.parameters if MADE_UP in each.marks)
+        return tuple(each.argument for each in self.parameters if IDEMPOTENCY in each.marks)
 
     @cached_property
     def _has_whole_body(self) -> bool:

@@ -66,7 +66,7 @@ class RepairCalls(Calls, tag="repairs"):
 
     @operation("GET", "/patterns", READERS)
     async def patterns(self) -> Patterns:
-        """How conversations run, and repairs by name."""
+        """The patterns. Those of conversations with the meta-scheduler, and those of repairs by name."""
 
     @operation("POST", "/patterns", USERS, status=201, repeatable=True)
     async def add_patterns(self, patterns: Body[Patterns]) -> Patterns:
@@ -75,7 +75,7 @@ class RepairCalls(Calls, tag="repairs"):
 
     @operation("GET", "/compensations", READERS)
     async def compensations(self) -> list[CompensationView]:
-        """What undoes which task."""
+        """The flows that undo tasks."""
 
     @operation("POST", "/compensations", USERS, repeatable=True)
     async def register_compensation(self, task: str, flow: str = "") -> list[CompensationView]:

@@ -8,7 +8,8 @@ BUILT_IN = frozenset({ADMIN, USER, PILOT, READER, ENGINE, METRICS})
 
 class AllowedRoles(msgspec.Struct, frozen=True):
     """The built-in roles that may, besides administrators, who may do everything. `task_roles`: so may the roles that a
-    site has made up for its user tasks. `own_task`: of these only the task's own. `anybody`: even without a token."""
+    site has made up for its user tasks. `own_task`: of those roles, only the one that the task names. `anybody`: even
+    without a token."""
 
     roles: frozenset[str] = frozenset()
     task_roles: bool = False

@@ -32,7 +32,7 @@ class Edge(msgspec.Struct):
 
 class FlowBox(msgspec.Struct):
     """A box. `key` is the activity's unique name, `title` its display name. Positions are relative to the parent until
-    `settle` makes them absolute."""
+    `place_absolutely` makes them absolute."""
 
     key: str
     title: str

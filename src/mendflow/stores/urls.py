@@ -22,7 +22,6 @@ from mendflow.stores.sqlite.store import SqliteStore
 from mendflow.stores.url_parts import UrlParts, split
 
 STORE_FILE = "store.db"
-SCHEMES = ("sqlite", "postgresql", "elasticsearch", "elasticsearch+https", "memory")
 
 
 class StoreLocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,4 +119,4 @@ def _advice(scheme: str) -> str:
         return "for Elasticsearch and OpenSearch write elasticsearch://host:9200, or elasticsearch+https://host:9200"
     if scheme == "":
         return "for a file write sqlite:///absolute/path/store.db"
-    return f"it must start with one of {', '.join(f'{name}://' for name in SCHEMES)}"
+    return f"it must start with one of {', '.join(f'{name}://' for name in _KNOWN)}"

@@ -11,9 +11,9 @@ is older than what it has processed, and reports with `heard` how far it has got
 request with `heard >= s` does not name was never started, and goes back to the queue at no charge.
 
 If several servers share a store, a pilot talks to one of them, its *front*, which forwards the same request to the
-servers that own the attempts (`front` then names the forwarding server). An answer lists as `strange` the attempts that
-it promises nothing for: another server owns them and could not be asked. A pilot with strange attempts obeys the rest,
-but does not renew its lease."""
+servers that own the attempts (`front` then names the forwarding server). An answer lists as `unclaimed` the attempts
+that it promises nothing for: another server owns them and could not be asked. A pilot with unclaimed attempts obeys the
+rest, but does not renew its lease."""
 
 import hashlib
 import re
@@ -213,7 +213,7 @@ def _flaw_of_cache(news: CacheUpdate) -> str:
 
 class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`accepted` and `refused` are verdicts on reports: after either the pilot forgets the attempt. `lost` names
-    attempts in `running` that are no longer the pilot's: it kills them at once. `strange` are those that this answer
+    attempts in `running` that are no longer the pilot's: it kills them at once. `unclaimed` are those that this answer
     promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all live
     servers, sent when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
     `neighbours` are the pilots whose caches it may use, sent when it knows others; None otherwise. `holders` are pilots

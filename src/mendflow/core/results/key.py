@@ -56,7 +56,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def result_key(spec: JobSpec) -> str:
-    """The same for two jobs if and only if one's result may stand for the other's."""
+    """The same for two jobs that are made from the same: the result of one may stand for the other's."""
     resources = spec.resources
     content = [
         SHAPE,

@@ -75,19 +75,19 @@ class FlowBuilder:
     def each(self, called: str, options: Mapping[str, Any], make: Maker, loop: Loop, part: str = "") -> Handle:
         """One activity per element; the handle stands for the list of results, or of a part of each."""
         name = self.free_name(called, options)
-        turn = make(f"{name}.iteration", name)
-        collected = iteration_outputs(turn)
+        iteration = make(f"{name}.iteration", name)
+        collected = iteration_outputs(iteration)
         if collected is not None and part:
             collected = Expr(f"{collected.text}.{part}")
         return self.add(
             ForEach(
                 name=name,
-                body=turn,
+                body=iteration,
                 when=self.when(options),
                 max_parallel=whole_number(options, "max_parallel"),
                 on_fault="stop" if choice(options, "on_failure", ON_FAILURE, self.on_failure) == "stop" else "finish",
                 collect=collected,
-                collect_files=iteration_files(turn),
+                collect_files=iteration_files(iteration),
                 **tolerance(options.get("tolerate"), self),
                 **loop.fields,
             ),

@@ -55,7 +55,7 @@ class Devices:
         self._free = list(self._all)
 
     def take(self, wanted: int) -> tuple[str, ...] | None:
-        """Take `count` GPUs, or return None while too few are free. A job that wants more than there are gets all."""
+        """Take `wanted` GPUs, or return None while too few are free. A job that wants more than there are gets all."""
         wanted = min(wanted, len(self._all))
         if wanted > len(self._free):
             return None

@@ -19,7 +19,7 @@ _DECODER = msgspec.msgpack.Decoder(ToSlot)
 
 
 class AgentChannel:
-    """`ever` is true once an agent has connected."""
+    """`was_connected` is true once an agent has connected."""
 
     def __init__(self, listener: socket.socket, poll: "select.poll") -> None:
         self._listener = listener

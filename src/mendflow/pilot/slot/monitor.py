@@ -83,13 +83,13 @@ class AttemptMonitor:
         return None
 
     def _over_memory(self) -> bool:
-        list_pids = self._list_pids()
-        used = resident_bytes(list_pids)
+        pids = self._list_pids()
+        used = resident_bytes(pids)
         if self._cpu_before_ms < 0:
-            self._cpu_before_ms = used_cpu_ms(list_pids)
+            self._cpu_before_ms = used_cpu_ms(pids)
         if self.work.memory_bytes and used > self.work.memory_bytes:
             # Forked processes share pages; only what they really use together counts.
-            used = proportional_bytes(list_pids) or used
+            used = proportional_bytes(pids) or used
         self.memory_bytes = used
         self.peak_bytes = max(self.peak_bytes, used)
         return bool(self.work.memory_bytes) and used > self.work.memory_bytes
@@ -125,7 +125,7 @@ class AttemptMonitor:
         """Send SIGTERM to all processes; kill them after a grace period."""
         if self._kill_at:
             return
-        list_pids = self._list_pids()
-        send(list_pids, signal.SIGTERM)
-        send(list_pids, signal.SIGCONT)
+        pids = self._list_pids()
+        send(pids, signal.SIGTERM)
+        send(pids, signal.SIGCONT)
         self._kill_at = now_ms() + CANCEL_GRACE_MS

@@ -65,21 +65,21 @@ class Slot:
         signal.signal(signal.SIGTERM, lambda *_: self._on_terminate())
         signal.set_wakeup_fd(self._wake_write.fileno(), warn_on_full_buffer=False)
         self._poll.register(self._wake, select.POLLIN)
-        bench = self._runner
+        runner = self._runner
         while not self._over:
             for descriptor, event in self._poll.poll(self._timeout()):
                 self._handle(descriptor, event)
-            if bench.look():
+            if runner.look():
                 self._agent_channel.heartbeat(self._heartbeat())
             self._set_deadline()
-            bench.advance()
-            self._agent_channel.tell(gather=bool(bench.queue))
-            if bench.monitor is None and bench.has_spare:
+            runner.advance()
+            self._agent_channel.tell(gather=bool(runner.queue))
+            if runner.monitor is None and runner.has_spare:
                 self._deadline.lift()  # cleaning up may take long, and nothing waits for it: the result is sent
-                bench.remove_spare()
+                runner.remove_spare()
             self._over |= self._is_needless()
         self._agent_channel.close()
-        bench.reaper.kill_below()
+        runner.reaper.kill_below()
 
     def _set_deadline(self) -> None:
         """Set the kernel timer, so that if this process is stopped when the lease ends, the kernel kills it and with it

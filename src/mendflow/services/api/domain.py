@@ -91,7 +91,7 @@ class Domain(
         With `resume`, a stopped case of the same flow and inputs is continued instead."""
         if notify:
             self._check(notify)
-        starter = self._beginning()
+        starter = self._starter()
         if resume and (like := await starter.find_like(name, inputs, self._server.stopped.holds, cache, notify)):
             return await self.resume(like, who=who)
         earlier = await self._id(cache_from, flow=name) if cache_from else None
@@ -114,16 +114,18 @@ class Domain(
         refuses if nothing failed."""
         document = await self._document(await self._id(case))
         if document.live:
-            raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
+            raise Conflict(
+                f"case {document.id} is still {document.status}; `mendflow cancel {document.id}` ends it, or wait for its end"
+            )
         if from_failed and document.status == "completed":
-            raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
+            raise Conflict(f"nothing failed in case {document.id}; without `from_failed` it is run again")
         flow = await self.flow_of(document.id)
         return await self._begin(again(document, who, cache, inputs or {}), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
-        return self._view(await self._beginning().begin(wanted, flow))
+        return self._view(await self._starter().begin(wanted, flow))
 
-    def _beginning(self) -> CaseStarter:
+    def _starter(self) -> CaseStarter:
         return CaseStarter(self._server.runtime, self._server.store, self._server.clock, self._chance)
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:

@@ -1,4 +1,4 @@
-"""What the parts of the domain stand on: what a name means, and when the store may be read.
+"""The base class of the operations: it resolves the word "last", and reads documents.
 
 Every read waits for the ledger first, so what is no longer in memory is found on disk."""
 

@@ -1,4 +1,4 @@
-"""The part of the domain that is about people's work.
+"""The part of the domain that is about user tasks.
 
 Like the rest it answers only when what it says is on disk."""
 

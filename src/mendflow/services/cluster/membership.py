@@ -83,7 +83,7 @@ class ServerMembership:
         self._on_looked = looked or _ignore
         self.news = asyncio.Event()
         self.peer_states: dict[str, PeerState] = {}
-        self.on_found_dead = 0  # servers that this one was the first to find dead
+        self.found_dead_count = 0  # servers that this one was the first to find dead
         self._version = 0
         self._promised_until = 0
         self._earlier_promises_until: int | None = None
@@ -266,7 +266,7 @@ class ServerMembership:
         closed = msgspec.structs.replace(peer.document, ended=True, silent_ms=max(1, now - peer.moved_at))
         [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), peer.version)])
         if isinstance(result, WriteDone):
-            self.on_found_dead += 1
+            self.found_dead_count += 1
             log.warning("server %s did not report for %d ms; its cases are taken over", closed.id, closed.silent_ms)
             self.peer_states[closed.id] = PeerState(closed, result.version, now)
 

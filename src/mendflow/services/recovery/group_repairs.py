@@ -46,8 +46,8 @@ class GroupRepairs:
                 waiting = await self._reopener.reopen(root, who=who)
             except StoreUnavailable:
                 raise
-            except RequestError as mistake:
-                refused[root] = mistake.message
+            except RequestError as error:
+                refused[root] = error.message
                 continue
             cases.append(root)
             taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]

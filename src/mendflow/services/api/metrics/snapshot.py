@@ -62,7 +62,7 @@ def _counted(server: Server) -> StatsView:
         store_up=server.present is not None,
         store_away_s=counts.away_ms(server.meter()) / 1000,
         servers_alive=len(membership.living()) + 1,
-        servers_closed=membership.on_found_dead if isinstance(membership, ServerMembership) else 0,
+        servers_closed=membership.found_dead_count if isinstance(membership, ServerMembership) else 0,
         trees_taken=counts.trees_taken,
         jobs_submitted=jobs.submitted,
         jobs_ended=dict(jobs.ended),
