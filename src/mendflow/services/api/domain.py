@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
-from mendflow.core.model.errors import Conflict, NotFound
+from mendflow.core.model.errors import Conflict, NotFound, unusable_file
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
@@ -247,7 +247,7 @@ class Domain(
     async def kept_size(self, sha256: str) -> int:
         size = await self._server.file_store.size(sha256)
         if size is None:
-            raise NotFound(f"no file with the digest {sha256} is kept here")
+            raise unusable_file(sha256, await self._server.file_store.stored_flaw(sha256))
         return size
 
     async def notices(self, limit: int = 100) -> list[ChangeEvent]:
