@@ -10,6 +10,12 @@ jobs:
   parse: {inputs: {in.txt: "${{ jobs.sort.files.out }}"}, run: 'grep -q good in.txt'}
 outputs: {rows: "${{ jobs.load.files.rows }}"}
 """
+MADE = """
+name: made
+jobs:
+  make: {run: echo one > out.txt, files: {out: out.txt}, cache: true}
+outputs: {out: "${{ jobs.make.files.out }}"}
+"""
 
 
 def test_the_hint_after_a_failure_does_not_lead_to_a_stale_result(shell: Shell) -> None:
@@ -39,3 +45,27 @@ def test_the_hint_repeats_what_was_asked_for(shell: Shell) -> None:
     shell.write("bad.yaml", "jobs: {a: {run: exit 3}}\n")
     for word in ("--cached", "--no-cache"):
         assert f"fix it and mendflow run bad.yaml {word}\n" in shell("run", "bad.yaml", "--quiet", word).stdout
+
+
+def test_a_stored_file_that_was_damaged_is_made_and_stored_again_by_the_next_run(shell: Shell) -> None:  # DU-2
+    shell.write("made.yaml", MADE)
+    shell.ok("run", "made.yaml", "--quiet")
+    for stored in (shell.folder / ".mendflow" / "files").glob("??/*"):
+        stored.write_bytes(b"0" * stored.stat().st_size)
+    told = shell.ok("run", "made.yaml", "--quiet", "--output-dir", "got")
+    assert "ran again: make: its file out was damaged" in told
+    assert (shell.folder / "got" / "out.txt").read_text() == "one\n"
+    assert "1 cached" in shell.ok("run", "made.yaml", "--quiet")
+
+
+def test_a_large_stored_file_that_was_damaged_is_refused_when_it_is_read_and_then_made_again(shell: Shell) -> None:
+    # DU-2
+    shell.write("made.yaml", MADE.replace("echo one", "head -c 2000000 /dev/zero"))
+    shell.ok("run", "made.yaml", "--quiet")
+    [stored] = (shell.folder / ".mendflow" / "files").glob("??/*")
+    stored.write_bytes(b"1" * stored.stat().st_size)
+    refused = shell("run", "made.yaml", "--quiet", "--output-dir", "got")
+    assert refused.returncode and "was damaged, and is put aside" in refused.stderr
+    assert "run the flow that made it again" in refused.stderr
+    shell.ok("run", "made.yaml", "--quiet", "--output-dir", "got")
+    assert (shell.folder / "got" / "out.txt").read_bytes() == bytes(2_000_000)

@@ -1,6 +1,7 @@
 """Stored files: whole or not at all, and nothing outside their folder."""
 
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -67,3 +68,38 @@ async def test_the_same_content_twice_is_one_file(file_store: FolderFileStore, t
     one = await file_store.keep("a", pieces(b"same"))
     two = await file_store.keep_path(str(tmp_path / "x"))
     assert (one.sha256, two.name) == (two.sha256, "x")
+
+
+@pytest.mark.parametrize("damage", [b"on", b"0netwo"], ids=["cut off", "changed"])
+async def test_a_damaged_file_is_refused_with_advice_and_healed_by_the_next_upload(
+    file_store: FolderFileStore, tmp_path: Path, damage: bytes
+) -> None:  # FM-6
+    ref = await file_store.keep("a.txt", pieces(b"onetwo"))
+    place = tmp_path / "files" / ref.sha256[:2] / ref.sha256
+    place.write_bytes(damage)
+    with pytest.raises(NotFound, match=r"was damaged, and is put aside as .* run the flow that made it again"):
+        _ = [chunk async for chunk in file_store.kept(ref.sha256)]
+    assert await file_store.size(ref.sha256) is None
+    assert (tmp_path / "files" / "damaged" / ref.sha256).read_bytes() == damage
+    await file_store.keep("a.txt", pieces(b"onetwo"))
+    assert b"".join([chunk async for chunk in file_store.kept(ref.sha256)]) == b"onetwo"
+
+
+async def test_an_upload_heals_a_damaged_file_that_nobody_has_read(file_store: FolderFileStore, tmp_path: Path) -> None:
+    ref = await file_store.keep("a.txt", pieces(b"onetwo"))
+    (tmp_path / "files" / ref.sha256[:2] / ref.sha256).write_bytes(b"0netwo")
+    await file_store.keep("a.txt", pieces(b"onetwo"))
+    assert b"".join([chunk async for chunk in file_store.kept(ref.sha256)]) == b"onetwo"
+
+
+async def test_a_restarted_server_hashes_a_file_once_before_it_gives_it(
+    file_store: FolderFileStore, tmp_path: Path
+) -> None:
+    ref = await file_store.keep("a.txt", pieces(b"onetwo"))
+    place = tmp_path / "files" / ref.sha256[:2] / ref.sha256
+    status = place.stat()
+    place.write_bytes(b"0netwo")
+    os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
+    again = FolderFileStore(tmp_path / "files")
+    again.open()
+    assert await again.size(ref.sha256) is None

@@ -1,6 +1,7 @@
 """Results are found by what they were made from, over all cases of the store; and exactly what is needed runs."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -218,7 +219,25 @@ async def test_a_job_whose_files_are_gone_runs_again_and_is_found_afterwards(lab
     await asyncio.to_thread(gone.unlink)
     second = await lab.run(flow_of(job("a")), {"samples": samples})
     assert lab.ran == ["a"]
-    assert (await lab.reasons(second))["a"] == "run again: its file out is no longer kept"
+    assert (await lab.reasons(second))["a"] == "run again: its file out is not stored here"
+    await lab.run(flow_of(job("a")), {"samples": samples})
+    assert lab.ran == []
+
+
+@pytest.mark.parametrize("damage", [b"cut", b"other"], ids=["cut off", "changed"])
+async def test_a_job_whose_stored_file_is_damaged_runs_again_and_stores_it_again(
+    lab: Lab, tmp_path: Path, damage: bytes
+) -> None:  # DU-2
+    samples = await lab.samples(["one"])
+    first = await lab.run(flow_of(job("a")), {"samples": samples})
+    [item] = await lab.domain.items(first)
+    digest = item.files["out"]["$file"]
+    [place] = await asyncio.to_thread(lambda: list(tmp_path.rglob(digest)))
+    whole = await asyncio.to_thread(place.read_bytes)
+    await asyncio.to_thread(place.write_bytes, damage.ljust(len(whole) if damage == b"other" else 0))
+    second = await lab.run(flow_of(job("a")), {"samples": samples})
+    assert re.match("run again: its file out (is|was) damaged", (await lab.reasons(second))["a"])
+    assert b"".join([piece async for piece in lab.domain.kept(digest)]) == whole
     await lab.run(flow_of(job("a")), {"samples": samples})
     assert lab.ran == []
 

@@ -54,6 +54,9 @@ class EmptyFileStore:
     async def size(self, sha256: str) -> int | None:
         return None
 
+    async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
+        return "is not stored here"
+
 
 class VirtualServer:
     """`alone`: no other server is on the store."""

@@ -1,14 +1,17 @@
 """Files stored by their content, in a folder.
 
 A file is written under a temporary name, synced, and renamed: so a file that exists is complete, and two writers of the
-same content do no harm."""
+same content do no harm. A disk or a person may damage it afterwards. So what this process has not written itself, or
+what has changed since, is hashed before it is read; a damaged file is put aside, so that it can be stored again."""
 
 import asyncio
 import errno
 import hashlib
+import logging
 import os
 import re
 import secrets
+import threading
 from collections.abc import AsyncIterator
 from difflib import get_close_matches
 from itertools import islice
@@ -16,19 +19,31 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
+from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable, unusable_file
 from mendflow.core.model.values import FileRef, is_executable
+
+log = logging.getLogger("mendflow.files")
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 20
+HASHED_AT_ONCE_BYTES = 1 << 20
+"""A file up to this size is hashed when it is asked for, a larger one when it is read."""
+
 NAMES_MAX = 10_000
 """How many names of a folder a misspelt one is compared with."""
+
+
+FileState = tuple[int, int, int, int]
+"""Inode, size, time of modification and time of change: the same as long as nobody has written to a file."""
 
 
 class FolderFileStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._incoming = folder / "incoming"
+        self._damaged = folder / "damaged"
+        self._verified: dict[str, FileState] = {}
+        self._renaming = threading.Lock()
 
     def open(self) -> None:
         self._incoming.mkdir(parents=True, exist_ok=True)
@@ -94,37 +109,79 @@ class FolderFileStore:
             draft.unlink(missing_ok=True)
 
     def _settle(self, draft: Path, sha256: str, size: int, name: str) -> FileRef:
+        """The new file takes the place of one that is there: that one may be damaged."""
         place = self._place(sha256)
-        if not place.exists():
-            place.parent.mkdir(exist_ok=True)
+        place.parent.mkdir(exist_ok=True)
+        with self._renaming:
             os.replace(draft, place)
-            folder = os.open(place.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            self._verified[sha256] = _state_of(place)
+        folder = os.open(place.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
         return FileRef(sha256=sha256, bytes=size, name=name)
 
     async def kept(self, sha256: str) -> AsyncIterator[bytes]:
-        place = self._place(sha256)
-        try:
-            source = place.open("rb")
-        except FileNotFoundError as error:
-            raise NotFound(f"no file with the digest {sha256} is stored here") from error
-        with source:
+        if await self.size(sha256) is None:
+            raise unusable_file(sha256, await self.stored_flaw(sha256))
+        with self._place(sha256).open("rb") as source:
             while chunk := await asyncio.to_thread(source.read, _CHUNK_BYTES):
                 yield chunk
 
     async def size(self, sha256: str) -> int | None:
+        """The size of a stored file; None if there is none with the right content."""
+        place = self._place(sha256)
         try:
-            return self._place(sha256).stat().st_size
+            state = _state_of(place)
+            if self._verified.get(sha256) == state or await asyncio.to_thread(self._verify, place, sha256, state):
+                return state[1]
         except FileNotFoundError:
-            return None
+            pass
+        except OSError as error:
+            raise _unavailable(error, self._folder) from error
+        return None
+
+    def _verify(self, place: Path, sha256: str, state: FileState) -> bool:
+        """Hash a file that was in this state. A damaged one is put aside."""
+        with place.open("rb") as source:
+            if hashlib.file_digest(source, "sha256").hexdigest() == sha256:
+                self._verified[sha256] = state
+                return True
+        with self._renaming:
+            if _state_of(place) != state:
+                return False  # it was stored again meanwhile
+            self._damaged.mkdir(exist_ok=True)
+            os.replace(place, self._damaged / sha256)
+        log.warning("the stored file %s is damaged: it is put aside into %s", place, self._damaged)
+        return False
+
+    async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
+        """Why a stored file of this size cannot be used; empty if it can. A large one is not hashed for that."""
+        place = self._place(sha256)
+        try:
+            state = _state_of(place)
+            if bytes not in (None, state[1]):
+                return f"is damaged: it has {state[1]} bytes instead of {bytes}"
+            known = state[1] > HASHED_AT_ONCE_BYTES or self._verified.get(sha256) == state
+            if known or self._verify(place, sha256, state):
+                return ""
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise _unavailable(error, self._folder) from error
+        aside = self._damaged / sha256
+        return f"was damaged, and is put aside as {aside}" if aside.exists() else "is not stored here"
 
     def _place(self, sha256: str) -> Path:
         if not _SHA256.fullmatch(sha256):
             raise RequestError(f"{sha256[:80]!r} is not a sha-256 digest: 64 digits, 0-9 and a-f")
         return self._folder / sha256[:2] / sha256
+
+
+def _state_of(place: Path) -> FileState:
+    status = place.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _flaw_now(path: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import unusable_file
 from mendflow.core.model.values import FileRef
 from mendflow.stores.contract import Append, Put, Store, WriteConflict
 from mendflow.stores.files import FolderFileStore
@@ -54,14 +54,24 @@ class SharedFileStore:
             return
         known = await self._document(sha256)
         if known is None:
-            raise NotFound(f"no file with the digest {sha256} is stored here")
+            raise unusable_file(sha256, "is not stored here")
         for number in range(known.pieces):
             (piece,) = await self._store.read(_stream(sha256, known.piece_bytes), number, 1)
             yield piece
 
     async def size(self, sha256: str) -> int | None:
         """Counts what all servers can serve, not only this folder."""
-        await self._here.size(sha256)  # refuses what is not a digest
+        await self._here.stored_flaw(sha256)  # refuses what is not a digest
+        return await self._stored_bytes(sha256)
+
+    async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
+        """Why a stored file of this size cannot be used; empty if it can."""
+        found_bytes = await self._stored_bytes(sha256)
+        if found_bytes is None:
+            return "is not stored here"
+        return "" if bytes in (None, found_bytes) else f"is damaged: it has {found_bytes} bytes instead of {bytes}"
+
+    async def _stored_bytes(self, sha256: str) -> int | None:
         known = await self._document(sha256)
         return None if known is None else known.bytes
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.pilot.cache.contract import Cache, CacheOrigin
+from mendflow.pilot.cache import entries
+from mendflow.pilot.cache.contract import Cache, CacheOrigin, LinkState
 from mendflow.pilot.cache.disk import DiskCache
-from mendflow.pilot.cache.entries import REST, DamagedEntry, seal_of
+from mendflow.pilot.cache.entries import REST, DamagedEntry, seal_of, wait_for_tick
 from tests.pilot.cache.files import bringing, digest_of, fill, never, read
 
 
@@ -302,3 +303,50 @@ def test_the_server_is_told_what_came_and_went_since_what_it_knows(cache: DiskCa
     assert [file.sha256 for file in cache.news_since(0)[1]] == [second]
     assert cache.news_since(seen + 1_000)[0] == 0, "a server that knows of a future is told everything"
     assert cache.news_since(cache.news.version) == (cache.news.version, [], [])
+
+
+def write_back(path: Path, content: bytes) -> None:
+    """Write into a file and set its times back, so that only the kernel's own shows it."""
+    before = path.stat()
+    path.chmod(0o644)
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    path.chmod(0o444)
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["copy", "link"])
+def test_a_file_that_was_written_to_and_dated_back_is_never_given(
+    cache: DiskCache, tmp_path: Path, link: bool
+) -> None:  # PJ-6
+    digest = fill(cache, b"content")
+    cache.pin(digest)
+    cache.give(digest, str(tmp_path / "first"), link=True)
+    wait_for_tick()
+    write_back(tmp_path / "first", b"c0ntent")
+    assert cache.lookup(digest) is None
+    fill(cache, b"content")
+    cache.give(digest, str(tmp_path / "second"), link=link)
+    assert (tmp_path / "second").read_bytes() == b"content"
+
+
+def test_links_that_the_cache_gives_and_takes_back_cost_no_second_hashing(
+    cache: DiskCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = fill(cache, b"content")
+    read: list[str] = []
+    monkeypatch.setattr(entries, "digest_of", read.append)
+    cache.pin(digest)
+    for number in range(10):
+        target = tmp_path / f"in{number}"
+        cache.give(digest, str(target), link=True)
+        assert cache.check_link(digest, str(target), target.stat().st_ino) is LinkState.INTACT
+        cache.unlink(digest, str(target))
+        assert cache.lookup(digest) is not None
+    assert not read
+
+
+def test_a_link_of_somebody_else_has_the_file_hashed_once_more(cache: DiskCache, tmp_path: Path) -> None:
+    digest = fill(cache, b"content")
+    wait_for_tick()
+    os.link(tmp_path / "cache" / digest, tmp_path / "neighbour")
+    assert read(cache, digest) == b"content"

@@ -170,3 +170,42 @@ async def test_pilots_that_are_killed_while_they_link_serve_and_fetch_leave_noth
         assert {path.name.removesuffix(REST) for path in folder.iterdir()} <= set(known), "no litter"
         found = DiskCache(folder, 1 << 30)
         assert all(read(found, digest) == known[digest] for digest in found.digests())
+
+
+SPOIL = "import os; s = os.stat('in'); os.chmod('in', 0o644); f = open('in', 'r+b'); f.write(b'X'); f.close();"
+SPOIL += "os.utime('in', ns=(s.st_atime_ns, s.st_mtime_ns)); os.chmod('in', 0o444)"
+
+
+async def test_a_linked_input_that_a_job_writes_into_and_dates_back_is_given_to_nobody(
+    server: SharingServer, hire: Hire, tmp_path: Path
+) -> None:  # FM-6
+    hire(work=tmp_path / "one")
+    ref = server.keep(CONTENT)
+    job = await server.shell(f'python3 -c "{SPOIL}"', inputs={"in": ref}, link_inputs=True)
+    assert (await done(server, job)).measures.changed_inputs == ("in",)
+    hire(work=tmp_path / "two")
+    for link in (False, True):
+        await done(server, await reading(server, link_inputs=link))
+    assert server.given[ref.sha256] == 2, "the changed one was thrown away"
+    for work in ("one", "two"):
+        cached = tmp_path / work / "cache" / ref.sha256
+        assert not cached.exists() or cached.read_bytes() == CONTENT
+
+
+async def test_a_job_whose_linked_input_another_changed_meanwhile_fails_and_says_so(
+    server: SharingServer, hire: Hire, tmp_path: Path
+) -> None:
+    hire("--jobs", "2")
+    ref = server.keep(CONTENT)
+    go, read = tmp_path / "go", tmp_path / "read"
+    waits = f"touch {read}; until test -e {go}; do sleep 0.1; done; wc -c < in > out"
+    reader = await server.shell(waits, inputs={"in": ref}, files={"out": "out"}, link_inputs=True)
+    await server.until(read.exists, "the reader to have begun")
+    writes = f'python3 -c "{SPOIL}"; touch {go}; until test -e {tmp_path}/over; do sleep 0.1; done'
+    writer = await server.shell(writes, inputs={"in": ref}, link_inputs=True)
+    outcome = await server.outcome(reader, 40)
+    (tmp_path / "over").touch()
+    assert outcome.fault is not None and outcome.fault.name == "inputChanged" and not outcome.files
+    assert "its input in was changed while the job ran" in outcome.fault.message
+    assert (await server.outcome(writer, 40)).measures.changed_inputs == ("in",)
+    await done(server, await reading(server))

@@ -20,7 +20,8 @@ from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.xml import Operation, XmlType
 
 NOT_DATA: Final = "notData"
-_numbers_in = attrgetter(*(name for name in Measurements.__struct_fields__ if name != "damaged"))
+_TEXTS_MEASURED: Final = ("damaged", "changed_inputs")
+_numbers_in = attrgetter(*(name for name in Measurements.__struct_fields__ if name not in _TEXTS_MEASURED))
 
 
 def demand_value(value: Value, what: str) -> None:
@@ -85,7 +86,8 @@ def sanitize_outcome(outcome: Outcome) -> Outcome:
         kept = replace(outcome, outputs=None)
         return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be stored: {reason}"))
     measures = outcome.measures
-    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *_numbers_in(measures), *measures.damaged]
+    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *_numbers_in(measures)]
+    rest += [*measures.damaged, *measures.changed_inputs]
     if outcome.files or outcome.file_lists:
         rest += _parts_of_files(outcome)
     if reason := check_value(rest):

@@ -25,6 +25,11 @@ class NotFound(RequestError):
     status = 404
 
 
+def unusable_file(sha256: str, flaw: str) -> NotFound:
+    advice = "run the flow that made it again, and its job stores it anew; an input is to be uploaded again"
+    return NotFound(f"the file with the digest {sha256} {flaw}: {advice}", sha256=sha256)
+
+
 class Conflict(RequestError):
     """The request does not fit the current state."""
 

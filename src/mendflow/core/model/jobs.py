@@ -161,7 +161,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     decisions. `ran_ms` excludes suspended time. `memory_bytes` is the current usage, only while it runs. Of its inputs,
     `cached` came from pilots' caches, of these `shared` from another pilot's, and `fetched` from elsewhere; storing its
     outputs took `stage_out_ms`. `damaged` are replicas whose content was wrong and that were skipped, each with the
-    reason."""
+    reason; `changed_inputs` are links into the pilot's cache that were written to while it ran."""
 
     started_at: Instant = 0
     ended_at: Instant = 0
@@ -179,6 +179,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     stage_in_ms: int = 0
     stage_out_ms: int = 0
     damaged: tuple[str, ...] = ()
+    changed_inputs: tuple[str, ...] = ()
 
 
 class StoredLog(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

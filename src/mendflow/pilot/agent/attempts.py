@@ -15,6 +15,7 @@ from mendflow.core.model.jobs import JobSpec, Measurements, Resources
 from mendflow.core.model.sync import NOT_STARTED, Capacity, ResourcesInUse
 from mendflow.core.model.values import Value
 from mendflow.pilot.agent.slot_link import SlotLink
+from mendflow.pilot.files.linked_inputs import LinkedInput
 from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, Heartbeat, RawReport, SlotWork
 
 _NOTHING = Measurements()
@@ -39,6 +40,7 @@ class HeldAttempt:
     link: SlotLink | None = None
     slot: int = -1  # the slot that has it or had it; -1 for results found on disk
     pins: list[str] = field(default_factory=list)
+    links: list[LinkedInput] = field(default_factory=list)  # not yet looked at since it ended
     staging_measures: Measurements = _NOTHING  # measured while its files were staged
     devices: tuple[str, ...] = ()
     measures: Measurements = _NOTHING

@@ -56,7 +56,7 @@ class AttemptPreparer:
             bring = asyncio.get_running_loop().run_in_executor(
                 self._threads, self._staging.stage_in, spec, self._work_folder.attempt(*held.key)
             )
-            held.pins, held.staging_measures = await bring
+            held.pins, held.staging_measures, held.links = await bring
             if spec.function is not None:
                 known = self._staging.local_code(spec.function)
                 code = known if known is not None else await asyncio.to_thread(self._staging.stage_code, spec.function)

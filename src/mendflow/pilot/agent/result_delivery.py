@@ -68,7 +68,23 @@ class ResultDelivery:
         self._threads = ThreadPoolExecutor(PUBLISHED_MAX, thread_name_prefix="mendflow-publish")
 
     def take(self, held: HeldAttempt) -> None:
-        """Report a result once its files are stored."""
+        """Report a result once its linked inputs were looked at and its files are stored."""
+        if held.links:
+            held.state = "keeping"
+            self._background.start(self._look_at_links(held))
+        else:
+            self._store_or_report(held)
+
+    async def _look_at_links(self, held: HeldAttempt) -> None:
+        changed = await asyncio.to_thread(self._staging.check_links, held.links)
+        assert held.done is not None
+        held.done = msgspec.structs.replace(held.done, outcome=changed.told_in(held.done.outcome))
+        if changed.spoils_result:
+            held.done = msgspec.structs.replace(held.done, files={}, file_lists={}, spills=[], publish={})
+        if held.key in self._attempts.all and not held.is_abandoned:
+            self._store_or_report(held)
+
+    def _store_or_report(self, held: HeldAttempt) -> None:
         done = held.done
         assert done is not None
         if done.files or done.file_lists or done.spills or done.log:
@@ -129,7 +145,11 @@ class ResultDelivery:
             self._remove(held)
 
     def _remove(self, held: HeldAttempt) -> None:
-        self._background.start(asyncio.to_thread(remove_attempt, self._work_folder.attempt(*held.key)))
+        self._background.start(asyncio.to_thread(self._remove_folder, held))
+
+    def _remove_folder(self, held: HeldAttempt) -> None:
+        self._staging.unlink(held.links)
+        remove_attempt(self._work_folder.attempt(*held.key))
 
     def maintain(self, *, short: bool) -> None:
         """See from time to time that no more folders of failed attempts are kept than may be. To be called often."""

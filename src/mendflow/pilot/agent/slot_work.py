@@ -59,6 +59,7 @@ def build_work(
         unstaged=spec.unstaged,
         file_lists=spec.file_lists,
         inputs=(*spec.inputs, *spec.replicas) if spec.file_lists else (),
+        linked=spec.link_inputs and bool(spec.inputs),
     )
 
 

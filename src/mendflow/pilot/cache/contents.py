@@ -44,7 +44,7 @@ class CacheContents(CacheAllocation):
         self.news = ChangeLog(first_version)
         self.last_links = 0
         self._memory = memory
-        self._hashed: set[str] = set()
+        self._hashed: dict[str, entries.FileState] = {}  # the state in which this process knows each to be right
         self._guests: dict[str, int] = {}
         self._linked: set[str] = set()  # jobs may have hard links to these and could write through them
         os.makedirs(self._aside, exist_ok=True)
@@ -156,12 +156,20 @@ class CacheContents(CacheAllocation):
                 self._guests[digest] = size
             os.replace(arriving, self._path(digest))
             entries.discard(arriving + entries.PART)
-            (self._hashed.add if hashed else self._hashed.discard)(digest)
+            self._note(digest) if hashed else self._hashed.pop(digest, None)
             if room:
                 self._shelf.put(digest, size, cost_ms=cost_ms)
                 self.news.added(digest, size)
             self._tell()
         return size
+
+    def _note(self, digest: str) -> None:
+        """Note the state of a file that was right before this cache itself renamed, linked or unlinked it."""
+        state = entries.sealed_state(self._path(digest), digest)
+        if state is None:
+            self._hashed.pop(digest, None)
+        else:
+            self._hashed[digest] = state
 
     def _evict(self, digest: str) -> None:
         """Remove from the disk first: a file that cannot be removed stays in the index and counts."""
@@ -180,12 +188,12 @@ class CacheContents(CacheAllocation):
             if digest in self._shelf:
                 self._shelf.drop(digest)
                 self._forget(digest)
-            self._hashed.discard(digest)
+            self._hashed.pop(digest, None)
             self._linked.discard(digest)
             self._freed.notify_all()
 
     def _forget(self, digest: str) -> None:
-        self._hashed.discard(digest)
+        self._hashed.pop(digest, None)
         self._linked.discard(digest)
         self.news.gone(digest)
 

@@ -23,6 +23,14 @@ class CacheOrigin(StrEnum):
     FETCHED = "fetched"  # in neither
 
 
+class LinkState(StrEnum):
+    """What became of a file while a job had a link to it. If only one job had one, that job is its holder."""
+
+    INTACT = "intact"
+    CHANGED = "changed"
+    CHANGED_BY_HOLDER = "changed by holder"
+
+
 class CacheEntry(NamedTuple):
     """A file in the cache; read-only."""
 
@@ -62,4 +70,12 @@ class Cache(Protocol):
 
     def give(self, digest: str, target: str, *, link: bool) -> None:
         """Put a pinned file into a job's folder: as a copy, or as a link if the job only reads it."""
+        ...
+
+    def check_link(self, digest: str, target: str, inode: int) -> LinkState:
+        """Look at a link that a job was given, when the job has ended. A file that was changed leaves the cache."""
+        ...
+
+    def unlink(self, digest: str, target: str) -> None:
+        """Remove a link that a job was given."""
         ...

@@ -1,7 +1,7 @@
 """The cache of a pilot: gets files from its own disk, from a neighbour, or from their source.
 
-A file is given out only if this process has hashed it and its seal is intact. One thread at a time works on a digest;
-different digests run in parallel."""
+A file is given out only if this process has hashed it and its state is the same since. One thread at a time works on a
+digest; different digests run in parallel."""
 
 import errno
 import logging
@@ -17,11 +17,14 @@ from mendflow.core.caching.policies import EvictionPolicy, lru
 from mendflow.pilot.cache import entries
 from mendflow.pilot.cache.allocation import GIVE_WAY_S, SharedSpace
 from mendflow.pilot.cache.contents import CacheContents
-from mendflow.pilot.cache.contract import CacheEntry, CacheOrigin, Fetch
+from mendflow.pilot.cache.contract import CacheEntry, CacheOrigin, Fetch, LinkState
 from mendflow.pilot.cache.digest_locks import DigestLocks
 from mendflow.transfer.fetch import always
 
 log = logging.getLogger("mendflow.pilot")
+
+
+_UNKNOWN = entries.FileState(0, 0, 0, 0)
 
 
 class ArrivalKind(Enum):
@@ -82,14 +85,22 @@ class DiskCache(CacheContents):
 
     def _right(self, digest: str) -> int | None:
         """The size of a file whose content matches its digest; one that does not match is removed, even if in use."""
-        path = self._path(digest)
-        if digest not in self._hashed and entries.has_content(path, digest):
-            self._hashed.add(digest)
-        size = entries.whole_bytes(path, digest) if digest in self._hashed else None
-        if size is None:
+        state = self._verified(digest)
+        if state is None:
             log.warning("the cached file %s was changed by another program; it is removed from the cache", digest[:12])
             self._drop(digest)
-        return size
+            return None
+        return state.bytes
+
+    def _verified(self, digest: str) -> entries.FileState | None:
+        """The state of a file whose content is right: by its noted state, or it is hashed."""
+        path = self._path(digest)
+        state = entries.sealed_state(path, digest)
+        if state is None or state != self._hashed.get(digest):
+            state = entries.hashed_state(path, digest)
+        if state is not None:
+            self._hashed[digest] = state
+        return state
 
     def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> CacheEntry:
         with self._turns.of(digest):
@@ -112,7 +123,7 @@ class DiskCache(CacheContents):
                 entries.seal(arriving, digest)
                 return CacheOrigin.SHARED
             if arrival is ArrivalKind.LINKED:
-                if entries.has_content(arriving, digest):
+                if entries.hashed_state(arriving, digest) is not None:
                     return CacheOrigin.SHARED
                 log.warning("a neighbour's cache has other content under the digest %s; it is not used", digest[:12])
                 entries.discard(arriving)
@@ -133,7 +144,7 @@ class DiskCache(CacheContents):
                     if not self._room_now(digest, status.st_size):
                         return
                 entries.discard(arriving)
-                entries.link_or_copy(path, arriving, link=status.st_nlink == 1)
+                entries.link_or_copy(path, arriving, may_link=status.st_nlink == 1)
                 entries.seal(arriving, digest)
                 self._arrive(digest, arriving, hashed=False)
             except OSError as error:
@@ -171,15 +182,15 @@ class DiskCache(CacheContents):
             entries.discard(path + entries.ARRIVING)
             try:
                 os.link(twin, path + entries.ARRIVING, follow_symlinks=False)
-                right = entries.has_content(path + entries.ARRIVING, digest)
-                size = os.stat(path + entries.ARRIVING).st_size
+                right = entries.hashed_state(path + entries.ARRIVING, digest)
                 with self._guard:
-                    if not right or digest not in self._shelf or self._shelf.is_pinned(digest):
+                    if right is None or digest not in self._shelf or self._shelf.is_pinned(digest):
                         return False
-                    if size != self._shelf.uses(digest).bytes:
+                    if right.bytes != self._shelf.uses(digest).bytes:
                         self._drop(digest)  # ours differs from its digest; count its real size
                         return False
                     os.replace(path + entries.ARRIVING, path)
+                    self._note(digest)
                     return True
             except OSError:
                 return False  # it is gone, or on another disk
@@ -189,23 +200,58 @@ class DiskCache(CacheContents):
     def give(self, digest: str, target: str, *, link: bool) -> None:
         with self._guard:
             assert self._shelf.is_pinned(digest), "only pinned files are handed over"
+        with self._turns.of(digest):
+            state = self._verified(digest)
+            if state is None:
+                self._drop(digest)
+                raise _damaged(digest, "does not have the content that it should have")
+            if link and self._linked_to(digest, target):
+                return
+        with self._guard:
             path = self._path(digest)
             handed_over = not link and self._shelf.pins(digest) == 1 and self._guests.pop(digest, None) is not None
-            if link:
-                self._linked.add(digest)
-        if digest not in self._hashed and not entries.has_content(path, digest):
-            self._drop(digest)
-            raise entries.DamagedEntry(errno.EIO, f"the content of the file {digest[:12]} does not match its digest")
         if handed_over:
             os.replace(path, target)
-        else:
-            entries.link_or_copy(path, target, link=link)
-        if entries.whole_bytes(target if handed_over else path, digest) is None:
+            entries.make_own(target)
+            return
+        entries.copy(path, target)
+        if entries.sealed_state(path, digest) != state and entries.digest_of(target) != digest:
             os.unlink(target)
             self._drop(digest)
-            raise entries.DamagedEntry(errno.EIO, f"the file {digest[:12]} was changed while it was handed to a job")
-        if handed_over:
-            entries.make_own(target)
+            raise _damaged(digest, "was changed while it was handed to a job")
+
+    def _linked_to(self, digest: str, target: str) -> bool:
+        """Whether the file could be linked. Nobody else links it through this cache meanwhile."""
+        with self._guard:
+            self._linked.add(digest)
+        if not entries.link(self._path(digest), target):
+            return False
+        self._note(digest)
+        return True
+
+    def unlink(self, digest: str, target: str) -> None:
+        """Remove a link that was given to a job, so that the file need not be hashed again because of that."""
+        with self._turns.of(digest):
+            is_right = self._hashed.get(digest) == entries.sealed_state(self._path(digest), digest)
+            entries.discard(target)
+            if is_right and self._has(digest):
+                self._note(digest)
+
+    def check_link(self, digest: str, target: str, inode: int) -> LinkState:
+        with self._turns.of(digest):
+            cached = self._path(digest) if self._has(digest) else ""
+            is_ours = bool(cached) and entries.inode_of(cached) == inode
+            # The job may have removed its link, or put a file of its own in its place.
+            path = target if entries.inode_of(target) == inode else cached if is_ours else ""
+            if not path or entries.sealed_state(path, digest) == self._hashed.get(digest, _UNKNOWN):
+                return LinkState.INTACT
+            if entries.digest_of(path) == digest:
+                return LinkState.INTACT
+            had_one_holder = is_ours and entries.links_of(path) <= 2
+            if is_ours:
+                log.warning("a job changed its linked input %s; it is removed from the cache", digest[:12])
+                self._drop(digest)
+            return LinkState.CHANGED_BY_HOLDER if had_one_holder else LinkState.CHANGED
 
     def look_at_links(self) -> None:
         """Remove linked files that a job has written to, although it declared that it only reads them."""
@@ -218,3 +264,7 @@ class DiskCache(CacheContents):
                 elif entries.whole_bytes(self._path(digest), digest) is None:
                     log.warning("a job changed its linked input %s; it is removed from the cache", digest[:12])
                     self._drop(digest)
+
+
+def _damaged(digest: str, what: str) -> entries.DamagedEntry:
+    return entries.DamagedEntry(errno.EIO, f"the file {digest[:12]} in the cache {what}")

@@ -3,7 +3,11 @@
 The process that puts a file into a cache *seals* it: it sets the modification time to a value in the distant past that
 follows from the digest. Any later write, through any hard link, changes that time and breaks the seal for all links. A
 file that others may have linked is never sealed. So an intact seal means that the content is the same as when it was
-sealed, over restarts and between pilots. Whether it was right then, each process verifies by hashing it once."""
+sealed, over restarts and between pilots. Whether it was right then, each process verifies by hashing it once.
+
+A program can set the modification time back after a write, but not the change time, which the kernel sets. So a process
+notes the whole *state* of a file that it has hashed. Links alter the change time too: it notes the state again after
+its own, and after those of others it hashes the file again."""
 
 import errno
 import fcntl
@@ -26,6 +30,9 @@ REST = ARRIVING + PART
 GUESTS = ".guests"
 """Suffix of the folder, beside the cache, for guests."""
 
+READ_AGAIN_MAX = 5
+"""So often a file is hashed that others link or unlink meanwhile; then it counts as changed, and is fetched again."""
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SEALS_FROM = 315_532_800
 _READ_ONLY, _OWN_MODE = 0o444, 0o644
@@ -33,6 +40,10 @@ _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errn
 """Errors after which a file cannot be linked but can be copied."""
 
 _FICLONE = 0x40049409
+_COARSE_CLOCK = 5
+"""The clock from which Linux takes the times of files: it advances with the timer, every few milliseconds."""
+
+_TICKS_WAITED_MAX = 30
 
 
 class EntryOnDisk(NamedTuple):
@@ -41,6 +52,15 @@ class EntryOnDisk(NamedTuple):
     digest: str
     bytes: int
     used_ns: int
+
+
+class FileState(NamedTuple):
+    """What is other once a file was changed, whatever the program that did it sets back afterwards."""
+
+    inode: int
+    bytes: int
+    modified_ns: int
+    changed_ns: int
 
 
 class DamagedEntry(OSError):
@@ -61,14 +81,22 @@ def seal(path: str, digest: str) -> None:
     os.utime(path, (time.time(), seal_of(digest)))
 
 
-def whole_bytes(path: str, digest: str) -> int | None:
-    """The size of a file whose seal is intact; None otherwise."""
+def sealed_state(path: str, digest: str) -> FileState | None:
+    """The state of a file whose seal is intact; None otherwise."""
     try:
         status = os.lstat(path)
     except OSError:
         return None
     regular = stat.S_ISREG(status.st_mode) and status.st_mtime_ns == seal_of(digest) * 1_000_000_000
-    return status.st_size if regular and is_owned_by_us(status) else None
+    if not (regular and is_owned_by_us(status)):
+        return None
+    return FileState(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def whole_bytes(path: str, digest: str) -> int | None:
+    """The size of a file whose seal is intact; None otherwise."""
+    state = sealed_state(path, digest)
+    return state.bytes if state is not None else None
 
 
 def is_owned_by_us(status: os.stat_result) -> bool:
@@ -150,10 +178,25 @@ def find_partials(folder: str) -> dict[str, int]:
     return rests
 
 
-def has_content(path: str, digest: str) -> bool:
-    """Whether the content has this digest. Checks the seal again afterwards, in case of a write during the reading."""
-    before = whole_bytes(path, digest)
-    return before is not None and digest_of(path) == digest and whole_bytes(path, digest) == before
+def hashed_state(path: str, digest: str) -> FileState | None:
+    """The state of a file whose content has this digest; None otherwise. If its state changes while it is read, it was
+    linked or written to meanwhile, and is read again."""
+    for _ in range(READ_AGAIN_MAX):
+        before = sealed_state(path, digest)
+        if before is None or digest_of(path) != digest:
+            return None
+        if sealed_state(path, digest) == before:
+            return before
+    return None
+
+
+def wait_for_tick() -> None:
+    """Wait until a change that comes now gets another change time than one that was made before."""
+    now_ns = time.clock_gettime_ns(_COARSE_CLOCK)
+    for _ in range(_TICKS_WAITED_MAX):
+        if time.clock_gettime_ns(_COARSE_CLOCK) > now_ns:
+            return
+        time.sleep(0.001)
 
 
 def make_own(path: str) -> None:
@@ -173,12 +216,32 @@ def bytes_of(path: str) -> int | None:
         return None
 
 
-def link_or_copy(source: str, target: str, *, link: bool) -> None:
-    if link:
-        try:
-            os.link(source, target, follow_symlinks=False)
-            return
-        except OSError as error:
-            if error.errno not in _NO_LINK:
-                raise
-    copy(source, target)
+def inode_of(path: str) -> int:
+    """0 if there is no such file."""
+    try:
+        return os.lstat(path).st_ino
+    except OSError:
+        return 0
+
+
+def links_of(path: str) -> int:
+    try:
+        return os.lstat(path).st_nlink
+    except OSError:
+        return 0
+
+
+def link(source: str, target: str) -> bool:
+    """False if the file cannot be linked there but may be copied."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+        return True
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
+        return False
+
+
+def link_or_copy(source: str, target: str, *, may_link: bool) -> None:
+    if not (may_link and link(source, target)):
+        copy(source, target)

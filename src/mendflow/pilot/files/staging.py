@@ -24,9 +24,11 @@ from mendflow.core.model.jobs import KEPT_PREFIX, FunctionRef, JobSpec, Measurem
 from mendflow.core.model.values import FileRef, Value, is_digest
 from mendflow.pilot.agent.http import FileClient
 from mendflow.pilot.agent.slot_work import has_own_folder
-from mendflow.pilot.cache.contract import Cache, CacheEntry, CacheOrigin
+from mendflow.pilot.cache import entries
+from mendflow.pilot.cache.contract import Cache, CacheEntry, CacheOrigin, LinkState
 from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.files.catalogue import FileCatalogue
+from mendflow.pilot.files.linked_inputs import ChangedInputs, LinkedInput
 from mendflow.pilot.files.publishing import OutputPublisher
 from mendflow.pilot.files.sources import (
     DEFAULT_TRANSFER,
@@ -53,10 +55,12 @@ TOGETHER_MAX: Final = 8
 
 
 class StagedFiles(NamedTuple):
-    """What was staged for an attempt: the digests that must stay in the cache meanwhile, and measures."""
+    """What was staged for an attempt: the digests that must stay in the cache meanwhile, measures, and the inputs that
+    are links into the cache."""
 
     pins: list[str]
     measures: Measurements
+    links: list[LinkedInput]
 
 
 class _Input(NamedTuple):
@@ -151,7 +155,9 @@ class FileStager:
             for name, path in spec.files.items():
                 above = fixed_folder(path) if name in spec.file_lists else os.path.dirname(path)
                 os.makedirs(os.path.join(folder, above), exist_ok=True)
-            return StagedFiles(pins, tally.measures(int((time.monotonic() - began) * 1000)))
+            if tally.links:
+                entries.wait_for_tick()
+            return StagedFiles(pins, tally.measures(int((time.monotonic() - began) * 1000)), tally.links)
         except (OSError, StagingFailed) as error:
             self.release(pins)
             remove_tree(folder)
@@ -195,7 +201,10 @@ class FileStager:
             if not way.sources.wanted():
                 raise StagingFailed(missing_input_fault(wish.path, wish.sources, "it is no longer wanted"))
             # A link has the mode of the cache's file, so what is executable is always a copy.
-            self._cache.give(digest, target, link=link and not wish.ref.executable)
+            linked = link and not wish.ref.executable
+            self._cache.give(digest, target, link=linked)
+            if linked:
+                tally.links.append(LinkedInput(wish.path, target, digest, os.lstat(target).st_ino))
             if wish.ref.executable:
                 os.chmod(target, EXECUTABLE_MODE)
             tally.add(entry.origin, entry.bytes)
@@ -266,6 +275,20 @@ class FileStager:
         """See `OutputPublisher.keep`."""
         return self._publishing.keep(done, may_rename)
 
+    def check_links(self, links: Iterable[LinkedInput]) -> ChangedInputs:
+        """Which of its linked inputs were changed while a job ran; they are in the cache no more."""
+        found = ChangedInputs([], [])
+        for each in links:
+            state = self._cache.check_link(each.digest, each.target, each.inode)
+            if state is not LinkState.INTACT:
+                (found.by_it if state is LinkState.CHANGED_BY_HOLDER else found.by_somebody).append(each.path)
+        return found
+
+    def unlink(self, links: Iterable[LinkedInput]) -> None:
+        """Remove the links into the cache from the folder of a job, before the folder itself is removed."""
+        for each in links:
+            self._cache.unlink(each.digest, each.target)
+
     def release(self, digests: Iterable[str]) -> None:
         """Let go of files that were staged for a job."""
         self._cache.release(digests)
@@ -296,6 +319,7 @@ class _Tally:
         self._files = dict.fromkeys(CacheOrigin, 0)
         self._bytes = dict.fromkeys(CacheOrigin, 0)
         self._damaged: list[str] = []
+        self.links: list[LinkedInput] = []
 
     def add(self, origin: CacheOrigin, size: int) -> None:
         with self._guard:

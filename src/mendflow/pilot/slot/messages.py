@@ -58,7 +58,7 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     `FunctionCall` with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it;
     `devices` are the GPUs that it was given. `publish` and `staging_measures` only come back when it is done. `shell`,
     `unstaged` and `file_lists` are as in JobSpec; `inputs` are the paths of its inputs, where it must be known what is
-    none of its outputs."""
+    none of its outputs. `linked`: its folder has links into the cache, which the agent looks at when it has ended."""
 
     job: JobId
     fence: int
@@ -82,6 +82,7 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     unstaged: tuple[str, ...] = ()
     file_lists: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    linked: bool = False
 
     @property
     def key(self) -> AttemptKey:

@@ -207,7 +207,7 @@ class ShellRun:
         files, lists = (found.files, found.lists) if fault is None else ({}, {})
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
         log, work = self._log.made and self._log.seen > SHIPPED_BYTES, self.work
-        folder = bool(files or lists or spills or kept or log)
+        folder = bool(files or lists or spills or kept or log or work.linked)
         return FinishedAttempt(
             work.job,
             work.fence,

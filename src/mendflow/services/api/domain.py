@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
-from mendflow.core.model.errors import Conflict, NotFound
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import ItemId
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -43,7 +43,7 @@ from mendflow.services.api.retry_waits import waiting_for, with_wait
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.task_operations import TaskOperations
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.starting import CaseStarter, again
+from mendflow.services.cases.starting import CaseStarter, again, demand_key
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server
@@ -91,14 +91,21 @@ class Domain(
         With `resume`, a stopped case of the same flow and inputs is continued instead."""
         if notify:
             self._check(notify)
+        demand_key(key, "key")
         starter = self._starter()
         if resume and (like := await starter.find_like(name, inputs, self._server.stopped.holds, cache, notify)):
             return await self.resume(like, who=who)
-        earlier = await self._id(cache_from, flow=name) if cache_from else None
+        earlier = await self._earlier_case(cache_from, name, cache) if cache_from else None
         begun = await starter.start(
             name, inputs, who=who, key=key, notify=notify, cache_from=earlier, cache=cache, origin=origin
         )
         return self._view(begun)
+
+    async def _earlier_case(self, cache_from: str, flow: str, cache: CachePolicy) -> CaseId:
+        if cache == "none":
+            text = f"it is to use the results of case {cache_from!r:.80} and no earlier results at all: leave one away"
+            raise InvalidRequest(text, field="cache_from")
+        return (await self._document(await self._id(cache_from, flow=flow))).id
 
     async def rerun(
         self,
@@ -153,6 +160,7 @@ class Domain(
     async def send(
         self, case: str, channel: str, value: Value = None, *, correlation: Value = None, id: str = ""
     ) -> CaseView:
+        demand_key(id, "id")
         message = Deliver(id=id or self._chance(8), channel=channel, value=value, correlation=correlation)
         return await self._order(case, message)
 
@@ -249,7 +257,7 @@ class Domain(
     async def kept_size(self, sha256: str) -> int:
         size = await self._server.file_store.size(sha256)
         if size is None:
-            raise NotFound(f"no file with the digest {sha256} is kept here")
+            raise unusable_file(sha256, await self._server.file_store.stored_flaw(sha256))
         return size
 
     async def notices(self, limit: int = 100) -> list[ChangeEvent]:

@@ -42,7 +42,7 @@ class DomainReader:
             return live.document
         found = await (await self._read()).get(CASE_KIND, case)
         if found is None:
-            raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them")
+            raise NotFound(f"there is no case {case!r:.80}; `mendflow cases` lists them")
         return _decode_case(found.body)
 
     async def _job_id(self, job: str) -> JobId:

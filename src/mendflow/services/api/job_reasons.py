@@ -102,4 +102,6 @@ def _attempts(job: Job) -> list[str]:
 def _end_of(attempt: Attempt) -> str:
     if attempt.requeue is not None:
         return f"{attempt.requeue.sentence()} ({clock(attempt.requeue.at)})"
+    if attempt.fault is None and (changed := attempt.measures.changed_inputs):
+        return f"{attempt.end}, but it changed its linked input {changed[0]}; the pilot removed the file from its cache"
     return f"{attempt.end}, {attempt.fault.message}" if attempt.fault else attempt.end

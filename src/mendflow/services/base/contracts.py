@@ -173,7 +173,7 @@ class MendableJobs(Protocol):
 
 
 class FileStore(Protocol):
-    """Stores files by their content. A stored file is complete and never changes."""
+    """Stores files by their content. A stored file is complete and never changes; one that is damaged is not given."""
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef: ...
     async def keep_path(self, path: str) -> FileRef: ...
@@ -183,6 +183,9 @@ class FileStore(Protocol):
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
     async def size(self, sha256: str) -> int | None: ...
+    async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
+        """Why a stored file of this size cannot be used; empty if it can. A large one is not read for that."""
+        ...
 
 
 class EndReceivers(Protocol):

@@ -183,8 +183,8 @@ class ResultCache:
             if ref.logical:
                 if not await self._catalogue.has(ref):
                     return f"its file {name} is no longer in the catalogue"
-            elif await self._file_store.size(ref.sha256) is None:
-                return f"its file {name} is no longer kept"
+            elif flaw := await self._file_store.stored_flaw(ref.sha256, ref.bytes):
+                return f"its file {name} {flaw}"
         return ""
 
     async def _forget_runs(self, live: LiveCase, item: ItemId) -> None:

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
-from mendflow.core.model.errors import Conflict, StoreUnavailable, TemporarilyUnavailable
+from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
@@ -32,6 +32,7 @@ STARTING: Final = "beginning"
 STARTING_MS: Final = 5_000
 """How long to wait for another server that starts the same case."""
 _POLL_MS = 50
+KEY_CHARS_MAX: Final = 255
 _decode = msgspec.json.Decoder(CaseDocument).decode
 
 
@@ -199,6 +200,14 @@ class CaseStarter:
             return (await runtime.manager.begin(wanted, flow, earlier)).document
         finally:
             runtime.homes.release(wanted.id, STARTING)
+
+
+def demand_key(key: str, field: str) -> None:
+    """Refuse a key that is no name."""
+    if len(key) > KEY_CHARS_MAX or not key.isprintable():
+        what = f"this has {len(key)}" if len(key) > KEY_CHARS_MAX else "some of this cannot be printed"
+        text = f"a key is one line of at most {KEY_CHARS_MAX} characters, and {what}: take a digest of it"
+        raise InvalidRequest(f"{field}: {text}", field=field)
 
 
 def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:

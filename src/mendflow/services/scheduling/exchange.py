@@ -252,6 +252,7 @@ class Exchange:
         if verdict.events:
             self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             self._report_damage(job, outcome)
+            self._report_changed_inputs(job, outcome)
             await self._end_attempt(job, verdict.events, outcome)
             pilot.note_accepted(report.job, report.fence)
         return verdict.accepted
@@ -268,6 +269,12 @@ class Exchange:
                 )
         while len(self._damaged) > DAMAGED_REMEMBERED_MAX:
             del self._damaged[next(iter(self._damaged))]
+
+    def _report_changed_inputs(self, job: Job, outcome: Outcome) -> None:
+        if outcome.ok and (changed := outcome.measures.changed_inputs):
+            text = f"job {job.id} changed its input {changed[0]:.200}, which `link-inputs` allows it only to read"
+            advice = "the file was removed from the pilot's cache; let the job have copies, without `link-inputs`"
+            self._notices.post(f"{text}: {advice}", case=job.case, item=job.spec.item)
 
     async def _end_attempt(
         self, job: Job, events: Sequence[job_lifecycle.JobEvent], outcome: Outcome | None = None

@@ -39,6 +39,9 @@ class VirtualFileStore:
     async def size(self, sha256: str) -> int | None:
         return 0
 
+    async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
+        return ""
+
 
 async def register_files(data: DataOperations, sizes: Mapping[str, int]) -> None:
     """Add the logical files of a scene to the product's catalogue."""
