@@ -1,9 +1,11 @@
 """A bank as a process of its own: `bank_partner.py PORT FOLDER`. It notes each call in a file, offers twice the sum, is
-broke for 13, says what nobody declared for 14, and dies over the first 15."""
+broke for 13, says what nobody declared for 14, dies over the first 15, answers 16 when there is a file `awake`, and
+offers the number of its own port for 17."""
 
 import os
 import re
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -32,6 +34,8 @@ class Bank(BaseHTTPRequestHandler):
         if value == 15 and not (self.folder / "died").exists():
             (self.folder / "died").touch()
             os._exit(1)
+        while value == 16 and not (self.folder / "awake").exists():
+            time.sleep(0.05)
         if "transfer" in self.headers["SOAPAction"]:
             owner = re.search(r"<from[^>]*>(\w+)<", text)
             assert owner is not None, text
@@ -47,7 +51,8 @@ class Bank(BaseHTTPRequestHandler):
             return 500, fault(f'<broke xmlns="{BANK}">not a penny</broke>')
         if value == 14:
             return 500, fault(f'<surprise xmlns="{BANK}">the vault is open</surprise>')
-        return 200, f'<offer xmlns="{BANK}">{2 * value}</offer>'
+        offered = self.server.server_address[1] if value == 17 else 2 * value
+        return 200, f'<offer xmlns="{BANK}">{offered}</offer>'
 
     def reply(self, status: int, body: str) -> None:
         whole = f'<e:Envelope xmlns:e="{SOAP}"><e:Body>{body}</e:Body></e:Envelope>' if body else ""

@@ -41,11 +41,14 @@ class Shop:
         self.answers: list[PartnerResponse | Fault] = []
         self.heard: list[tuple[str, str, Element]] = []
         self.ids: list[str] = []
+        self.awake = asyncio.Event()
+        self.awake.set()
 
     async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> PartnerResponse:
         assert assigned, "whom the proxy calls was said by a message"
         self.ids.append(read_envelope(body).message_id)
         self.heard.append((address, action, read(element_of(read_envelope(body).body[0]))))
+        await self.awake.wait()
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Fault):
             raise CallFailed(answer)
@@ -214,6 +217,81 @@ async def test_a_repeated_call_is_the_same_and_is_found_again_after_a_crash(
     await restart(server)
     assert text_in(await ask(server, call(), "m-1"), "callId") == first
     assert len(shop.heard) == 1
+
+
+def begun(key: str) -> str:
+    """The same call, as one that is begun under a key."""
+    return (
+        call()
+        .replace("<call", "<begin")
+        .replace("</call", "</begin")
+        .replace("<activity>", f"<key>{key}</key><activity>")
+    )
+
+
+def about(operation: str, element: Element) -> str:
+    return f'<{operation} xmlns="{PROXY}"><callId>{text_in(element, "callId")}</callId></{operation}>'
+
+
+async def drawn_key(server: Server) -> str:
+    return text_in(await ask(server, f'<open xmlns="{PROXY}"/>'), "key")
+
+
+async def test_a_slow_partner_is_called_once_however_often_the_call_is_begun_under_its_key(
+    server: Server, shop: Shop, restart: Callable[[Server], Awaitable[None]]
+) -> None:  # FM-9 FM-10
+    shop.awake.clear()
+    shop.answers = [GOT]
+    key = await drawn_key(server)
+    told_ids = {text_in(await ask(server, begun(key), f"urn:uuid:{turn}"), "callId") for turn in range(4)}
+    assert len(told_ids) == 1 and len(shop.heard) == 1
+    progress = await ask(server, begun(key))
+    assert (text_in(progress, "over"), text_in(progress, "askAfter")) == ("false", "PT1S")
+    shop.awake.set()
+    async with asyncio.timeout(20):
+        while text_in(progress := await ask(server, about("ask", progress)), "over") == "false":
+            await asyncio.sleep(0.01)
+    await restart(server)
+    answer = await ask(server, about("result", progress))
+    assert part_of(answer).string() == "three" and len(shop.heard) == 1
+    assert text_in(await ask(server, begun(key)), "over") == "true"
+
+
+async def test_a_partner_that_answers_at_once_need_not_be_asked_about(server: Server, shop: Shop) -> None:  # FM-10
+    shop.answers = [GOT]
+    assert text_in(await ask(server, begun(await drawn_key(server))), "over") == "true"
+
+
+async def test_every_drawn_key_is_another_call(server: Server, shop: Shop) -> None:  # FM-10
+    shop.answers = [GOT]
+    for _ in range(2):
+        await ask(server, begun(await drawn_key(server)), "urn:the-same-message")
+    assert len(shop.heard) == 2
+
+
+async def test_what_a_begun_call_came_to_is_told_as_a_call_tells_it(server: Server, shop: Shop) -> None:  # FM-9
+    shop.answers = [
+        PartnerResponse(500, write_fault("none left", ['<s:soldOut xmlns:s="urn:shop">all</s:soldOut>'])),
+        PartnerResponse(500, write_fault("bang", ['<bang xmlns="urn:else"/>'])),
+    ]
+    for name in (f"{{{PROXY}}}failed", "{urn:else}bang"):
+        progress = await ask(server, begun(await drawn_key(server)))
+        with pytest.raises(PortFault) as failed:
+            await ask(server, about("result", progress))
+        assert failed.value.name == name
+
+
+async def test_calls_of_others_and_calls_that_are_not_over_have_no_result(server: Server, shop: Shop) -> None:
+    shop.awake.clear()
+    shop.answers = [GOT]
+    progress = await ask(server, begun(await drawn_key(server)))
+    with pytest.raises(PortFault, match="is not over; ask until it is"):
+        await ask(server, about("result", progress))
+    for operation in ("ask", "result"):
+        with pytest.raises(PortFault, match="there is no call"):
+            await server.runtime.ports["proxy"].handle_request(about(operation, progress), who="another")
+    with pytest.raises(PortFault, match="<key> is missing"):
+        await ask(server, begun(""), "m-1")
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ class ServicePort(_Named, frozen=True):
     address: str = ""
     style: Literal["document", "rpc"] = "document"
     operations: dict[str, SoapBinding] = {}
+    binding: str = ""  # what its WSDL calls its binding
 
 
 class SchemaText(_Named, frozen=True):

@@ -29,6 +29,7 @@ class SoapBody(msgspec.Struct, frozen=True):
 class Binding(msgspec.Struct, frozen=True):
     """`unspoken` says why it cannot be spoken; empty if it can."""
 
+    name: str
     port_type: str
     style: Style
     operations: dict[str, SoapBinding]
@@ -72,6 +73,7 @@ class Bindings:
             address=address.get("location", "").strip() if address is not None else "",
             style=binding.style,
             operations=binding.operations,
+            binding=binding.name,
         )
         if port not in self.into.ports:
             self.into.ports.append(port)
@@ -99,7 +101,7 @@ def binding_of(reader: XmlReader, at: ParsedElement, soap: ParsedElement) -> Bin
         if any(body.get("use") == "encoded" for body in each.iter(f"{{{SOAP}}}body")):
             unspoken = f"its operation {name} is SOAP-encoded, and only literal messages are spoken here"
     bodies = tuple(body for each in own_elements(at, "operation") for body in _bodies(each))
-    return Binding(reader.qname_needed(at, "type"), style, found, unspoken, bodies)
+    return Binding(reader.needed(at, "name"), reader.qname_needed(at, "type"), style, found, unspoken, bodies)
 
 
 def _bodies(at: ParsedElement) -> Iterator[SoapBody]:

@@ -78,7 +78,7 @@ class MessagingServices:
         )
         self.by_name: dict[str, ServerPort] = {
             "jobs": JobsPort(self._cases, self.callbacks, ground.read_job),
-            "proxy": ProxyPort(self._cases),
+            "proxy": ProxyPort(self._cases, ground.chance),
         }
 
         self.partners = PartnerCaller(

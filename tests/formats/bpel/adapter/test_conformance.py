@@ -24,8 +24,7 @@ def test_every_conformance_process_can_be_adapted_and_read_again(tmp_path: Path)
         after = load_bpel(save(adapt(path, tmp_path / path.parent.name / path.name)))
         woven += len(invokes(after))
         assert before.xml is not None and after.xml is not None and after.xml.sheets == before.xml.sheets
-        assert [each.label or each.name for each in invokes(after)] == [
-            each.label or each.name for each in invokes(before)
-        ]
-        assert {each.operation for each in invokes(after)} <= {"call"}
+        begun = [each.label or each.name for each in invokes(after) if each.operation == "begin"]
+        assert begun == [each.label or each.name for each in invokes(before)]
+        assert {each.partner for each in invokes(after)} <= {"mendflowProxy"}
     assert woven >= 30 or not found, "the conformance processes call partners"

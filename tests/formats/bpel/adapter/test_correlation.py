@@ -32,9 +32,11 @@ def adapted(folder: Path, body: str, query: str = "bank:number") -> tuple[Parsed
 
 def test_request_and_response_are_correlated_where_their_parts_stand_in_the_proxy_s_messages(tmp_path: Path) -> None:
     root, ways = adapted(tmp_path, correlated('pattern="request-response"'))
-    assert texts(root, "//b:invoke/b:correlations/b:correlation/@pattern") == ["request-response"]
+    correlated_by = "//b:invoke[@operation='{}']/b:correlations/b:correlation/@pattern"
+    assert texts(root, correlated_by.format("begin")) == ["request"]
+    assert texts(root, correlated_by.format("result")) == ["response"]
     assert ways == {
-        "callRequest": "tns:message/tns:part[@name='loan']/ns:loan/ns:number",
+        "beginRequest": "tns:message/tns:part[@name='loan']/ns:loan/ns:number",
         "callResponse": "tns:message/tns:part[@name='offer']/ns:offer",
     }
 
@@ -43,17 +45,17 @@ def test_a_one_way_call_is_correlated_by_its_request(tmp_path: Path) -> None:
     body = correlated("").replace('operation="ask"', 'operation="tell"').replace('outputVariable="answered"', "")
     root, ways = adapted(tmp_path, body)
     assert texts(root, "//b:invoke//b:correlation/@pattern") == ["request"]
-    assert list(ways) == ["callRequest"]
+    assert list(ways) == ["beginRequest"]
 
 
 def test_a_query_from_the_root_begins_at_the_part(tmp_path: Path) -> None:
     _, ways = adapted(tmp_path, correlated('pattern="request"'), query="/bank:loan/bank:number")
-    assert ways == {"callRequest": "tns:message/tns:part[@name='loan']/ns:loan/ns:number"}
+    assert ways == {"beginRequest": "tns:message/tns:part[@name='loan']/ns:loan/ns:number"}
 
 
 def test_two_invokes_share_one_alias(tmp_path: Path) -> None:
     _, ways = adapted(tmp_path, correlated('pattern="request"') * 2)
-    assert ways == {"callRequest": "tns:message/tns:part[@name='loan']/ns:loan/ns:number"}
+    assert ways == {"beginRequest": "tns:message/tns:part[@name='loan']/ns:loan/ns:number"}
 
 
 def test_what_cannot_be_correlated_through_the_proxy_is_refused_by_name(tmp_path: Path) -> None:

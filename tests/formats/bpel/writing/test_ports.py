@@ -139,3 +139,12 @@ def test_ports_whose_order_would_be_lost_are_refused_by_name(tmp_path: Path) -> 
     flow = served(tmp_path, ("a", "A", "a"), ("b", "B", "b"), ("a", "A", "c"))
     with pytest.raises(BadFlow, match=r"\{urn:orders\}Shop has ports in services whose order would be lost"):
         write_bpel(flow)
+
+
+def test_bindings_keep_their_names_and_ports_may_share_one(tmp_path: Path) -> None:  # FM-9
+    flow = served(tmp_path / "first", ("a", "A", "a"), ("a", "B", "b"))
+    again = read_again(flow, tmp_path / "second")
+    assert flow.xml is not None and again.xml is not None
+    assert [port.binding for port in again.xml.ports] == [port.binding for port in flow.xml.ports] == ["ShopSoap"] * 3
+    texts = [each.read_text() for each in (tmp_path / "second").rglob("*.wsdl")]
+    assert sum(text.count('<wsdl:binding name="ShopSoap"') for text in texts) == 2

@@ -22,7 +22,7 @@ from mendflow.formats.bpel.vocabulary import PROPERTIES
 PATH: Final = re.compile(r"(?:/{0,2}(?:\.|(?:[\w-]+::)?@?(?:[\w.-]+:)?(?:[\w.-]+|\*)(?:\(\))?)(?:\[[^\[\]|]*\])*)+")
 """A way along elements, attributes and texts; whatever else a query may be cannot be continued from elsewhere."""
 DIRECTIONS: Final = {"request": ("request",), "response": ("response",), "request-response": ("request", "response")}
-MESSAGES: Final = {"request": "callRequest", "response": "callResponse"}
+MESSAGES: Final = {"request": "beginRequest", "response": "callResponse"}
 
 
 class PropertyPath(msgspec.Struct, frozen=True):

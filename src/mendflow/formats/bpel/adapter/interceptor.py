@@ -1,11 +1,14 @@
 """The interceptor that replaces an invoke, in standard BPEL.
 
-It is a scope. It builds a message to the proxy from the invoke's input and endpoint; invokes the proxy; and copies the
-answer to the variables that the invoke would have filled. A fault that the partner declares comes back as a fault of
+It is a scope. It draws a key for the call from the proxy, so that an engine that repeats a request calls no partner
+twice; builds a message to the proxy from the invoke's input and endpoint, and has the proxy begin the call; asks until the
+call is over, with a wait of its own in between, so that no line is held; and copies the answer to the variables that
+the invoke would have filled. A fault that the partner declares comes back as a fault of
 the proxy, and is thrown again under its own name with its data. Undeclared faults pass the proxy unchanged, so that an
 engine names them as before. The variables and the partner link are local to the scope: nothing else sees them, and
 isolated scopes that call different partners do not wait for each other."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from lxml import etree
@@ -26,12 +29,18 @@ KEEP_ELEMENT_NAME: Final = {"keepSrcElementName": "yes"}
 class Interceptor:
     """Makes the scope for one call."""
 
-    def __init__(self, call: InterceptedCall, fresh: UniqueNames, language: str) -> None:
+    def __init__(self, call: InterceptedCall, fresh: UniqueNames, language: str, number: int) -> None:
         self._call = call
         self._prefixes = PrefixScope(call.at)
         self._proxy = self._prefixes.of(PROXY, "mendflow")
+        self._name = f"{fresh.name('mendflowScope')}{number}"
         self._link = fresh.name("mendflowProxy")
+        self._open = fresh.name("mendflowOpen")
+        self._key = fresh.name("mendflowKey")
         self._request = fresh.name("mendflowCall")
+        self._progress = fresh.name("mendflowProgress")
+        self._asked = fresh.name("mendflowAsk")
+        self._wanted = fresh.name("mendflowResult")
         self._answer = fresh.name("mendflowAnswer")
         self._failure = fresh.name("mendflowFailure")
         self._fault = fresh.name("mendflowFault")
@@ -41,8 +50,18 @@ class Interceptor:
         parts = [self._partner_links(), self._variables()]
         if self._call.faults:
             parts.append(_new_element("faultHandlers", self._catch()))
-        steps = [self._wrap(), self._invoke()] + ([self._unwrap()] if self._call.gets else [])
-        made = etree.Element(_bpel("scope"), nsmap={**declared_prefixes(self._call.at), **self._prefixes.declared})
+        steps = [
+            _new_element("assign", self._empty_message(self._open, "open")),
+            self._invoke("open", self._open, self._key),
+            self._wrap(),
+            self._invoke("begin", self._request, self._progress, self._correlations("request")),
+            self._refer_to_call(),
+            self._ask_until_over(),
+            self._invoke("result", self._wanted, self._answer, self._correlations("response")),
+        ]
+        steps += [self._unwrap()] if self._call.gets else []
+        prefixes = {**declared_prefixes(self._call.at), **self._prefixes.declared}
+        made = etree.Element(_bpel("scope"), {"name": self._name}, nsmap=prefixes)
         made.extend([*parts, _new_element("sequence", *steps)])
         return made
 
@@ -55,7 +74,16 @@ class Interceptor:
         return _new_element("partnerLinks", link)
 
     def _variables(self) -> ParsedElement:
-        names = {self._request: f"{self._proxy}:callRequest", self._answer: f"{self._proxy}:callResponse"}
+        messages = {
+            self._open: "openRequest",
+            self._key: "openResponse",
+            self._request: "beginRequest",
+            self._progress: "progress",
+            self._asked: "askRequest",
+            self._wanted: "resultRequest",
+            self._answer: "callResponse",
+        }
+        names = {name: f"{self._proxy}:{message}" for name, message in messages.items()}
         for number, fault in enumerate(self._call.faults, 1):
             names[f"{self._fault}{number}"] = self._prefixes.written(fault.message)
         made = (_new_element("variable", name=name, messageType=message) for name, message in names.items())
@@ -70,6 +98,7 @@ class Interceptor:
             _new_element(
                 "copy", _new_element("from", _new_element("literal", self._envelope())), self._whole(self._request)
             ),
+            self._text_copy(f"{self._inner(self._key)}:key", f"{request}/{self._proxy}:key"),
             *(self._sent(request, held) for held in self._call.sends),
             _new_element(
                 "copy",
@@ -91,9 +120,10 @@ class Interceptor:
     def _envelope(self) -> ParsedElement:
         """The call, with an empty element wherever something is put into it."""
         call, operation = self._call, self._call.operation
-        made = etree.Element(f"{{{PROXY}}}call", nsmap={self._proxy: PROXY, "sref": SERVICE_REF})
+        made = etree.Element(f"{{{PROXY}}}begin", nsmap={self._proxy: PROXY, "sref": SERVICE_REF})
         if not operation.output:
             made.set("oneWay", "true")
+        _add_text(made, "key")
         _add_text(made, "activity", call.activity)
         address = _add_text(made, "address", call.address)
         etree.SubElement(address, f"{{{SERVICE_REF}}}service-ref")
@@ -121,26 +151,70 @@ class Interceptor:
         else:
             _add_text(into, "value")
 
-    def _invoke(self) -> ParsedElement:
-        name = self._call.at.get("name")
-        made = _new_element(
+    # the requests
+
+    def _invoke(
+        self, operation: str, given: str, got: str, correlations: Sequence[ParsedElement] = ()
+    ) -> ParsedElement:
+        """The invoke that begins the call has the name of the one that is intercepted."""
+        name = self._call.at.get("name", "").strip()
+        return _new_element(
             "invoke",
-            **({"name": name} if name else {}),
+            *([_new_element("correlations", *correlations)] if correlations else []),
+            **({"name": name if operation == "begin" else f"{name}.{operation}"} if name else {}),
             partnerLink=self._link,
             portType=f"{self._proxy}:Proxy",
-            operation="call",
-            inputVariable=self._request,
-            outputVariable=self._answer,
+            operation=operation,
+            inputVariable=given,
+            outputVariable=got,
         )
-        for correlations in own_elements(self._call.at, "correlations"):
-            inside = [
-                _new_element("correlation", **dict(each.attrib)) for each in own_elements(correlations, "correlation")
+
+    def _correlations(self, way: str) -> list[ParsedElement]:
+        """The correlations of the request, or those of the response: the two go by different invokes. A set that the
+        request has initiated is there when the response comes."""
+        found = []
+        for enclosing in own_elements(self._call.at, "correlations"):
+            for each in own_elements(enclosing, "correlation"):
+                pattern = each.get("pattern", "").strip() or "request"
+                if way not in pattern.split("-"):
+                    continue
+                made = _new_element("correlation", **{**dict(each.attrib), "pattern": way})
+                if way != pattern and way == "response":
+                    made.set("initiate", "no")
+                found.append(made)
+        return found
+
+    def _refer_to_call(self) -> ParsedElement:
+        """The messages that ask about the call and for its result."""
+        copies = []
+        for variable, tag in ((self._asked, "ask"), (self._wanted, "result")):
+            to = f"{self._inner(variable)}:callId"
+            copies += [
+                self._empty_message(variable, tag, "callId"),
+                self._text_copy(f"{self._inner(self._progress)}:callId", to),
             ]
-            for each in inside:
-                # A one-way call has no pattern, and the call of the proxy needs one.
-                each.set("pattern", each.get("pattern") or "request")
-            made.append(_new_element("correlations", *inside))
-        return made
+        return _new_element("assign", *copies)
+
+    def _ask_until_over(self) -> ParsedElement:
+        wait = _new_element("wait", self._expression("for", f"string({self._inner(self._progress)}:askAfter)"))
+        return _new_element(
+            "while",
+            self._expression("condition", f"{self._inner(self._progress)}:over = 'false'"),
+            _new_element("sequence", wait, self._invoke("ask", self._asked, self._progress)),
+        )
+
+    def _empty_message(self, variable: str, tag: str, child: str = "") -> ParsedElement:
+        made = etree.Element(f"{{{PROXY}}}{tag}", nsmap={self._proxy: PROXY})
+        if child:
+            _add_text(made, child)
+        return _new_element("copy", _new_element("from", _new_element("literal", made)), self._whole(variable))
+
+    def _text_copy(self, source: str, target: str) -> ParsedElement:
+        return _new_element("copy", self._expression("from", source), self._expression("to", target))
+
+    def _inner(self, variable: str) -> str:
+        """The path to the children of a message to or from the proxy, up to their local name."""
+        return f"${variable}.parameters/{self._proxy}"
 
     # and back
 

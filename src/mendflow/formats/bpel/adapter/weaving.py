@@ -4,6 +4,7 @@ It edits the text of the document, not the flow, so that comments, prefixes, ext
 that replaces an invoke takes over its links and its join condition, and, since an invoke with handlers means a scope
 with those handlers around a plain invoke, its handlers and the name that compensations use."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Final
@@ -84,8 +85,17 @@ def weave(
         return
     _import(splice, process, location)
     fresh, language = UniqueNames(process), process.get("expressionLanguage", "").strip() or XPATH_1_0
-    for call in reversed(chosen):  # the inner ones first: handlers of an invoke may have invokes in them
-        _replace(splice, call, Interceptor(call, fresh, language).scope())
+    names = Counter(each.get("name", "").strip() for each in activities_in(process) if _is_scope(each))
+    for number, call in reversed(list(enumerate(chosen, 1))):  # inner ones first: an invoke's handlers may have invokes
+        scope = Interceptor(call, fresh, language, number).scope()
+        name = call.at.get("name", "").strip()
+        # Engines tell scopes apart by their names; only compensation needs the invoke's own.
+        kept = name and (names[name] == 1 or any(own_elements(call.at, "compensationHandler")))
+        _replace(splice, call, scope, name if kept else f"{scope.get('name')}.handlers")
+
+
+def _is_scope(activity: ParsedElement) -> bool:
+    return local_name(activity) == "scope" or (local_name(activity) == "invoke" and needs_scope(activity))
 
 
 def _import(splice: TextEditor, process: ParsedElement, location: str) -> None:
@@ -99,7 +109,7 @@ def _import(splice: TextEditor, process: ParsedElement, location: str) -> None:
         splice.put_inside(process, f"\n    {made}")
 
 
-def _replace(splice: TextEditor, call: InterceptedCall, scope: ParsedElement) -> None:
+def _replace(splice: TextEditor, call: InterceptedCall, scope: ParsedElement, outer_name: str) -> None:
     invoke = call.at
     indent = splice.indent_of(invoke)
     parent = invoke.getparent()
@@ -108,7 +118,7 @@ def _replace(splice: TextEditor, call: InterceptedCall, scope: ParsedElement) ->
     step = (
         indent[len(outer_indent) :] if indent.startswith(outer_indent) and len(indent) > len(outer_indent) else "    "
     )
-    outer = _with_handlers(invoke, scope) if needs_scope(invoke) else scope
+    outer = _with_handlers(invoke, scope, outer_name) if needs_scope(invoke) else scope
     _keep_standard_elements(invoke, outer)
     etree.indent(outer, space=step)
     text = etree.tostring(outer, encoding="unicode").replace("\n", f"\n{indent}")
@@ -118,11 +128,9 @@ def _replace(splice: TextEditor, call: InterceptedCall, scope: ParsedElement) ->
     splice.replace(invoke, _without_known_prefixes(text, parent))
 
 
-def _with_handlers(invoke: ParsedElement, scope: ParsedElement) -> ParsedElement:
+def _with_handlers(invoke: ParsedElement, scope: ParsedElement, name: str) -> ParsedElement:
     """A scope with the handlers of the invoke, and the interceptor in it."""
-    outer = etree.Element(f"{{{BPEL}}}scope", nsmap=declared_prefixes(invoke))
-    if name := invoke.get("name"):
-        outer.set("name", name)
+    outer = etree.Element(f"{{{BPEL}}}scope", {"name": name}, nsmap=declared_prefixes(invoke))
     if caught := _slices(invoke, "catch", "catchAll"):
         etree.SubElement(outer, f"{{{BPEL}}}faultHandlers").extend(caught)
     outer.extend(_slices(invoke, "compensationHandler"))

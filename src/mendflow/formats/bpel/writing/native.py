@@ -148,6 +148,7 @@ class _NativeConverter:
             port_type=f"{own}Flow",
             style="rpc",
             operations={BEGIN: SoapBinding(style="rpc", namespace=self.space)},
+            binding="FlowSoap",
         )
         jobs = port_definitions("jobs").world(self.space, {})
         return replace(

@@ -124,14 +124,14 @@ class _Wsdl:
     # ports
 
     def services(self) -> list[XmlTag]:
-        """A binding for each port, and each service with its ports."""
-        bindings: list[XmlTag] = []
+        """A binding for each port, which ports may share, and each service with its ports."""
+        bindings: dict[str, XmlTag] = {}
         services: dict[str, XmlTag] = {}
         for port in (port for port in self.world.ports if split_name(port.service)[0] == self.namespace):
-            name = f"{split_name(port.service)[1]}{port.name}"
-            if any(each.attributes["name"] == name for each in bindings):
+            name = port.binding or f"{split_name(port.service)[1]}{port.name}"
+            if bindings.get(name, made := self.binding(name, port)) != made:
                 name = f"{name}{len(bindings) + 1}"
-            bindings.append(self.binding(name, port))
+            bindings[name] = self.binding(name, port)
             services.setdefault(port.service, new_tag("wsdl:service", {"name": split_name(port.service)[1]})).put(
                 new_tag(
                     "wsdl:port",
@@ -139,7 +139,7 @@ class _Wsdl:
                     new_tag("soap:address", {"location": port.address}) if port.address else None,
                 )
             )
-        return [*bindings, *services.values()]
+        return [*bindings.values(), *services.values()]
 
     def binding(self, name: str, port: ServicePort) -> XmlTag:
         known = self.world.port_types.get(port.port_type, {})

@@ -127,6 +127,17 @@ class PortCases:
         await self._ledger.settled()
         return document
 
+    async def wait_briefly(self, document: CaseDocument, ms: int) -> CaseDocument:
+        """The case when it is over, or as it is after this time."""
+        ending = asyncio.ensure_future(self.wait_for_end(document))
+        sleeping = asyncio.ensure_future(self._clock.sleep(ms))
+        try:
+            await asyncio.wait({ending, sleeping}, return_when=asyncio.FIRST_COMPLETED)
+            return ending.result() if ending.done() else document
+        finally:
+            ending.cancel()
+            sleeping.cancel()
+
     async def _wait_for_case(self, id: CaseId) -> CaseDocument:
         future = self._waiting.get(id)
         if future is None:
@@ -138,6 +149,12 @@ class PortCases:
         future = self._waiting.pop(document.id, None)
         if future is not None and not future.done():
             future.set_result(document)
+
+    async def flow_of(self, document: CaseDocument) -> Flow:
+        return await self._manager.flow_of(document.id)
+
+    def age_ms(self, document: CaseDocument) -> int:
+        return max(self._clock.now() - document.started_at, 0)
 
     async def cancel(self, id: CaseId, reason: str) -> None:
         """Cancel it; a case that is over stays as it is."""

@@ -42,7 +42,7 @@ from mendflow.services.messaging.ports.messages import (
 )
 
 PROXY: Final = "urn:mendflow:proxy:1"
-OPERATIONS: Final = ("call", "post")
+OPERATIONS: Final = ("call", "post", "open", "begin", "ask", "result")
 CALL_FLOW: Final = "partner-call"
 """The name of all flows that are calls: rule sets use it."""
 LINK: Final = "partner"
@@ -54,19 +54,22 @@ _TRUE: Final = ("true", "1")
 Style = Literal["document", "rpc"]
 
 
-class PartnerCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call. `faults` are those that the partner declares: by name, with the part of each."""
+class DeclaredAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a partner may answer. `faults` are those that it declares: by name, with the part of each."""
 
+    port_type: str
+    answer: tuple[MessagePart, ...]
+    faults: dict[str, MessagePart]
+
+
+class PartnerCall(DeclaredAnswer, frozen=True, kw_only=True):
     activity: str
     address: str
-    port_type: str
     operation: str
     bound: SoapBinding
     one_way: bool
     message: dict[str, Value]
     parts: tuple[MessagePart, ...]
-    answer: tuple[MessagePart, ...]
-    faults: dict[str, MessagePart]
     key: str = ""
 
 
@@ -190,6 +193,33 @@ def _body(call: PartnerCall, asked: str, answered: str) -> Scope:
     )
 
 
+def declared_answer_of(flow: Flow) -> DeclaredAnswer:
+    """What a flow that `flow_of` made knows of the answers to its call."""
+    world = flow.xml
+    assert world is not None, "a call is made in XML"
+    [(port_type, operations)] = world.port_types.items()
+    [operation] = operations.values()
+    return DeclaredAnswer(
+        port_type=port_type,
+        answer=world.messages.get(operation.output, ()),
+        faults={name: world.messages[message][0] for name, message in operation.faults.items()},
+    )
+
+
+def call_id_in(element: Element) -> str:
+    return text_in(element, "callId")
+
+
+def key_element(key: str) -> str:
+    return write(new_element(PROXY, "openResponse", text_element(PROXY, "key", key)))
+
+
+def progress_element(id: str, *, over: bool, ask_after_ms: int) -> str:
+    """How far a call is. Whole seconds: not every engine reads fractions of them."""
+    texts = {"callId": id, "over": "true" if over else "false", "askAfter": f"PT{ask_after_ms // 1000}S"}
+    return write(new_element(PROXY, "progress", *(text_element(PROXY, *each) for each in texts.items())))
+
+
 def answer_element(id: str, parts: tuple[MessagePart, ...], message: Value) -> str:
     """The partner's answer, as the answer of the proxy."""
     held = message if isinstance(message, dict) else {}
@@ -216,13 +246,18 @@ def _part_element(part: MessagePart, value: Value) -> Element:
     return holder
 
 
-def failure(call: PartnerCall, fault: Fault) -> PortFault:
+def failure(declared: DeclaredAnswer, fault: Fault) -> PortFault:
     """The fault of a call that failed: one that it declares, or the fault unchanged."""
     space, local = split_name(fault.name)
-    part = call.faults.get(local)
+    part = declared.faults.get(local)
     data = fault.data if isinstance(fault.data, dict) else {}
     value = data.get("value")
-    if part is None or space != split_name(call.port_type)[0] or not isinstance(value, dict) or part.name not in value:
+    if (
+        part is None
+        or space != split_name(declared.port_type)[0]
+        or not isinstance(value, dict)
+        or part.name not in value
+    ):
         return PortFault(fault.name, fault.message, partner=fault)
     elements = [
         text_element(PROXY, "name", fault.name),
