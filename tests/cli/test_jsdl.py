@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.formats.jsdl.documents import document, posix, program, resources, staging
 from tests.formats.jsdl.test_conformance import GOOD, documents
+from tests.formats.jsdl.test_sweeps import assign, integers, sweep, swept, values
 
 
 def test_a_job_description_runs_like_any_flow(shell: Shell) -> None:  # FM-2
@@ -35,6 +36,38 @@ def test_a_job_description_runs_like_any_flow(shell: Shell) -> None:  # FM-2
     assert (shell.folder / "there" / "out.txt").read_text() == "hello, dear world\nfrom a file\n0\n"
     [error] = (shell.folder / "outputs").glob("*/err*")
     assert error.read_text() == "aside\n"
+
+
+def test_a_sweep_of_two_dimensions_runs_a_job_for_every_combination(shell: Shell) -> None:  # FM-2
+    target = (shell.folder / "there" / "X").as_uri()
+    described = program("/bin/echo", "a", "b", more="<Output>o</Output>") + staging("o", target=target)
+    place = f"substring(//j:Target/j:URI, {len(target)})"
+    shell.write(
+        "sweep.jsdl",
+        swept(
+            sweep(
+                assign("//p:Argument[1]", values("one", "two")),
+                sweep(
+                    assign("//p:Argument[2]", '<f:LoopDouble start="0.5" end="1.5" step="0.5"/>'),
+                    sweep(assign(place, values("p", "q"))),
+                ),
+            ),
+            described=described,
+        ),
+    )
+    refused = shell("check", "sweep.jsdl")
+    assert "jobs 1 and 3 of the sweep write to the same <Target>" in refused.stdout + refused.stderr
+    shell.write(
+        "sweep.jsdl",
+        swept(
+            sweep(assign("//p:Argument[1]", values("one", "two")), sweep(assign("//p:Argument[2]", integers(1, 3)))),
+            described=program("/bin/echo", "a", "b", more="<Output>o</Output>"),
+        ),
+    )
+    ran = shell.json("run", "sweep.jsdl", "--quiet")
+    assert ran["status"] == "completed" and len(ran["outputs"]["output"]) == 6
+    written = sorted(each.read_text() for each in (shell.folder / "outputs").glob("*/**/*") if each.is_file())
+    assert written == [f"{word} {n}\n" for word in ("one", "two") for n in (1, 2, 3)]
 
 
 def test_a_program_that_is_not_there_fails_its_job_with_the_reason(shell: Shell) -> None:  # FM-12

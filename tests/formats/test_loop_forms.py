@@ -254,3 +254,12 @@ def gather(numbers: list = [3, 1, 2]):
     flows = load_python(tmp_path / "flow.py")
     world = World(flows["gather"], well)
     assert list(world.ran[-1].inputs) == ["parts/0-out.txt", "parts/1-out.txt", "parts/2-out.txt"]
+
+
+def test_a_loop_over_a_job_that_writes_to_a_url_gathers_none_of_that_file(read: Reader) -> None:  # FM-2
+    flow = read(
+        "jobs:\n  a:\n    for-each: {n: [1, 2]}\n    run: x\n    files: {x: o, y: p}\n"
+        "    publish: {x: {to: 'file:///data/${{ n }}'}}\n"
+    )
+    (loop,) = [each for each in (flow.body.branches if isinstance(flow.body, Parallel) else [flow.body])]
+    assert isinstance(loop, ForEach) and list(loop.collect_files) == ["y"]

@@ -98,7 +98,7 @@ RUN = program("a")
             "<ApplicationName> cannot be honoured",
         ),
         (['<Application><x:Thing xmlns:x="urn:x"/></Application>'], "<Thing> of 'urn:x' is no kind of application"),
-        (['<x:Sweep xmlns:x="http://schemas.ogf.org/jsdl/2009/03/sweep"/>'], "<Sweep> of 'http://schemas.ogf.org"),
+        (['<x:Sweep xmlns:x="http://schemas.ogf.org/jsdl/2009/03/sweep"/>'], "<Sweep> of sweep has no place"),
         ([RUN, '<Resources x:a="b" xmlns:x="urn:x"/>'], "the attribute `a`"),
         (
             [RUN, resources('<x:GPU xmlns:x="urn:x">1</x:GPU>')],

@@ -114,6 +114,24 @@ async def test_a_submitted_job_is_asked_for_by_the_id_that_it_got(
     assert (await domain.case(job)).flow == "count"
 
 
+async def test_a_sweep_is_submitted_as_one_job_whose_outputs_are_those_of_all(
+    server: Server, pilot: HandPilot
+) -> None:  # FM-2
+    sweep = (
+        '<s:Sweep xmlns:s="http://schemas.ogf.org/jsdl/2009/03/sweep"'
+        ' xmlns:p="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix"><s:Assignment><s:DocumentNode>'
+        "<s:Match>//p:Output</s:Match></s:DocumentNode>"
+        '<LoopInteger xmlns="http://schemas.ogf.org/jsdl/2009/03/sweep/functions" start="1" end="3"/>'
+        "</s:Assignment></s:Sweep></JobDefinition>"
+    )
+    wanted = asking("submit").replace("</JobDefinition>", sweep)
+    job = text_in(await ask(server, wanted), "jobId")
+    await pilot.run_all(lambda spec: DONE)
+    told = await ask(server, about("status", job))
+    outputs = [each.get("name") for each in told.elements() if each.local == "output"]
+    assert (text_in(told, "state"), outputs) == ("completed", ["output"] * 3)
+
+
 async def test_run_answers_when_the_job_is_over_and_a_failed_one_is_a_fault(server: Server, pilot: HandPilot) -> None:
     waiting = asyncio.create_task(ask(server, asking("run")))
     await until(lambda: server.runtime.meta.jobs_waiting())

@@ -32,12 +32,16 @@ class ResultFlaw(NamedTuple):
 
 
 def files_left_by(activity: ActivityNode) -> tuple[str, ...] | None:
-    """The names of the files that an activity leaves; None if only the run will tell."""
+    """The names of the files that an activity leaves; None if only the run will tell. A file that is written to a URL
+    of its own is nowhere else."""
     if isinstance(activity, ForEach):
         return tuple(activity.collect_files)
     if not isinstance(activity, (JobActivity, Stage)):
         return ()
-    return None if any("${{" in name for name in activity.files) else tuple(activity.files)
+    if any("${{" in name for name in activity.files):
+        return None
+    written = activity.publish if isinstance(activity, JobActivity) else {}
+    return tuple(name for name in activity.files if name not in written or not written[name].url)
 
 
 def result_flaw(

@@ -1,4 +1,5 @@
-"""Reads a whole document: the result is a flow of one job, or the list of everything that is not supported."""
+"""Reads a whole document: the result is a flow of one job, or of the jobs of its sweep, or the list of everything that
+is not supported."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,10 +15,12 @@ from mendflow.core.xml import ParsedElement, parse
 from mendflow.formats.jsdl.application import Application, ApplicationSpec
 from mendflow.formats.jsdl.file_systems import FileSystems
 from mendflow.formats.jsdl.ranges import contains
-from mendflow.formats.jsdl.reader import JsdlReader, local, namespace
+from mendflow.formats.jsdl.reader import JsdlReader, elements, local, namespace
 from mendflow.formats.jsdl.resources import ResourceRequest, resource_request
 from mendflow.formats.jsdl.staging import JsdlStaging, staged_files
-from mendflow.formats.jsdl.vocabulary import JSDL, MANY
+from mendflow.formats.jsdl.sweep import JOBS_MAX, Sweep, combinations, edited, read_sweeps
+from mendflow.formats.jsdl.swept_jobs import swept_flow
+from mendflow.formats.jsdl.vocabulary import JSDL, MANY, SWEEP
 from mendflow.formats.names import NAME, NAME_CHARS_MAX
 
 IDENTIFICATION: Final = {"JobName": 1, "Description": 1, "JobAnnotation": MANY, "JobProject": MANY}
@@ -41,13 +44,52 @@ def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNN
         reader.problem(root, f"a job description is a <JobDefinition> of {JSDL}, and this is a <{local(root)}> {whose}")
         reader.end()
     reader.attributes(root, "id")
-    given = reader.parts(root, {"JobDescription": 1}).get("JobDescription", [])
+    parts = reader.parts(root, {"JobDescription": 1, "Sweep": MANY}, namespaces=(SWEEP,))
+    given = parts.get("JobDescription", [])
     if not given:
         reader.problem(root, "<JobDefinition> has no <JobDescription>")
+    sweeps = read_sweeps(reader, parts.get("Sweep", []), root)
+    if (jobs := sum(each.size for each in sweeps)) > JOBS_MAX:
+        reader.problem(root, f"the sweep gives {jobs:,} jobs; at most {JOBS_MAX:,} are taken: split the document")
     reader.end()
+    if sweeps:
+        return _swept(reader, root, given[0], sweeps, stem)
     flow = _flow_from(reader, given[0], stem)
     reader.end()
     return flow
+
+
+def _swept(
+    reader: JsdlReader, root: ParsedElement, described: ParsedElement, sweeps: Sequence[Sweep], stem: str
+) -> Flow:
+    """The flow of all jobs of a sweep. The first one that cannot be read is refused, with its number."""
+    flows = []
+    for number, edits in enumerate(combinations(sweeps), start=1):
+        copy = edited(root, edits)
+        one = JsdlReader(f"{reader.file} (job {number} of its sweep)", reader.folder)
+        found = next(each for each in elements(copy) if (namespace(each), local(each)) == (JSDL, "JobDescription"))
+        flows.append(_flow_from(one, found, stem))
+        one.end()
+    name, _ = _identification(
+        reader, [each for each in elements(described) if (namespace(each), local(each)) == (JSDL, "JobIdentification")]
+    )
+    reader.end()
+    title = name_of(name or stem)
+    jobs = [flow.body for flow in flows if isinstance(flow.body, JobActivity)]
+    _demand_own_targets(reader, root, jobs)
+    return swept_flow(title, jobs, replace(flows[0], name=FlowName(title)))
+
+
+def _demand_own_targets(reader: JsdlReader, root: ParsedElement, jobs: Sequence[JobActivity]) -> None:
+    """Refuse jobs that write over each other's files: only what the last one left would remain."""
+    writers: dict[str, int] = {}
+    for number, job in enumerate(jobs, start=1):
+        for target in job.publish.values():
+            url = target.url if target.overwrite else ""
+            if url and writers.setdefault(url, number) != number:
+                both = f"jobs {writers[url]} and {number} of the sweep"
+                reader.problem(root, f"{both} write to the same <Target>, one over the other: sweep its <URI> as well")
+                reader.end()
 
 
 def _flow_from(reader: JsdlReader, at: ParsedElement, stem: str) -> Flow:

@@ -6,10 +6,16 @@ JSDL: Final = "http://schemas.ggf.org/jsdl/2005/11/jsdl"
 POSIX: Final = "http://schemas.ggf.org/jsdl/2005/11/jsdl-posix"
 HPC: Final = "http://schemas.ggf.org/jsdl/2006/07/jsdl-hpcpa"
 SPMD: Final = "http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd"
+SWEEP: Final = "http://schemas.ogf.org/jsdl/2009/03/sweep"
+SWEEP_FUNCTIONS: Final = "http://schemas.ogf.org/jsdl/2009/03/sweep/functions"
+CREDENTIAL: Final = ("http://schemas.ogf.org/hpcp/2007/11/ac", "http://schemas.ogf.org/hpcp/2007/01/fs")
+"""The namespaces in which documents of the HPC profile have a <Credential>."""
+
+WSS: Final = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
 GRIDSAM_MPI: Final = "urn:gridsam:mpi"
 SCHEMA_INSTANCE: Final = "http://www.w3.org/2001/XMLSchema-instance"
 XML: Final = "http://www.w3.org/XML/1998/namespace"
-PREFIXES: Final = {JSDL: "jsdl", POSIX: "jsdl-posix", HPC: "jsdl-hpcpa", SPMD: "jsdl-spmd"}
+PREFIXES: Final = {JSDL: "jsdl", POSIX: "jsdl-posix", HPC: "jsdl-hpcpa", SPMD: "jsdl-spmd", SWEEP: "sweep"}
 
 MANY: Final = 1 << 30
 """How often an element may stand that may stand as often as anybody likes."""

@@ -109,8 +109,13 @@ def outcome_element(name: str, document: CaseDocument, *, own: bool = True) -> s
         for local, text in texts.items():
             fault_element.append(text_element(JOBS, local, text))
         inner.append(fault_element)
-    inner += [_output(each, value) for each, value in document.outputs.items()]
+    inner += [_output(each, value) for each, given in document.outputs.items() for value in _each(given)]
     return write(new_element(JOBS, name, *inner))
+
+
+def _each(given: Value) -> list[Value]:
+    """The outputs of a name: each job of a sweep has left its own."""
+    return given if isinstance(given, list) else [given]
 
 
 def _output(name: str, value: Value) -> Element:

@@ -11,7 +11,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mendflow.core.engine.messages import CallPartner
-from mendflow.core.model.flow import Flow, JobActivity
+from mendflow.core.model.flow import Activity, Flow, ForEach, JobActivity, Parallel
+from mendflow.core.model.jobs import Submission
 from mendflow.core.xml.tree import Element
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, CallbackTarget
@@ -22,7 +23,7 @@ from mendflow.services.messaging.ports.job_messages import JOBS, OPERATIONS, SUB
 from mendflow.services.messaging.ports.messages import raising_port_faults, request
 
 JobReader = Callable[[str, Path | None], Flow]
-"""Makes a flow of one job from a job description in JSDL, with its folder if it has one. Raises BadFlow."""
+"""Makes a flow from a job description in JSDL, with its folder if it has one. Raises BadFlow."""
 
 
 class JobsPort:
@@ -59,8 +60,7 @@ class JobsPort:
 
     def _flow(self, wanted: JobRequest, folder: Path | None) -> Flow:
         flow = self._read(wanted.description, folder)
-        assert isinstance(flow.body, JobActivity), "a job description is one job"
-        return replace(flow, body=replace(flow.body, submission=SUBMISSIONS[wanted.operation]))
+        return replace(flow, body=_submitted(flow.body, SUBMISSIONS[wanted.operation]))
 
     async def _submit_response(self, wanted: JobRequest, document: CaseDocument) -> str | None:
         if wanted.operation == job_messages.FORGET:
@@ -101,3 +101,15 @@ class JobsPort:
         if not address and by.live is not None:
             return CallbackTarget(flow=by.live.flow.name, channel=f"{by.link}.{job_messages.NOTIFY}")
         return self._callbacks.check(address, soap_headers)
+
+
+def _submitted(activity: Activity, submission: Submission) -> Activity:
+    """The job of a description, or the loops over the jobs of its sweep, submitted in this way."""
+    match activity:
+        case JobActivity():
+            return replace(activity, submission=submission)
+        case ForEach():
+            return replace(activity, body=_submitted(activity.body, submission))
+        case Parallel():
+            return replace(activity, branches=tuple(_submitted(each, submission) for each in activity.branches))
+    raise AssertionError("a job description is a job, or loops over jobs")
