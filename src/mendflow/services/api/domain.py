@@ -164,9 +164,13 @@ class Domain(
         return await self._order(case, Resume(item=ItemId(item) if item else None))
 
     async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
-        if item:
-            return await self._order(case, RemoveItem(item=ItemId(item), reason=reason or f"removed by {who}"))
-        return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
+        reason = reason or f"removed by {who}"
+        if not item:
+            return await self._order(case, Cancel(reason=reason))
+        view = await self._order(case, RemoveItem(item=ItemId(item), reason=reason))
+        await self._server.runtime.recovery.item_removed(view.id, ItemId(item), reason)
+        await self._settled()
+        return view
 
     async def send(
         self, case: str, channel: str, value: Value = None, *, correlation: Value = None, id: str = ""
