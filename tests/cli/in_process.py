@@ -34,7 +34,8 @@ def _ended(words: list[str]) -> int:
 @contextmanager
 def _as_its_own(folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """In this folder, with this environment and nothing on standard input; afterwards all is as it was. Modules that
-    the command loaded from the folder are forgotten: the next command may find other text in the same file."""
+    the command loaded from the folder are forgotten: the next command may find other text in the same file. Our own
+    stay, also if the folder is the checkout: two of a module would have two classes of each name."""
     environ, start_local_cluster, path, modules = dict(os.environ), Path.cwd(), list(sys.path), set(sys.modules)
     stdin = sys.stdin
     with open(os.devnull) as nothing:
@@ -49,7 +50,9 @@ def _as_its_own(folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
             os.chdir(start_local_cluster)
             sys.path[:] = path
             for name in set(sys.modules) - modules:
-                if str(getattr(sys.modules[name], "__file__", None) or "").startswith(f"{folder}{os.sep}"):
+                if name.partition(".")[0] != "mendflow" and str(
+                    getattr(sys.modules[name], "__file__", None) or ""
+                ).startswith(f"{folder}{os.sep}"):
                     del sys.modules[name]
 
 

@@ -64,7 +64,6 @@ def test_a_log_is_printed_as_json_part_by_part_and_never_held_whole(
     printed_before: list[str] = []
 
     async def parts(self: job_logs.LogReading) -> AsyncGenerator[LogView, None]:
-        self.job = "chatty-1/1"
         for text in ('one "quoted"\n', "two \x1b[31mred\n", "drei, grün"):
             printed_before.append(capsys.readouterr().out)
             yield LogView(job=JobId("chatty-1/1"), attempt=1, offset=0, text=text, next=0, size=0, over=True)
@@ -87,11 +86,25 @@ def test_a_folder_that_is_elsewhere_is_told_with_the_way_there(tmp_path: Path) -
 
 
 @pytest.mark.full
+def test_a_link_in_place_of_a_kept_folder_is_not_followed(tmp_path: Path) -> None:  # DU-4
+    (tmp_path / "chatty.yaml").write_text(FLOW)
+    mendflow(tmp_path, "run", "chatty.yaml", "-q")
+    (tmp_path / "elsewhere").mkdir()
+    for kept in (tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"):
+        folder = kept.with_suffix("")
+        folder.rename(folder.with_suffix(".moved"))
+        folder.symlink_to(tmp_path / "elsewhere")
+    refused = mendflow(tmp_path, "shell", "last:talk", "-c", "pwd")
+    assert refused.stdout == "" and refused.returncode == 5
+    assert "is not the one that was kept: a link is in its place" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.full
 def test_run_bounds_logs_and_kept_folders_by_its_options(tmp_path: Path) -> None:  # DU-4
     (tmp_path / "chatty.yaml").write_text(FLOW)
     bounds = ("--log-size", "100kB", "--keep-failed-max", "1")
     assert mendflow(tmp_path, "run", "chatty.yaml", "-q", *bounds).returncode == 1
-    log = mendflow(tmp_path, "logs", "last:talk").stdout
+    log = mendflow(tmp_path, "logs", "last:talk", "--attempt", "2").stdout
     assert "bytes were left out here]" in log and log.startswith("attempt 2 line 1\n") and len(log) < 110_000
     assert len(list((tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"))) == 1
     assert mendflow(tmp_path, "rerun", "last", "-q", "--keep-failed", "0s").returncode == 1

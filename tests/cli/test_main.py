@@ -147,7 +147,16 @@ def test_there_are_hardly_more_than_thirty_commands_on_top() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "ours"), [("kill", "mendflow cancel CASE"), ("status", "mendflow cases"), ("dag", "mendflow flows graph")]
+    ("word", "ours"),
+    [
+        ("kill", "mendflow cancel CASE"),
+        ("status", "mendflow cases"),
+        ("dag", "mendflow flows graph"),
+        ("init", "mendflow run FLOW"),
+        ("unlock", "mendflow resume CASE"),
+        ("retry", "mendflow rerun CASE --again JOB"),
+        ("backfill", "mendflow start FLOW --input"),
+    ],
 )
 def test_a_word_of_another_tool_is_answered_with_ours(word: str, ours: str) -> None:
     told = mendflow(word, "x")
@@ -273,7 +282,12 @@ def test_the_version_is_told_without_loading_the_command_line(word: str) -> None
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("run f.yaml --force", "run has no option --force; --no-cache runs every job"),
+        ("run f.yaml --force", "--again JOB runs one job and all that depends on it, and --no-cache runs every job"),
+        ("run f.yaml --forcerun align", "--again JOB runs one job and all that depends on it"),
+        ("rerun last --from align", "--again JOB runs a job and all that depends on it"),
+        ("run f.yaml --rerun-incomplete", "no half-made result is ever used"),
+        ("run f.yaml -profile slurm", "run has no option -profile; a cluster is a site of a server"),
+        ("run f.yaml -report x", "options of several letters have two dashes: --report"),
         ("run f.yaml -k", "jobs that do not need a failed one run to their end anyway"),
         ("run f.yaml --keep-going", "jobs that do not need a failed one run to their end anyway"),
         ("run f.yaml --cores 4", "how many jobs run at a time is -j N"),

@@ -49,3 +49,44 @@ def test_a_file_of_the_flow_that_was_corrected_since_is_not_passed_over_by_a_rer
     done = shell("rerun", "last", "--from-failed", "--flow", "reads.yaml", "--quiet")
     assert "there is no file" in done.stderr and "taken as it was" in " ".join(done.stderr.split())
     assert "corrected" in shell.ok("logs", "last:late")
+
+
+CHAIN = """
+name: chain
+jobs:
+  before: {run: 'echo x >> HERE/before; echo 1 > a', files: {a: a}}
+  middle: {inputs: {a: "${{ jobs.before.files.a }}"}, run: 'echo x >> HERE/middle; cp a b', files: {b: b}}
+  after: {inputs: {b: "${{ jobs.middle.files.b }}"}, run: 'echo x >> HERE/after; cp b c', files: {c: c}}
+  beside: {run: 'echo x >> HERE/beside; echo 1 > d', files: {d: d}}
+"""
+
+
+def test_one_job_and_what_depends_on_it_run_again_when_that_is_said(shell: Shell) -> None:
+    shell.write("chain.yaml", CHAIN.replace("HERE", str(shell.folder)))
+    names = ("before", "middle", "after", "beside")
+
+    def ran() -> list[int]:
+        return [len((shell.folder / name).read_text().splitlines()) for name in names]
+
+    shell.ok("run", "chain.yaml", "--quiet")
+    assert "4 cached" in shell.ok("run", "chain.yaml", "--cached", "--quiet")
+    told = shell.ok("run", "chain.yaml", "--cached", "--again", "middle", "--quiet")
+    assert ran() == [1, 2, 2, 1]
+    assert "2 done, 2 cached" in told
+    assert "ran again: middle: middle was to run again, whatever is known" in told
+    assert "ran again: after: it depends on what was to run again: middle" in told
+    assert "3 done, 1 cached" in shell.ok("rerun", "last", "--again", "before", "--quiet")
+    assert "1 done, 3 cached" in shell.ok("rerun", "last", "--again", "after", "--quiet")
+    assert ran() == [2, 3, 4, 1]
+    refused = shell("run", "chain.yaml", "--again", "midle")
+    assert refused.returncode == 2
+    assert "flow chain has no job midle that could run again; it has before, middle" in " ".join(refused.stderr.split())
+
+
+def test_a_called_flow_runs_again_whole_with_the_call_that_is_to_run_again(shell: Shell) -> None:
+    shell.write("chain.yaml", CHAIN.replace("HERE", str(shell.folder)))
+    shell.write("calls.yaml", "jobs:\n  inner: {call: chain.yaml}\n  last: {needs: inner, run: echo 1}\n")
+    shell.ok("run", "calls.yaml", "--quiet")
+    assert "cached" in shell.ok("run", "calls.yaml", "--cached", "--quiet")
+    told = shell.ok("run", "calls.yaml", "--cached", "--again", "inner", "--quiet")
+    assert "5 done in 2 cases" in told

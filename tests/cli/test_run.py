@@ -105,7 +105,7 @@ def test_reading_commands_work_after_the_run_has_ended(shell: Shell) -> None:
     (case,) = shell.json("cases")
     assert case["status"] == "completed"
     assert {item["item"] for item in shell.json("items", "last")} == {"greet", "shout"}
-    assert shell.ok("logs", "last:greet") == "said hello\n"
+    assert shell.ok("logs", "last:greet") == "said \x1b[31mhello\x1b[0m\n", "into a file, as the job wrote it"
     assert shell.ok("logs", "last:greet", "--raw") == "said \x1b[31mhello\x1b[0m\n"
     assert shell.json("why", "last")["state"] == "completed"
     assert [job["state"] for job in shell.json("jobs", "--case", case["id"])] == ["completed"] * 2

@@ -57,7 +57,7 @@ def test_the_same_run_typed_again_continues_the_case_that_was_killed(shell: Shel
     shell.write("go", "")
     told = shell("run", "slow.yaml", "--quiet")
     assert told.returncode == 0, told.stderr
-    assert f"{case} was stopped before its end and goes on now; --new would start another case" in told.stderr
+    assert f"{case} was stopped before its end and goes on now; run FLOW --new would start another case" in told.stderr
     assert f"{case} completed in" in told.stdout
     assert [each["id"] for each in shell.json("cases")] == [case]
     assert (lines(shell.folder / "first"), lines(shell.folder / "second")) == (1, 1)
@@ -125,3 +125,75 @@ def test_a_stopped_case_can_be_resumed_at_the_server_of_another_run(shell: Shell
     shell.until((shell.folder / "second").exists)
     shell.write("end", "")
     assert running.wait(60) == 0
+
+
+LEAVES = """
+name: leaves
+jobs:
+  first: {run: 'echo x >> HERE/first; until [ -e HERE/go ]; do sleep 0.05; done; echo x > a.txt', files: {a: a.txt}}
+outputs: {a: "${{ jobs.first.files.a }}"}
+"""
+
+
+def test_where_the_results_of_a_case_go_is_kept_with_it_until_it_is_resumed(shell: Shell) -> None:
+    shell.write("slow.yaml", LEAVES.replace("HERE", str(shell.folder)))
+    case = run_and_end(shell, signal.SIGKILL, "--output-dir", "results", "--report", "pages/end.html")
+    shell.write("go", "")
+    told = shell.ok("resume", "--quiet")
+    assert "a: results/a.txt" in told and "report: pages/end.html" in told
+    assert (shell.folder / "results/a.txt").exists() and (shell.folder / "pages/end.html").exists()
+    assert not (shell.folder / "outputs").exists()
+    assert "a: elsewhere/a.txt" in shell.ok("rerun", case, "--quiet", "--output-dir", "elsewhere")
+    assert "a: results/a.txt" in shell.ok("rerun", case, "--quiet")
+
+
+def test_a_case_that_was_to_be_held_is_held_when_it_is_resumed(shell: Shell) -> None:
+    failing = f"echo x >> {shell.folder}/first; until [ -e {shell.folder}/go ]; do sleep 0.05; done; exit 3"
+    shell.write("slow.yaml", f"name: failing\njobs: {{first: {{run: '{failing}'}}}}\n")
+    case = run_and_end(shell, signal.SIGINT, "--on-unhandled", "hold")
+    shell.write("go", "")
+    assert f"{case} is held: {case}:first failed" in shell("resume", case, "--quiet").stdout
+
+
+def test_the_run_typed_again_with_other_wishes_continues_the_case_as_now_wished(shell: Shell) -> None:
+    failing = f"echo x >> {shell.folder}/first; until [ -e {shell.folder}/go ]; do sleep 0.05; done; exit 3"
+    shell.write("slow.yaml", f"name: failing\njobs: {{first: {{run: '{failing}'}}}}\n")
+    case = run_and_end(shell, signal.SIGINT, "--output-dir", "results")
+    (shell.folder / "first").unlink()
+    assert run_and_end(shell, signal.SIGINT, "--on-unhandled", "hold") == case
+    shell.write("go", "")
+    assert f"{case} is held" in shell("resume", "--quiet").stdout
+    kept = shell.json("cases")[0]
+    assert (kept["on_unhandled"], kept["origin"]["output_dir"]) == ("hold", str(shell.folder / "results"))
+
+
+def test_a_stopped_run_says_how_it_goes_on_with_the_options_that_are_not_kept(shell: Shell) -> None:
+    written(shell)
+    running = shell.start("run", "slow.yaml", "--jobs", "1", "--keep", "--data-dir", "data folder")
+    shell.until((shell.folder / "first").exists)
+    os.kill(running.pid, signal.SIGINT)
+    told = running.communicate(timeout=60)[0]
+    case = str(shell.json("cases", "--data-dir", "data folder")[0]["id"])
+    folder = shell.folder / "data folder"
+    assert f"mendflow resume {case} --jobs 1 --keep --data-dir '{folder}'" in " ".join(told.split())
+
+
+def test_a_rerun_of_a_case_that_was_killed_continues_it_and_makes_no_second_one(shell: Shell) -> None:
+    written(shell)
+    case = run_and_end(shell, signal.SIGKILL)
+    shell.write("go", "")
+    told = shell("rerun", case, "--quiet")
+    assert told.returncode == 0, told.stderr
+    assert f"{case} was stopped before its end and goes on now" in told.stderr
+    assert [each["id"] for each in shell.json("cases")] == [case]
+    assert (lines(shell.folder / "first"), lines(shell.folder / "second")) == (1, 1)
+
+
+def test_a_rerun_in_another_way_of_a_case_that_was_stopped_is_refused_and_says_what_to_do(shell: Shell) -> None:
+    written(shell)
+    case = run_and_end(shell, signal.SIGINT)
+    for words in (("--no-cache",), ("--again", "first"), ("--flow", "slow.yaml")):
+        refused = shell("rerun", case, *words)
+        assert refused.returncode == 6
+        assert f"mendflow resume {case} continues it as it is" in " ".join(refused.stderr.split())
+    assert [each["id"] for each in shell.json("cases")] == [case]

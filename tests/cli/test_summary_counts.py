@@ -83,3 +83,29 @@ def test_what_failed_and_was_tolerated_is_named(shell: Shell) -> None:  # DU-1
     told = shell.ok("run", "some.yaml", "--quiet")
     assert "2 done, 1 failed" in told
     assert "failed, and the flow went on:\n  try[1] (2): " in told and "exit code 3" in told
+
+
+GROWS = """
+name: grows
+jobs:
+  clean:
+    for-each: [s1, s2]
+    run: 'echo x >> HERE/${{ item }}; [ $(wc -l < HERE/${{ item }}) = 3 ] || exit 3'
+  names:
+    run: printf 'all=["%s","%s","short"]\\n' $(printf %050d 1) $(printf %050d 2) >> "$MENDFLOW_OUTPUT"
+outputs: {all: "${{ jobs.names.outputs.all }}"}
+"""
+RULES = "abort: {clean: [{if: fault.exit_code == 3, do: again}]}\nexlets: {again: [{re-submit: }]}\n"
+
+
+def test_an_item_that_was_repaired_several_times_is_told_once_by_its_end(shell: Shell) -> None:
+    shell.write("grows.yaml", GROWS.replace("HERE", str(shell.folder)))
+    shell.write("grows.rules.yaml", RULES)
+    told = shell.ok("run", "grows.yaml", "--quiet")
+    assert "again (rule 1 of grows): 2 recovered, in 4 repairs" in told
+    why = shell.ok("why", "last:clean[0]")
+    assert why.count("did again as case") == 2
+    assert ": recovered in" in why and ": failed again in" in why and "given up" not in why
+    handled = shell.ok("failures")
+    assert "2 recovered" in handled and "2 without success" in handled
+    assert f"  all: 3 values\n    {1:050}\n    {2:050}\n    short\n" in told

@@ -106,7 +106,7 @@ async def test_a_pilot_gets_the_job_whose_input_it_has(server: Server, domain: D
     assert [each.spec.item for each in answer.jobs] == ["younger"]
     assert answer.cache_seen == pilot.version
     told = await domain.why("c/younger")
-    assert "the pilot got it because 1 kB of 1.5 kB of its input are there" in told.facts
+    assert "this pilot was chosen because 1 kB of 1.5 kB of its input are there" in told.facts
 
 
 async def test_a_job_goes_to_the_idle_pilot_that_has_its_input_whoever_asked_first(

@@ -8,7 +8,10 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.options import complete_words, one_of
 from mendflow.cli.printing import print_json, say
+from mendflow.cli.subjects import FORMS, job_id
+from mendflow.client import Client
 from mendflow.core.model.alerts import SEVERITIES, AlertView
+from mendflow.core.model.views import JobView
 from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
@@ -65,13 +68,17 @@ def ack(
 @with_context
 def requeue(
     context: CommandContext,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="A running job, CASE/NUMBER.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help=f"A running job or its item: {FORMS}.")],
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
     ] = "",
 ) -> None:
     """Take a running job from its pilot and put it back into the queue."""
-    view = context.run(lambda client: client.requeue(job, reason=reason))
+
+    async def ask(client: Client) -> JobView:
+        return await client.requeue(await job_id(client, job), reason=reason)
+
+    view = context.run(ask)
     if context.json:
         print_json(view)
     elif view.requeued is not None:

@@ -16,6 +16,7 @@ from mendflow.cli.flow_triggers import deploy_as_said, trigger_lines, warn_of_tr
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
 from mendflow.cli.options import CaseArgument, Inputs, InputsFile, ServerTarget, complete_from_server, store_url
 from mendflow.cli.printing import print_answer, print_json, say
+from mendflow.cli.subjects import find_subject
 from mendflow.cli.unfinished_cases import who_runs_it
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
@@ -133,7 +134,12 @@ def suspend(
     item: ItemArgument = "",
 ) -> None:
     """Suspend a case or one of its items."""
-    _apply(context, lambda client: client.suspend(case, item), _subject_text(item, "is suspended"))
+
+    async def ask(client: Client) -> tuple[CaseView, str]:
+        subject = await find_subject(client, case, item)
+        return await client.suspend(subject.case, subject.item), subject.item
+
+    _apply_to_subject(context, ask, "is suspended")
 
 
 @app.command("cancel")
@@ -147,11 +153,12 @@ def cancel(
     ] = "",
 ) -> None:
     """End a case or one of its items; its remaining jobs do not run."""
-    _apply(
-        context,
-        lambda client: client.cancel(case, item, reason=reason),
-        _subject_text(item, "is cancelled"),
-    )
+
+    async def ask(client: Client) -> tuple[CaseView, str]:
+        subject = await find_subject(client, case, item)
+        return await client.cancel(subject.case, subject.item, reason=reason), subject.item
+
+    _apply_to_subject(context, ask, "is cancelled")
 
 
 @app.command("send")
@@ -179,23 +186,16 @@ def send(
 ) -> None:
     """Send a message to a case."""
     message, meant = json_or_text(value), json_or_text(correlation) if correlation else None
-    _apply(
-        context,
-        lambda client: client.send(case, channel, message, correlation=meant, id=id),
-        lambda view: f"sent to channel {channel} of {view.id}",
-    )
+    view = context.run(lambda client: client.send(case, channel, message, correlation=meant, id=id))
+    print_answer(context.json, view, f"sent to channel {channel} of {view.id}")
 
 
-def _apply(
-    context: CommandContext, change: Callable[[Client], Awaitable[CaseView]], sentence: Callable[[CaseView], str]
+def _apply_to_subject(
+    context: CommandContext, change: Callable[[Client], Awaitable[tuple[CaseView, str]]], done: str
 ) -> None:
-    view = context.run(change)
-    print_answer(context.json, view, sentence(view))
-
-
-def _subject_text(item: str, done: str) -> Callable[[CaseView], str]:
-    """What was changed: one item, or the whole case."""
-    return lambda view: f"item {item} of {view.id} {done}" if item else f"{view.id} {done}"
+    """Change one item, or the whole case, and say which."""
+    view, item = context.run(change)
+    print_answer(context.json, view, f"item {item} of {view.id} {done}" if item else f"{view.id} {done}")
 
 
 async def _deployed_flow(client: Client, name: str) -> Flow:

@@ -28,7 +28,7 @@ from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relat
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
-from mendflow.core.model.views import CaseView
+from mendflow.core.model.views import CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 Begin = Callable[[Client], Awaitable[CaseView]]
@@ -57,6 +57,16 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     hold: bool = False
     bounds: AttemptBounds = USUAL_BOUNDS
     source: str = ""  # the command that runs the flow file again, if the case came from one
+
+    def kept_with(self, origin: CaseOrigin) -> CaseOrigin:
+        """What is kept with the case, so that whoever resumes it need not say it again."""
+        output_dir, report = (str(each) if each else "" for each in (self.outputs, self.report))
+        return msgspec.structs.replace(origin, output_dir=output_dir, report=report)
+
+    def resume_command(self, case: str) -> str:
+        """The command that continues the case, with the options that are of this run and not kept with the case."""
+        words = [*(["--jobs", str(self.slots)] if self.slots else []), *(["--keep"] if self.keep else [])]
+        return " ".join(["mendflow", "resume", case, *words]) + folder_option(self.folder)
 
 
 async def run_there(target: ServerTarget, options: RunOptions, begin: Begin) -> ExitCode:
@@ -106,7 +116,7 @@ async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
                 if ended is None:
                     say(LEAVING_SENTENCES[InterruptChoice.STOP], err=True)
                     await cluster.leave()
-                    say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
+                    say(f"Stopped. Continue with: {options.resume_command(case.id)}", err=True)
                     return ExitCode.INTERRUPTED if wish is not InterruptChoice.CONTINUE else ExitCode.CASE_FAILED
                 if ended.status not in ENDED:
                     codes.append(print_held(ended, json=options.json))
@@ -136,7 +146,7 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
                 return await _print_result(cluster.client, last, options)
     if wish is InterruptChoice.DETACH:
         return _detach(options, str(case.id))
-    say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
+    say(f"Stopped. Continue with: {options.resume_command(case.id)}", err=True)
     return ExitCode.INTERRUPTED
 
 
@@ -173,8 +183,10 @@ async def _follow_to_end(
 async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
     """The summary comes first: it must not be lost over a report that cannot be written."""
     ending = await collect_ending(client, case)
-    fetched = await fetch_outputs(client, case, options.outputs or Path("outputs") / str(case.id))
-    path = options.report or options.folder / "reports" / f"{case.id}.html"
+    origin = case.origin or CaseOrigin()
+    outputs = options.outputs or Path(origin.output_dir or f"outputs/{case.id}")
+    fetched = await fetch_outputs(client, case, outputs)
+    path = options.report or Path(origin.report or options.folder / "reports" / f"{case.id}.html")
     if not options.json:
         print_summary(ending, fetched, source=options.source)
     try:

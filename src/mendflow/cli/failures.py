@@ -106,7 +106,7 @@ def _row(group: FailureGroup, now: Instant) -> tuple[str | Text, ...]:
 
 
 def handled_text(group: FailureGroup) -> str:
-    """bigger-memory: 41 recovered, 3 failed; 2 wait."""
+    """bigger-memory: 41 recovered, 3 without success; 2 wait."""
     acted = [handling for handling in group.handled if not handling.passive]
     parts = [handling_text(handling) for handling in acted[:1]]
     if len(acted) > 1:
@@ -122,7 +122,8 @@ def handled_text(group: FailureGroup) -> str:
 
 
 def handling_text(handling: HandlingCount) -> str:
-    results = ", ".join(f"{number:,} {result}" for result, number in handling.results.items())
+    words = {result: "without success" if result == "failed" else result for result in handling.results}
+    results = ", ".join(f"{number:,} {words[result]}" for result, number in handling.results.items())
     return f"{handling.exlet}: {results}"
 
 

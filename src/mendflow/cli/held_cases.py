@@ -23,7 +23,7 @@ def show_held(waiting: Sequence[DecisionView]) -> None:
 def _row(held: DecisionView) -> tuple[str, ...]:
     raised = f"{held.trigger!r} was raised" if held.trigger else "it failed"
     return (
-        f"{held.case}:{held.item}" if held.item else str(held.case),
+        f"{held.case}:{held.shown}" if held.item else str(held.case),
         short_time_text(held.at),
         held.group,
         one_line(held.fault.message, 300) if held.fault is not None else raised,

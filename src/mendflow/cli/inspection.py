@@ -27,11 +27,13 @@ from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
+from mendflow.cli.subjects import FORMS, subject_text
 from mendflow.cli.summary import fetch_outputs, print_held, print_summary, result_json, write_report
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Unreachable
-from mendflow.core.model.views import CaseView
+from mendflow.core.model.repair_views import Explanation
+from mendflow.core.model.views import CaseOrigin, CaseView
 from mendflow.pages.formatting import one_line, plain_text
 
 app = typer.Typer()
@@ -49,13 +51,17 @@ def why(
         str,
         typer.Argument(
             metavar="SUBJECT",
-            help="A case, an item CASE:ITEM, a job CASE/NUMBER, or a pilot; CASE may be `last`.",
+            help=f"A case, a pilot, or a job or an item: {FORMS}.",
             autocompletion=complete_from_server("subjects"),
         ),
     ] = "last",
 ) -> None:
     """Say why a case, item, job or pilot is in its state."""
-    view = context.run(lambda client: client.why(subject))
+
+    async def ask(client: Client) -> Explanation:
+        return await client.why(await subject_text(client, subject))
+
+    view = context.run(ask)
     if context.json:
         print_json(view)
         return
@@ -90,7 +96,8 @@ def watch(
         view = await _watch_case(target, case, quiet=quiet)
         if view.status not in ENDED:
             return print_held(view, json=json)
-        folder = given or Path("outputs") / str(view.id)
+        kept = (view.origin or CaseOrigin()).output_dir if not target.server else ""
+        folder = given or Path(kept or f"outputs/{view.id}")
         fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder))
         if json:
             print_json(result_json(view, fetched, None))

@@ -1,10 +1,8 @@
 """Commands that look into one job: what it printed, and what it left in its folder."""
 
-import asyncio
 import os
 import shlex
 import sys
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
@@ -12,23 +10,22 @@ import msgspec
 import typer
 
 from mendflow.cli.connection import connect, run_async
+from mendflow.cli.log_reading import LogReading
 from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile, complete_from_server
 from mendflow.cli.printing import say
-from mendflow.client import Client
-from mendflow.core.model.errors import NotFound, Unreachable
+from mendflow.cli.subjects import FORMS, job_id
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.views import LogView
 from mendflow.pages.formatting import plain_text
 from mendflow.pilot.slot.kept_attempts import read_kept
 
 app = typer.Typer()
 
-FOLLOW_EVERY_S = 0.5
-
 JobArgument = Annotated[
     str,
     typer.Argument(
         metavar="JOB",
-        help="A job CASE/NUMBER, or an item CASE:ITEM; CASE may be `last`.",
+        help=f"A job or an item: {FORMS}.",
         autocompletion=complete_from_server("printing"),
     ),
 ]
@@ -40,10 +37,22 @@ AttemptOption = Annotated[
 
 @app.command("logs")
 def logs(
-    subject: JobArgument,
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help=f"A job or an item, {FORMS}; or a loop, or a whole case: all jobs in it.",
+            autocompletion=complete_from_server("printing"),
+        ),
+    ],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the output until the job ends.")] = False,
-    attempt: AttemptOption = 0,
-    raw: Annotated[bool, typer.Option("--raw", help="Leave terminal escapes as the job printed them.")] = False,
+    attempt: Annotated[
+        int,
+        typer.Option("--attempt", "-a", min=0, metavar="N", help="Which attempt; default: all.", show_default=False),
+    ] = 0,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Print what the job printed, with its terminal escapes and progress bars.")
+    ] = False,
     json: Json = False,
     server: Server = "",
     token_file: TokenFile = "",
@@ -51,38 +60,54 @@ def logs(
 ) -> None:
     """Show what a job printed."""
 
-    reading = LogReading(ServerTarget(server, token_file, data), subject, attempt, follow=follow)
-
-    async def read() -> None:
-        if json:
-            await _print_as_json(reading)
-            return
-        last, ends = None, True
-        async with aclosing(reading.parts()) as parts:
-            async for part in parts:
-                last = part
-                if part.text:
-                    ends = part.text.endswith("\n")
-                    if not _try_print(part.text if raw else plain_text(part.text)):
-                        return
-        if not ends:
-            _try_print("\n")
-        _tell_more(last)
-
-    run_async(read())
+    reading = LogReading(ServerTarget(server, token_file, data), subject, attempt, follow=follow, last_only=json)
+    run_async(_print_as_json(reading) if json else _print_sections(reading, exact=raw or not sys.stdout.isatty()))
 
 
-async def _print_as_json(reading: "LogReading") -> None:
-    """One object, printed part by part: a log may be larger than memory. Nothing is printed before the log is found."""
-    lead = ""
+async def _print_sections(reading: LogReading, *, exact: bool) -> None:
+    """Print the logs, each under a line that says whose it is if there are several. `exact`: byte by byte, as a file or
+    another program wants it; on a terminal escapes are left out, and lines that were written over."""
+    last, section, ends = None, None, True
     async with aclosing(reading.parts()) as parts:
         async for part in parts:
-            if not lead:
-                lead = f'{{\n  "job": {_as_json(reading.job)},\n  "log": "'
-                _try_print(lead)
+            if section is not reading.section:
+                head = _head(reading, is_first=section is None)
+                section = reading.section
+                if not _try_print(head if ends else f"\n{head}"):
+                    return
+            last = part
+            if part.text:
+                ends = part.text.endswith("\n")
+                if not _try_print(part.text if exact else plain_text(part.text)):
+                    return
+    if not ends and not exact:
+        _try_print("\n")
+    _tell_more(last)
+
+
+def _head(reading: LogReading, *, is_first: bool) -> str:
+    assert reading.section is not None, "a part is of a section"
+    if not reading.is_of_several:
+        if reading.section.made_by:
+            say(reading.section.title, err=True)
+        return ""
+    return f"{'' if is_first else chr(10)}==> {plain_text(reading.section.title)} <==\n"
+
+
+async def _print_as_json(reading: LogReading) -> None:
+    """One object, or a list of them if there are several jobs, printed part by part: a log may be larger than memory.
+    Nothing is printed before the log is found."""
+    section, is_begun = None, False
+    async with aclosing(reading.parts()) as parts:
+        async for part in parts:
+            if not is_begun or section is not reading.section:
+                before = '"\n},\n' if is_begun else "[\n" if reading.is_of_several else ""
+                section, is_begun = reading.section, True
+                job = section.job if section is not None else part.job
+                _try_print(f'{before}{{\n  "job": {_as_json(job)},\n  "log": "')
             if not _try_print(_as_json(part.text)[1:-1]):
                 return
-    _try_print('"\n}\n')
+    _try_print('"\n}\n]\n' if reading.is_of_several else '"\n}\n')
 
 
 def _as_json(text: str) -> str:
@@ -118,7 +143,7 @@ def shell(
 
     async def find() -> LogView:
         async with connect(ServerTarget(server, token_file, data)) as client:
-            return await client.log(await _job_id(client, subject), attempt=attempt)
+            return await client.log(await job_id(client, subject), attempt=attempt)
 
     view = run_async(find())
     if not view.folder:
@@ -132,7 +157,7 @@ def shell(
             say(f"not set here, as what may be a secret is not written down: {', '.join(missing)}", err=True)
         program = os.environ.get("SHELL", "/bin/sh")
         arguments = [program, "-c", command] if command else [program]
-        os.chdir(view.folder)
+        _enter(view.folder)
         os.execvpe(program, arguments, {**kept.env, **own, **_terminal()})
     if view.host in ("", os.uname().nodename) and not os.path.exists(view.folder):
         raise NotFound(f"the folder of attempt {view.attempt} of {view.job} is no longer kept at {view.folder}")
@@ -140,64 +165,20 @@ def shell(
     say(shlex.join(["ssh", "-t", view.host, f"cd {shlex.quote(view.folder)} && exec $SHELL"]))
 
 
+def _enter(folder: str) -> None:
+    """Make the kept folder the present one, and nothing that was put in its place since: a job that still runs, or one
+    of another, might lead a person elsewhere."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        reason = "a link is in its place" if os.path.islink(folder) else error.strerror
+        raise NotFound(f"the folder {folder} is not the one that was kept: {reason}; look at it yourself") from error
+    os.fchdir(descriptor)
+
+
 def _terminal() -> dict[str, str]:
     """What a shell must know of the terminal that it is in; the rest is the job's."""
     return {name: os.environ[name] for name in ("TERM", "COLORTERM", "SHELL") if name in os.environ}
-
-
-async def _job_id(client: Client, subject: str) -> str:
-    """The job that is meant: by its own id, or by its item."""
-    case, colon, item = subject.partition(":")
-    if not colon:
-        case, _, number = subject.rpartition("/")
-        return f"{(await client.case(case)).id}/{number}" if case == "last" else subject
-    view = await client.item(case, item)
-    if view.job is None:
-        raise NotFound(f"{subject} is a {view.kind}, which prints nothing; see mendflow why {subject}")
-    return str(view.job)
-
-
-class LogReading:
-    """A log from its beginning, part by part; while the job is followed, from attempt to attempt up to its end. The
-    server that runs a single case ends with it: the rest is then read from the folder."""
-
-    def __init__(self, target: ServerTarget, subject: str, attempt: int, *, follow: bool) -> None:
-        self._target, self._subject, self._attempt, self._follow = target, subject, attempt, follow
-        self._at, self._number = 0, attempt
-        self.job = ""
-
-    async def parts(self) -> AsyncGenerator[LogView, None]:
-        for last_try in (False, True):
-            try:
-                async with connect(self._target) as client:
-                    self.job = self.job or await _job_id(client, self._subject)
-                    async for part in self._read(client):
-                        yield part
-                return
-            except Unreachable:
-                if self._target.server or last_try:
-                    raise
-
-    async def _read(self, client: Client) -> AsyncGenerator[LogView, None]:
-        while True:
-            part = await client.log(self.job, attempt=self._number, offset=self._at)
-            left_out = part.offset - self._at
-            self._at, self._number = part.next, part.attempt
-            yield _with_gap(part, left_out) if left_out > 0 and not part.silent else part
-            if self._at < part.size and not part.silent:
-                continue
-            if not self._follow or (part.over and (self._attempt or part.job_over)):
-                return
-            if part.over:  # perhaps it is tried again
-                newest = await client.log(self.job)
-                if newest.attempt != self._number:
-                    self._at, self._number = 0, newest.attempt
-            await asyncio.sleep(FOLLOW_EVERY_S)
-
-
-def _with_gap(part: LogView, left_out: int) -> LogView:
-    line = f"\n[mendflow: {left_out} bytes were left out here]\n"
-    return msgspec.structs.replace(part, text=line + part.text)
 
 
 def _tell_more(last: LogView | None) -> None:

@@ -11,6 +11,9 @@ UsageError: Final[Any] = typer.BadParameter.__base__
 EXTRA: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
 
+LONG_WORD: Final = re.compile(r"-[a-z][a-z-]{2,}")
+
+
 def _hints(*groups: tuple[str, str]) -> dict[str, str]:
     return {word: sentence for words, sentence in groups for word in words.split()}
 
@@ -26,7 +29,12 @@ _MORE: Final = (
 )
 
 RUN: Final[dict[str, str]] = _hints(
-    ("--force -f -F -R --forceall --forcerun --force-all --overwrite --fresh", "--no-cache runs every job"),
+    (
+        "--force -f -R --forcerun --rerun-job --clear",
+        "--again JOB runs one job and all that depends on it, and --no-cache runs every job",
+    ),
+    ("-F --forceall --force-all --overwrite --fresh", "--no-cache runs every job"),
+    ("--from --from-job --start-from --start-at", "--again JOB runs a job and all that depends on it"),
     (
         "--keep-going -k --continue-on-error",
         "jobs that do not need a failed one run to their end anyway; leave it out",
@@ -36,14 +44,20 @@ RUN: Final[dict[str, str]] = _hints(
         "--cores -c --threads -t --parallel --max-jobs --workers --max-workers --cpus --processes --max-parallel",
         "how many jobs run at a time is -j N",
     ),
-    ("--rerun --rerun-incomplete --ri --restart --resume -r --continue --reuse --cache", _AGAIN),
+    (
+        "--rerun-incomplete --ri --keep-incomplete",
+        "no half-made result is ever used; a case that was stopped or killed goes on by mendflow resume CASE, or when"
+        " the same flow is run again",
+    ),
+    ("--rerun --restart --resume -r --continue --reuse --cache", _AGAIN),
     ("-v --verbose --debug --log-level -d -V", _MORE),
     ("--params --param --params-file --config --configfile --conf --set --var -P -e --arg --args -C -a", _GIVEN),
     ("-s --snakefile --file", "the flow file is given without an option: mendflow run FLOW"),
     ("--profile --executor --slurm --cluster --batch-system --queue --partition", _SITES),
     (
-        "--until --target --targets --only --from --job --step --task --omit-from --exclude --skip -T",
-        "a run does the whole flow, and takes what is known from the cache; `if:` in the flow leaves a job out",
+        "--until --target --targets --only --job --step --task --omit-from --exclude --skip -T",
+        "a run does the whole flow, and takes what is known from the cache; `if:` in the flow leaves a job out, and"
+        " --again JOB runs one and all that depends on it",
     ),
     ("--dag --rulegraph --graph --plot", "mendflow flows graph FLOW draws it"),
     ("--lint --validate --check --syntax-check", "mendflow check FLOW reports every problem"),
@@ -116,10 +130,11 @@ def with_option_hints(command: Any) -> Any:
     parse = command.parse_args
 
     def parse_args(ctx: Any, args: list[str]) -> Any:
+        given = list(args)
         try:
             return parse(ctx, args)
         except UsageError as error:
-            _answer(error, str(ctx.command_path).removeprefix("mendflow "))
+            _answer(error, ctx, given)
 
     command.parse_args = parse_args
     for inner in getattr(command, "commands", {}).values():
@@ -127,9 +142,15 @@ def with_option_hints(command: Any) -> Any:
     return command
 
 
-def _answer(error: Any, name: str) -> NoReturn:
-    """Raise an error that says what to type, or the parser's own. The name is that of the command, as it is typed."""
+def _answer(error: Any, ctx: Any, given: list[str]) -> NoReturn:
+    """Raise an error that says what to type, or the parser's own."""
+    name = str(ctx.command_path).removeprefix("mendflow ")  # of the command, as it is typed
     word = getattr(error, "option_name", "") if type(error).__name__ == "NoSuchOption" else ""
+    if long := _long_word(word, given):
+        own = {each for param in ctx.command.params for each in param.opts}
+        hint = f"options of several letters have two dashes: -{long}" if f"-{long}" in own else ""
+        if hint := hint or option_hint(name, f"-{long}"):
+            raise InvalidRequest(f"{name} has no option {long}; {hint}") from error
     if hint := option_hint(name, word):
         raise InvalidRequest(f"{name} has no option {word}; {hint}") from error
     if found := EXTRA.search(str(error)):
@@ -138,6 +159,13 @@ def _answer(error: Any, name: str) -> NoReturn:
             wanted = " ".join(f"--input {each}" for each in extra)
             raise InvalidRequest(f"inputs have an option before them: mendflow {name} FLOW {wanted}") from error
     raise error
+
+
+def _long_word(word: str, given: list[str]) -> str:
+    """The word of several letters behind one dash, as other tools write them, of which the parser named one letter."""
+    if len(word) != 2:
+        return ""
+    return next((each for each in given if LONG_WORD.fullmatch(each) and word[1] in each), "")
 
 
 def option_hint(command: str, word: str) -> str:

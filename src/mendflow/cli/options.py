@@ -103,6 +103,15 @@ OnUnhandled = Annotated[
         autocompletion=lambda incomplete: complete_words(("fail", "hold"))(incomplete),
     ),
 ]
+Again = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--again",
+        metavar="JOB",
+        help="Run this job and all that depends on it, whatever is in the cache; may be repeated.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")]
 

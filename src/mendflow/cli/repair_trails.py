@@ -19,19 +19,23 @@ REPAIRS_SHOWN = 10
 STEPS_SHOWN = 8
 VALUE_CHARS = 60
 GIVEN_UP = "given up"
+FAILED_AGAIN = "failed again"
 
 
 def show_repairs(repairs: Sequence[DecisionView]) -> None:
     if not repairs:
         return
     say("repairs:" if len(repairs) == 1 else f"repairs, the newest first ({len(repairs):,}):")
+    later: set[tuple[str, str]] = set()
     for decision in repairs[:REPAIRS_SHOWN]:
-        _show(decision)
+        subject = (str(decision.case), str(decision.item or ""))
+        _show(decision, is_last=subject not in later)
+        later.add(subject)
     if len(repairs) > REPAIRS_SHOWN:
         say(f"  and {len(repairs) - REPAIRS_SHOWN:,} more: mendflow history {repairs[0].case}")
 
 
-def _show(decision: DecisionView) -> None:
+def _show(decision: DecisionView, *, is_last: bool) -> None:
     raised = f"{decision.trigger!r} was raised" if decision.trigger else decision.note
     what = decision.fault.message if decision.fault else raised
     about = f" {decision.shown}" if decision.item else ""
@@ -54,7 +58,7 @@ def _show(decision: DecisionView) -> None:
         say(f"      {count_text(decision.others, 'more rule')} on the way, which did not hold: {where}")
     for trial in decision.trials:
         say(f"    {trial_text(trial)}")
-    say(_outcome(decision))
+    say(_outcome(decision, is_last=is_last))
     say(Text(f"    decision {decision.id}", style="dim"))
 
 
@@ -94,16 +98,19 @@ def unhandled_text(decision: DecisionView) -> str:
     return f"{fits}{spent}; mendflow failures show {decision.group} offers conditions, and {add} adds one"
 
 
-def result_word(decision: DecisionView) -> str:
-    """What a repair came to. One that made a job fail has given it up; it has not failed itself."""
-    return GIVEN_UP if decision.result == "failed" else decision.result or decision.state
+def result_word(decision: DecisionView, *, is_last: bool = True) -> str:
+    """What a repair came to. One that made a job fail has given it up, unless another repair followed: then the job was
+    tried again and failed again."""
+    if decision.result == "failed":
+        return GIVEN_UP if is_last else FAILED_AGAIN
+    return decision.result or decision.state
 
 
-def _outcome(decision: DecisionView) -> Text:
+def _outcome(decision: DecisionView, *, is_last: bool) -> Text:
     if not decision.exlet:
         return Text(f"    {unhandled_text(decision)}")
     took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
-    word = result_word(decision)
+    word = result_word(decision, is_last=is_last)
     line = Text(f"    did {decision.exlet}")
     line.append(f", ordered by {decision.ordered_by}," if decision.ordered_by else "")
     line.append(f" as case {decision.exlet_case}" if decision.exlet_case else "")

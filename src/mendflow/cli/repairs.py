@@ -14,6 +14,8 @@ from mendflow.cli.printing import STYLES, print_answer, print_json, print_table,
 from mendflow.cli.repair_trails import trial_text
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_trees import shown_name
+from mendflow.cli.subjects import FORMS, find_subject
+from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import item_text
 from mendflow.core.model.repair_views import (
@@ -43,7 +45,7 @@ OptionalCase = Annotated[
     str,
     typer.Argument(
         metavar="[CASE]",
-        help="A case's id, or `last`.",
+        help=f"A case's id, or `last`; with an item, what happened to that: {FORMS}.",
         autocompletion=complete_from_server("cases"),
         show_default=False,
     ),
@@ -100,7 +102,13 @@ def history(
     if xes:
         _write_xes(context, named, flow, limit, Path(xes))
         return
-    entries = context.run(lambda client: client.history(named))
+
+    async def ask(client: Client) -> list[HistoryEntry]:
+        subject = await find_subject(client, named)
+        found = await client.history(subject.case)
+        return [each for each in found if not subject.item or subject.item in (each.item, str(each.item).split("[")[0])]
+
+    entries = context.run(ask)
     if context.json:
         print_json(entries)
     elif not entries:
@@ -157,7 +165,12 @@ def raise_trigger(
         _list_triggers(context, case, item)
         return
     value = json_or_text(about) if about else None
-    decision = context.run(lambda client: client.raise_trigger(case, trigger, item, data=value))
+
+    async def ask(client: Client) -> DecisionView:
+        subject = await find_subject(client, case, item)
+        return await client.raise_trigger(subject.case, trigger, subject.item, data=value)
+
+    decision = context.run(ask)
     if context.json:
         print_json(decision)
     elif decision.state == "waiting":
@@ -168,7 +181,12 @@ def raise_trigger(
 
 
 def _list_triggers(context: CommandContext, case: str, item: str) -> None:
-    views = context.run(lambda client: client.triggers(case, item))
+
+    async def ask(client: Client) -> list[TriggerView]:
+        subject = await find_subject(client, case, item)
+        return await client.triggers(subject.case, subject.item)
+
+    views = context.run(ask)
     if context.json:
         print_json(views)
     elif not views:
@@ -208,10 +226,15 @@ def mend(
 ) -> None:
     """Run an exlet on a case now, and optionally make it a rule."""
     name, flow = exlet_of(exlet)
-    wish = RepairRequest(
-        exlet=name, flow=flow, item=item, decision=decision, condition=condition, rules=in_set, note=note
-    )
-    made = context.run(lambda client: client.mend(case, wish))
+
+    async def ask(client: Client) -> DecisionView:
+        subject = await find_subject(client, case, item)
+        wish = RepairRequest(
+            exlet=name, flow=flow, item=subject.item, decision=decision, condition=condition, rules=in_set, note=note
+        )
+        return await client.mend(subject.case, wish)
+
+    made = context.run(ask)
     _say_decision(context, made)
     if flow is not None and not context.json:
         where = shown_name(made.rules or in_set or made.flow)

@@ -8,6 +8,7 @@ import typer
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.printing import print_answer, print_json, print_table, say
+from mendflow.cli.subjects import FORMS, job_id
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
@@ -71,16 +72,12 @@ def _row(result: ResultView) -> tuple[str, ...]:
 @with_context
 def show(
     context: CommandContext,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="A job, CASE/SERIAL, or an item, CASE:ITEM.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help=f"A job or an item: {FORMS}.")],
 ) -> None:
     """Show the result of a job and what it was made from."""
 
     async def ask(client: Client) -> ResultView:
-        case, found, item = job.partition(":")
-        id = (await client.item(case, item)).job if found else job
-        if not id:
-            raise InvalidRequest(f"{job} is no job, so it has no result")
-        return await client.result(id)
+        return await client.result(await job_id(client, job))
 
     result = context.run(ask)
     if context.json:

@@ -21,6 +21,7 @@ from mendflow.cli.flow_triggers import warn_of_triggers
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.options import (
     SERVER_VARIABLE,
+    Again,
     Data,
     Inputs,
     InputsFile,
@@ -43,11 +44,13 @@ from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server
 from mendflow.cli.start_message import build_start_message
+from mendflow.cli.subjects import find_subject
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
-from mendflow.cli.unfinished_cases import live_cases
+from mendflow.cli.unfinished_cases import live_cases, say_continued
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
@@ -103,6 +106,7 @@ def run(
         bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")
     ] = False,
     no_cache: NoCache = False,
+    again: Again = None,
     new: Annotated[
         bool,
         typer.Option("--new", help="Start a new case even if a stopped one has the same flow and inputs."),
@@ -125,7 +129,6 @@ def run(
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
-    origin = origin_of(flow, loaded, input or [])
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if not quiet:
         warn_of_triggers(loaded, flow)
@@ -140,9 +143,10 @@ def run(
         )
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
     scaled = {"--scale": scale, "--size-scale": size_scale}
-    again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled)]
-    again += [word for word, given in (("--cached", cached), ("--no-cache", no_cache)) if given]
-    options = msgspec.structs.replace(options, source=shlex.join(again), hold=on_unhandled == "hold")
+    command = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled)]
+    command += [word for word, given in (("--cached", cached), ("--no-cache", no_cache)) if given]
+    options = msgspec.structs.replace(options, source=shlex.join(command), hold=on_unhandled == "hold")
+    origin = options.kept_with(origin_of(flow, loaded, input or []))
 
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
 
@@ -153,7 +157,16 @@ def run(
         if start_message is not None:
             return await start_message.begin(client)
         kept = await upload_inputs(client, loaded, values)
-        return await client.start(loaded.name, kept, cache=cache, notify=notify, origin=origin, resume=not new)
+        return await client.start(
+            loaded.name,
+            kept,
+            cache=cache,
+            notify=notify,
+            origin=origin,
+            again=again or [],
+            on_unhandled=on_unhandled,
+            resume=not new,
+        )
 
     if server:
         raise typer.Exit(run_async(run_there(target, options, begin)))
@@ -190,9 +203,10 @@ def resume(
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
 
     async def begin(client: Client) -> CaseView:
-        view = await client.case(case) if case != "last" else await _newest_unfinished(client)
+        meant = await find_subject(client, case, item)
+        view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
-        return await client.resume(view.id, item) if item or _is_resumable(view) else view
+        return await client.resume(view.id, meant.item) if meant.item or _is_resumable(view) else view
 
     raise typer.Exit(wiring.run(run_locally(options, begin)))
 
@@ -200,7 +214,9 @@ def resume(
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
     """Resume a case or item on a running server, which only has to release it."""
     async with connect(target) as client:
-        view = await client.case(case) if case != "last" else await _newest_unfinished(client)
+        meant = await find_subject(client, case, item)
+        item = meant.item
+        view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
         goes_on = bool(item) or _is_resumable(view)
         view = await client.resume(view.id, item) if goes_on else view
@@ -268,6 +284,7 @@ def rerun(
     keep: Keep = False,
     bounds: AttemptBounds = USUAL_BOUNDS,
     no_cache: NoCache = False,
+    again: Again = None,
     unchanged: Annotated[
         bool, typer.Option("--unchanged", help="Use the files of the earlier case, even if they were changed since.")
     ] = False,
@@ -288,13 +305,19 @@ def rerun(
 
     async def begin(client: Client) -> CaseView:
         earlier = await client.case(case)
+        if earlier.stopped and corrected is None and not (no_cache or again):
+            say_continued(earlier.id)
+            return await client.resume(earlier.id)
+        _demand_ended(earlier)
+        if from_failed and earlier.status == "completed":
+            raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
         if corrected is not None:
-            return await _rerun_with_flow(client, earlier, corrected, cache, from_failed=from_failed, origin=file)
-        if unchanged:
-            return await client.rerun(earlier.id, from_failed=from_failed, cache=cache)
-        await demand_same_flow(client, earlier)
-        changed = await changed_inputs(client, earlier, await client.flow_of(earlier.id))
-        return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, inputs=changed)
+            return await _rerun_with_flow(client, earlier, corrected, cache, again=again or [], origin=file)
+        changed: dict[str, Value] = {}
+        if not unchanged:
+            await demand_same_flow(client, earlier)
+            changed = await changed_inputs(client, earlier, await client.flow_of(earlier.id))
+        return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, inputs=changed, again=again or [])
 
     if target.server or find_server(target.folder):
         raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
@@ -357,20 +380,36 @@ def _run_options(
     )
 
 
+def _demand_ended(case: CaseView) -> None:
+    """Refuse to run a case again that has not ended: there would be two beside each other."""
+    if case.stopped:
+        raise Conflict(
+            f"the case {case.id} was stopped before its end: mendflow resume {case.id} continues it as it is;"
+            f" to run it in another way, mendflow cancel {case.id} first"
+        )
+    if case.status not in ENDED:
+        raise Conflict(
+            f"the case {case.id} is still {case.status}; see it with mendflow watch {case.id}, or mendflow cancel"
+            f" {case.id} first"
+        )
+
+
 async def _rerun_with_flow(
-    client: Client, earlier: CaseView, flow: Flow, cache: CachePolicy, *, from_failed: bool, origin: str
+    client: Client, earlier: CaseView, flow: Flow, cache: CachePolicy, *, again: list[str], origin: str
 ) -> CaseView:
     """The case's inputs, the file's flow."""
-    if earlier.status not in ENDED:
-        raise Conflict(
-            f"the case {earlier.id} is still {earlier.status}; wait for its end, or mendflow cancel {earlier.id}"
-        )
-    if from_failed and earlier.status == "completed":
-        raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
     await deploy(client, flow)
     inputs = {**earlier.inputs, **await changed_inputs(client, earlier, flow)}
-    came_from = CaseOrigin(flow=origin, inputs=earlier.origin.inputs if earlier.origin is not None else {})
-    return await client.start(flow.name, inputs, cache=cache, cache_from=earlier.id, origin=came_from)
+    came_from = msgspec.structs.replace(earlier.origin or CaseOrigin(), flow=origin)
+    return await client.start(
+        flow.name,
+        inputs,
+        cache=cache,
+        cache_from=earlier.id,
+        origin=came_from,
+        again=again,
+        on_unhandled=earlier.on_unhandled,
+    )
 
 
 async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:

@@ -13,6 +13,7 @@ from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
+from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView
 from mendflow.core.results.declared import ALTHOUGH
@@ -27,6 +28,8 @@ REASONS_SHOWN = 10
 CALLED_SHOWN = 10
 LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300
+LINE_CHARS_MAX = 80
+LINES_SHOWN = 10
 NAME_BYTES_MAX = 200
 
 
@@ -135,22 +138,34 @@ def _print_called(ending: CaseEnding) -> None:
 
 def _print_repairs(ending: CaseEnding) -> None:
     """Print which repairs there were and their results, the most frequent first, and what was not repaired."""
-    repairs: dict[tuple[str, str], Counter[str]] = {}
+    repairs: dict[tuple[str, str], list[DecisionView]] = {}
     for decision in ending.decisions:
         if decision.exlet:
             ordered = f"ordered by {decision.ordered_by}" if decision.ordered_by else "by hand"
             by = f"rule {decision.rule} of {decision.rules}" if decision.rules else ordered
-            repairs.setdefault((decision.exlet, by), Counter())[result_word(decision)] += 1
+            repairs.setdefault((decision.exlet, by), []).append(decision)
     if repairs:
         say("repairs:")
-    for (exlet, by), results in sorted(repairs.items(), key=lambda each: -each[1].total())[:FAILURES_SHOWN]:
-        text = ", ".join(f"{number:,} {result}" for result, number in results.most_common())
-        say(f"  {one_line(exlet, 60)} ({one_line(by, 60)}): {text}")
+    last = {_subject(decision): decision.id for decision in ending.decisions}
+    for (exlet, by), decisions in sorted(repairs.items(), key=lambda each: -len(each[1]))[:FAILURES_SHOWN]:
+        say(f"  {one_line(exlet, 60)} ({one_line(by, 60)}): {_repairs_text(decisions, last)}")
     if len(repairs) > FAILURES_SHOWN:
         say(f"  and {len(repairs) - FAILURES_SHOWN:,} more kinds: mendflow history {ending.case.id}")
     waiting = [decision for decision in ending.decisions if decision.state == "waiting"]
     if waiting:
         say(f"  {count_text(len(waiting), 'exception')} wait for a person: mendflow mend {ending.case.id}")
+
+
+def _repairs_text(decisions: list[DecisionView], last: dict[str, str]) -> str:
+    """2 recovered, in 6 repairs: each item counts once, as what its last repair of this kind came to. `last` has the
+    last decision about each."""
+    words = {_subject(each): result_word(each, is_last=last[_subject(each)] == each.id) for each in decisions}
+    text = ", ".join(f"{number:,} {word}" for word, number in Counter(words.values()).most_common())
+    return f"{text}, in {count_text(len(decisions), 'repair')}" if len(decisions) > len(words) else text
+
+
+def _subject(decision: DecisionView) -> str:
+    return f"{decision.case}:{decision.item or ''}"
 
 
 def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
@@ -161,11 +176,30 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
         if ref and name in fetched:
             say(f"  {one_line(name)}: {relative(fetched[name])} ({size_text(ref.bytes)})")
             continue
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        say(f"  {one_line(name)}: {one_line(text, VALUE_CHARS_SHOWN)}")
-        for place, path in fetched.items():
-            if place.startswith((f"{name}.", f"{name}[")):
-                say(f"    {one_line(place)}: {relative(path)}")
+        inside = {place: path for place, path in fetched.items() if place.startswith((f"{name}.", f"{name}["))}
+        lines = [f"{place}: {relative(path)}" for place, path in inside.items()] or _value_lines(value)
+        if len(lines) == 1 and not inside:
+            say(f"  {one_line(name)}: {one_line(lines[0], VALUE_CHARS_SHOWN)}")
+            continue
+        say(f"  {one_line(name)}: {count_text(len(lines), 'file' if inside else 'value')}")
+        for line in lines[:LINES_SHOWN]:
+            say(f"    {one_line(line, VALUE_CHARS_SHOWN)}")
+        if len(lines) > LINES_SHOWN:
+            say(f"    and {len(lines) - LINES_SHOWN:,} more: mendflow cases --json")
+
+
+def _value_lines(value: Value) -> list[str]:
+    """A value in one line, or a line for each of its parts if it would be long."""
+    text = _text(value)
+    if len(text) <= LINE_CHARS_MAX or not isinstance(value, list | dict):
+        return [text]
+    return (
+        [f"{key}: {_text(each)}" for key, each in value.items()] if isinstance(value, dict) else list(map(_text, value))
+    )
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _print_ran_again(items: list[ItemView]) -> None:

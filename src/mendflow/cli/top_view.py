@@ -125,7 +125,7 @@ def _running(jobs: Sequence[RunningJob]) -> Table:
     for job in jobs:
         ran = Text(duration_text(job.ran_ms) + (" !" if job.late else "  "), style="yellow" if job.late else "")
         expected = duration_text(job.expected_ms) if job.expected_ms else "-"
-        words = (one_line(text, NAME_CHARS_MAX) or "-" for text in (job.job, job.item, job.host, job.site))
+        words = (one_line(text, NAME_CHARS_MAX) or "-" for text in (job.job, job.shown, job.host, job.site))
         table.add_row(*words, str(job.attempt), ran, expected)
     return table
 

@@ -30,7 +30,7 @@ async def stopped_cases(client: Client) -> list[CaseId]:
 
 
 def say_continued(case: CaseId) -> None:
-    say(f"{case} was stopped before its end and goes on now; --new would start another case", err=True)
+    say(f"{case} was stopped before its end and goes on now; run FLOW --new would start another case", err=True)
 
 
 def say_unfinished(cases: Sequence[CaseId], folder_option: str) -> None:

@@ -115,7 +115,7 @@ def show(
         print_json(view)
         return
     say(Text.assemble((view.id, "bold"), " ", state_text(view.state), f" for {view.role}"))
-    say(plain_text(f"{view.title}\n{view.description}".strip()))
+    say(plain_text(f"{_title(view)}\n{view.description}".strip()))
     if view.data is not None:
         print_json(view.data)
     for name, description in view.fields.items():
@@ -190,4 +190,9 @@ def _do(context: CommandContext, act: Callable[[Client], Awaitable[UserTaskView]
 
 def _row(view: UserTaskView) -> tuple[str | Text, ...]:
     state = f"claimed by {view.claimed_by}" if view.state == "claimed" else view.state
-    return view.id, view.role, state_text(state), short_time_text(view.deadline), view.title
+    return view.id, view.role, state_text(state), short_time_text(view.deadline), _title(view)
+
+
+def _title(view: UserTaskView) -> str:
+    """The title, with the element of a loop that the task is for, if it does not name that itself."""
+    return view.title if not view.element or view.element in view.title else f"{view.title} ({view.element})"

@@ -16,6 +16,7 @@ from mendflow.core.model.views import (
     ItemPage,
     ItemState,
     ItemView,
+    OnUnhandled,
 )
 from mendflow.operations.arguments import IdempotencyKey, Named, Spread
 from mendflow.operations.names import CaseName, CountedBy
@@ -35,13 +36,16 @@ class CaseCalls(Calls, tag="cases"):
         key: IdempotencyKey = "",
         notify: str = "",
         origin: CaseOrigin | None = None,
+        again: list[str] = [],
+        on_unhandled: OnUnhandled = "",
         resume: bool = False,
     ) -> CaseView:
         """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
         given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged
         jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin`
-        says where the flow and the inputs came from. With `resume`, a stopped case of the same flow and inputs is
-        continued instead."""
+        says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what
+        depends on them. `on_unhandled` holds the case when something fails that no rule takes up, unless the flow says
+        otherwise. With `resume`, a stopped case of the same flow and inputs is continued instead."""
 
     @operation("GET", "/cases", READERS, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
@@ -105,9 +109,11 @@ class CaseCalls(Calls, tag="cases"):
         from_failed: bool = False,
         cache: CachePolicy = "declared",
         inputs: dict[str, Value] = {},
+        again: list[str] = [],
     ) -> CaseView:
         """A new case of the same flow and inputs; results of unchanged jobs come from the cache. With "none" as `cache`
-        everything is run again. `inputs` are those that have changed."""
+        everything is run again; `again` names jobs that are, with all that depends on them. `inputs` are those that
+        have changed."""
 
     @operation("POST", "/cases/{case}/messages", USERS, repeatable=True)
     async def send(

@@ -91,6 +91,43 @@ async def test_what_waits_in_a_level_leaves_it_when_its_case_is_removed(memory: 
     assert [found.id async for found in memory.store.scan("level")] == []
 
 
+async def test_the_exlet_of_an_item_that_is_removed_leaves_its_level_and_ends(memory: World) -> None:
+    # AD-4
+    later = exlet("later", mend(Primitive.RETRY_LATER, level=1, wait_ms=600_000))
+    await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later], task="a"))
+    case = await memory.start(flow(Parallel(name="p", branches=(A, B))))
+    await memory.take(items=2)
+    await memory.report(a=FAILED)
+
+    async def waiting() -> int:
+        return (await memory.domain.levels())[0].waiting
+
+    await memory.until(waiting)
+    await memory.domain.cancel(case, "a", who="ann", reason="no longer wanted")
+    assert await until_over(memory, f"{case}.x1") == ["cancelled"]
+    await memory.quiet()
+    assert await waiting() == 0
+    decision = await memory.decision(case)
+    assert (decision.state, decision.result) == ("failed", "removed")
+    assert "item a of case" in decision.note and "no longer wanted" in decision.note
+    assert not any("later" in notice.message for notice in await memory.domain.notices()), "who removed it knows"
+    await memory.report(b=Outcome())
+    assert await until_over(memory, case) == ["completed"]
+
+
+async def test_an_item_that_is_held_and_removed_waits_for_nobody(world: World) -> None:
+    # EX-9
+    held = msgspec.structs.replace(flow(Parallel(name="p", branches=(A, B))), on_unhandled="hold")
+    case = await world.start(held)
+    await world.take(items=2)
+    await world.report(a=FAILED)
+    await world.until_decided(case, "waiting")
+    await world.domain.cancel(case, "a", who="ann")
+    await world.quiet()
+    assert (await world.case(case)).held == []
+    assert world.runtime.exceptions.decisions.open == {}
+
+
 async def test_nothing_waits_for_a_person_in_a_case_that_is_removed(world: World) -> None:
     # EX-9
     case = await world.start(flow(A))

@@ -140,4 +140,5 @@ class Decision(msgspec.Struct, kw_only=True):
     released: bool = False  # what was held for it continues in parallel to the exlet
     safeguard: str = ""  # who holds the case until the repair has ended
     removes: bool = False  # its exlet removes whole cases, and is not stopped by that
+    unwanted: str = ""  # why nothing is to be mended any more: a person has removed the item
     undone: list[str] = []  # the items that its exlet undoes, the last that completed first

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 
 OTHER = "other"
 """The series for everything beyond that limit."""
@@ -119,6 +119,12 @@ class RunningJob(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     ran_ms: int
     expected_ms: int = 0
+    element: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The item, with the element that it is for."""
+        return item_text(self.item, self.element)
 
     @property
     def late(self) -> bool:

@@ -19,6 +19,9 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
+OnUnhandled = Literal["", "fail", "hold"]
+"""What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
+
 CachePolicy = Literal["", "none", "declared", "all"]
 """Which results of other cases stand for jobs of a case: those of jobs that declare enough, or of all that do not
 forbid it. Empty: none, unless the case runs another one again, whose results it uses then."""
@@ -68,10 +71,12 @@ class CaseHold(View, frozen=True):
 
 class CaseOrigin(View, frozen=True):
     """Where a case came from, on the machine of whoever started it: the flow's file, and the inputs that name files
-    there, as they were given on the command line, with absolute paths."""
+    there, as they were given on the command line, with absolute paths; and where its results are to go there."""
 
     flow: str = ""
     inputs: dict[str, str] = {}
+    output_dir: str = ""
+    report: str = ""
 
 
 class CaseView(View, frozen=True):
@@ -88,6 +93,8 @@ class CaseView(View, frozen=True):
     owner: str = ""
     rerun_of: CaseId | None = None
     cache: CachePolicy = ""
+    again: list[str] = []  # jobs that use no earlier results, nor does what depends on them
+    on_unhandled: OnUnhandled = ""  # as whoever started it said; the flow's own word comes first
     counts: list[NameCount] = []
     mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None

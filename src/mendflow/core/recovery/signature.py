@@ -11,6 +11,7 @@ from mendflow.core.recovery.error_lines import without_end
 
 READ_MAX = 2_000
 MESSAGE_MAX = 300
+ENDED_WITH: Final = "exit code <n>"
 
 _REPLACEMENTS: Final = (
     (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
@@ -36,8 +37,10 @@ def signature(fault: Fault) -> str:
     words = (
         f" [exit code {fault.exit_code}]" if fault.exit_code else f" [signal {fault.signal}]" if fault.signal else ""
     )
-    message = without_end(fault.message) if words else fault.message
-    return f"{fault.category}/{fault.name}: {normalize_message(message)}{words}"
+    message = normalize_message(without_end(fault.message) if words else fault.message)
+    if fault.exit_code and ENDED_WITH in message:
+        return f"{fault.category}/{fault.name}: {message.replace(ENDED_WITH, f'exit code {fault.exit_code}')}"
+    return f"{fault.category}/{fault.name}: {message}{words}"
 
 
 def normalize_message(message: str) -> str:

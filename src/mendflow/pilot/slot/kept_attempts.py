@@ -41,7 +41,8 @@ def is_worth_keeping(fault: Fault | None) -> bool:
 def mark_kept(kept: KeptAttempt) -> bool:
     """False if that cannot be written, as on a full disk: then the folder is not kept either."""
     try:
-        descriptor = os.open(kept.folder + KEPT_SUFFIX, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(kept.folder + KEPT_SUFFIX, flags, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(msgspec.json.encode(kept))
     except OSError:
@@ -52,7 +53,8 @@ def mark_kept(kept: KeptAttempt) -> bool:
 def read_kept(folder: str) -> KeptAttempt | None:
     """What a kept folder says of its attempt; None if it is not kept, or not any more."""
     try:
-        with open(folder + KEPT_SUFFIX, "rb") as file:
+        descriptor = os.open(folder + KEPT_SUFFIX, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file:
             return msgspec.json.decode(file.read(), type=KeptAttempt)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -23,6 +23,7 @@ from mendflow.core.model.views import (
     CaseView,
     ChangeEvent,
     Health,
+    OnUnhandled,
     PilotView,
     ServerView,
 )
@@ -43,7 +44,7 @@ from mendflow.services.api.retry_waits import waiting_for, with_wait
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.task_operations import TaskOperations
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.starting import CaseStarter, again, demand_key
+from mendflow.services.cases.starting import CaseStarter, demand_key, demand_names, like_earlier
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server
@@ -82,22 +83,36 @@ class Domain(
         key: str = "",
         notify: str = "",
         origin: CaseOrigin | None = None,
+        again: list[str] | None = None,
+        on_unhandled: OnUnhandled = "",
         resume: bool = False,
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
         used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
         whose results are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case.
         `notify` is a URL that gets a notification when the case ends. `origin` says where flow and inputs came from.
-        With `resume`, a stopped case of the same flow and inputs is continued instead."""
+        `again` names jobs that use no earlier results, nor does what depends on them. With `resume`, a stopped case of
+        the same flow and inputs is continued instead."""
         if notify:
             self._check(notify)
         demand_key(key, "key")
         starter = self._starter()
-        if resume and (like := await starter.find_like(name, inputs, self._server.stopped.holds, cache, notify)):
+        is_stopped = self._server.stopped.holds
+        if resume and (like := await starter.find_like(name, inputs, is_stopped, cache, notify, again or [])):
+            starter.replace_wishes(like, origin, on_unhandled)
             return await self.resume(like, who=who)
         earlier = await self._earlier_case(cache_from, name, cache) if cache_from else None
         begun = await starter.start(
-            name, inputs, who=who, key=key, notify=notify, cache_from=earlier, cache=cache, origin=origin
+            name,
+            inputs,
+            who=who,
+            key=key,
+            notify=notify,
+            cache_from=earlier,
+            cache=cache,
+            origin=origin,
+            again=again,
+            on_unhandled=on_unhandled,
         )
         return self._view(begun)
 
@@ -115,19 +130,22 @@ class Domain(
         from_failed: bool = False,
         cache: CachePolicy = "declared",
         inputs: dict[str, Value] | None = None,
+        again: list[str] | None = None,
     ) -> CaseView:
         """Start a new case of the same flow and inputs, but for those given in `inputs`. Results of unchanged jobs that
-        completed are used again, and those of other cases as `cache` says; with "none" everything runs. `from_failed`
-        refuses if nothing failed."""
+        completed are used again, and those of other cases as `cache` says; with "none" everything runs; `again` names
+        jobs that run with all that depends on them. `from_failed` refuses if nothing failed."""
         document = await self._document(await self._id(case))
         if document.live:
             raise Conflict(
-                f"case {document.id} is still {document.status}; `mendflow cancel {document.id}` ends it, or wait for its end"
+                f"case {document.id} has not ended, it is {document.status}: mendflow resume {document.id} continues it"
+                f" if it was stopped, mendflow cancel {document.id} ends it"
             )
         if from_failed and document.status == "completed":
             raise Conflict(f"nothing failed in case {document.id}; without `from_failed` it is run again")
         flow = await self.flow_of(document.id)
-        return await self._begin(again(document, who, cache, inputs or {}), flow)
+        demand_names(flow, again or [])
+        return await self._begin(like_earlier(document, who, cache, inputs or {}, again or []), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
         return self._view(await self._starter().begin(wanted, flow))
@@ -153,9 +171,13 @@ class Domain(
         return await self._order(case, Resume(item=ItemId(item) if item else None))
 
     async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
-        if item:
-            return await self._order(case, RemoveItem(item=ItemId(item), reason=reason or f"removed by {who}"))
-        return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
+        reason = reason or f"removed by {who}"
+        if not item:
+            return await self._order(case, Cancel(reason=reason))
+        view = await self._order(case, RemoveItem(item=ItemId(item), reason=reason))
+        await self._server.runtime.recovery.item_removed(view.id, ItemId(item), reason)
+        await self._settled()
+        return view
 
     async def send(
         self, case: str, channel: str, value: Value = None, *, correlation: Value = None, id: str = ""

@@ -82,7 +82,7 @@ def _why_running(server: Server, job: Job) -> Reason:
     if job.requeued is not None:
         facts.append(f"it was {job.requeued.sentence()} ({clock(job.requeued.at)}), and waits for its attempt to end")
     if job.history[-1].because:
-        facts.append(f"the pilot got it because {job.history[-1].because}")
+        facts.append(f"this pilot was chosen because {job.history[-1].because}")
     waits = held is not None and not held.runs
     doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
     sentence = f"{job.spec.shown} {doing} {where}, attempt {job.tries}."
@@ -93,7 +93,7 @@ def _why_running(server: Server, job: Job) -> Reason:
 def _attempts(job: Job) -> list[str]:
     return [
         f"attempt {attempt.shown} on {attempt.pilot}: {_end_of(attempt)}"
-        + (f" (got it because {attempt.because})" if attempt.because else "")
+        + (f" (chosen because {attempt.because})" if attempt.because else "")
         for attempt in job.history
         if attempt.end
     ]

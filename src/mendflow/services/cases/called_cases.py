@@ -120,7 +120,7 @@ class CalledCases:
             parent_item=order.item,
             owner=live.document.owner,
             rerun_of=earlier or live.document.rerun_of,
-            cache=live.document.cache,
+            cache="none" if live.runs_again(order.serial) else live.document.cache,
         )
         await self._manager.begin(document, flow, await self._manager.jobs_of(earlier) if earlier else {})
 

@@ -47,10 +47,14 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
 
 
 def merged_submissions(submissions: Sequence[Job]) -> Job:
-    """The last submission under the id that the flow uses, with the attempts of all, numbered through."""
+    """The last submission under the id that the flow uses, with the attempts of all, numbered through. Earlier results
+    were looked for before the first."""
     last, counted = submissions[-1], numbered_attempts(submissions)
     grants, unbegun = (sum(job.fence for job in submissions), sum(job.unbegun for job in submissions))
-    return msgspec.structs.replace(last, id=submissions[0].id, history=counted, fence=grants, unbegun=unbegun)
+    first = submissions[0]
+    return msgspec.structs.replace(
+        last, id=first.id, history=counted, fence=grants, unbegun=unbegun, cache_reason=first.cache_reason
+    )
 
 
 def numbered_attempts(submissions: Sequence[Job]) -> list[Attempt]:

@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from mendflow.core.engine import Case
+from mendflow.core.engine.dependents import with_dependents
+from mendflow.core.engine.state import Item
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseStatus, CaseView, ItemState, NameCount
+from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseStatus, CaseView, ItemState, NameCount, OnUnhandled
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
 from mendflow.core.results.earlier import EarlierResults, NamedJobs
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
@@ -56,6 +58,8 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     owner: str = ""
     rerun_of: CaseId | None = None
     cache: CachePolicy = ""
+    again: list[str] = []  # names of what uses no earlier results, nor does what depends on it
+    on_unhandled: OnUnhandled = ""
     key: str = ""
     port: str = ""  # the port of the server that it was requested at
     notify: str = ""  # a URL that gets a notification of its end
@@ -91,6 +95,8 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             rerun_of=self.rerun_of,
             origin=self.origin,
             cache=self.cache,
+            again=self.again,
+            on_unhandled=self.on_unhandled,
             counts=self.counts if counts is None else counts,
             mends=self.mends,
             mends_item=self.mends_item,
@@ -249,6 +255,7 @@ class LiveCase:
         self.runs: dict[ItemId, ItemRuns] = {}  # of items that were restarted
         self.past: set[int] = set()  # the serials of those runs, which no longer count
         self.held: dict[str, Interception] = {}  # actions that wait for the exception service, by event
+        self._again: frozenset[int] | None = None  # the nodes that use no earlier results, once they were needed
         self.unanswered: dict[int, int] = {}  # of calls that got no answer, by instance: the first serial of each
 
     @property
@@ -259,6 +266,16 @@ class LiveCase:
     def flow(self) -> Flow:
         assert self.case.flow is not None, f"case {self.id} was not started"
         return self.case.flow
+
+    def runs_again(self, serial: int) -> bool:
+        """Whether an item uses no earlier results, because whoever started the case wants it to run, or something that
+        it depends on."""
+        if not self.document.again:
+            return False
+        if self._again is None:
+            self._again = with_dependents(self.case.plan, self.document.again)
+        instance = self.case.instances.get(self.case.index.serials.get(serial, 0))
+        return isinstance(instance, Item) and instance.node in self._again
 
     def owned(self, spec: JobSpec) -> JobSpec:
         """The job as it is submitted: its owner is the one that the flow names, else whoever started the case."""

@@ -87,6 +87,8 @@ class ResultCache:
         if spec.item in live.runs:
             await self._forget_runs(live, spec.item)
             return Lookup(None, "", key)
+        if live.runs_again(serial):
+            return Lookup(None, _why_again(live.document, spec), key)
         if not spec.cache and can_be_undone(live, serial):
             return Lookup(None, "not looked for: it can be undone, and may have been since", key)
         outcome, reason = await self._find(live, spec, base, key)
@@ -246,6 +248,13 @@ def can_be_undone(live: LiveCase, serial: int) -> bool:
 
 def _wants_results(document: CaseDocument) -> bool:
     return document.cache != "none" and (document.rerun_of is not None or bool(document.cache))
+
+
+def _why_again(document: CaseDocument, spec: JobSpec) -> str:
+    name = name_of(spec.item)
+    if name in document.again:
+        return f"run again: {name} was to run again, whatever is known"
+    return f"run again: it depends on what was to run again: {', '.join(document.again)}"
 
 
 def _short(key: str) -> int:

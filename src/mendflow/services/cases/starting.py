@@ -12,11 +12,12 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
+from mendflow.core.engine.plan import WORK, compile_flow
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CaseOrigin
+from mendflow.core.model.views import CachePolicy, CaseOrigin, OnUnhandled
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
@@ -33,6 +34,7 @@ STARTING_MS: Final = 5_000
 """How long to wait for another server that starts the same case."""
 _POLL_MS = 50
 KEY_CHARS_MAX: Final = 255
+NAMES_SHOWN: Final = 20
 _decode = msgspec.json.Decoder(CaseDocument).decode
 
 
@@ -67,12 +69,16 @@ class CaseStarter:
         cache_from: CaseId | None = None,
         cache: CachePolicy = "",
         origin: CaseOrigin | None = None,
+        again: list[str] | None = None,
+        on_unhandled: OnUnhandled = "",
     ) -> CaseDocument:
         """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an earlier
-        case whose results are used for unchanged jobs; `cache` says which results of other cases are."""
+        case whose results are used for unchanged jobs; `cache` says which results of other cases are, and `again` names
+        what uses none."""
         flows = self._runtime.flows
         await flows.look_again(name)
         known = flows.newest(name)
+        demand_names(known.flow, again or [])
         inputs = await self._runtime.staging.fixed_inputs(known.flow, inputs)
         wanted = CaseDocument(
             id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
@@ -82,6 +88,7 @@ class CaseStarter:
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
         wanted.rerun_of, wanted.cache, wanted.origin = cache_from, cache, origin
+        wanted.again, wanted.on_unhandled = again or [], on_unhandled
         return await self.begin(wanted, known.flow)
 
     async def find_like(
@@ -91,13 +98,14 @@ class CaseStarter:
         is_stopped: Callable[[str], bool],
         cache: CachePolicy,
         notify: str,
+        again: list[str],
     ) -> CaseId | None:
         """The newest stopped case of the newest version of a flow and of the same inputs. A case that is to use no
-        earlier results is like no case that might have."""
+        earlier results, or not those of some jobs, is like no case that might have."""
         known = self._runtime.flows.newest(name)
         stopped = [live.document for id, live in self._runtime.manager.live.items() if is_stopped(id)]
         alike = [each for each in stopped if (each.flow, each.digest, each.notify) == (name, known.digest, notify)]
-        alike = [each for each in alike if not (each.parent or each.mends)]
+        alike = [each for each in alike if not (each.parent or each.mends) and set(each.again) == set(again)]
         if cache == "none":
             alike = [each for each in alike if each.cache in ("", "none")]
         if not alike:
@@ -105,6 +113,21 @@ class CaseStarter:
         wanted = await self._runtime.staging.fixed_inputs(known.flow, inputs)
         alike = [each for each in alike if each.inputs == wanted]
         return max(alike, key=lambda each: each.started_at).id if alike else None
+
+    def replace_wishes(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: OnUnhandled) -> None:
+        """A live case is continued by who says anew where its results go, and what a failure does; what is not said
+        stays."""
+        document = self._runtime.manager.live[case].document
+        if origin is not None and document.origin is not None:
+            output_dir, report = (
+                origin.output_dir or document.origin.output_dir,
+                origin.report or document.origin.report,
+            )
+            origin = msgspec.structs.replace(origin, output_dir=output_dir, report=report)
+        wishes = origin or document.origin, on_unhandled or document.on_unhandled
+        if wishes != (document.origin, document.on_unhandled):
+            document.origin, document.on_unhandled = wishes
+            self._runtime.ledger.touch(CASE_KIND, case, document)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         """Start a case like this, which has no id yet, and wait until it is on disk; if there is one with its key,
@@ -217,8 +240,23 @@ def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument
     return found
 
 
-def again(earlier: CaseDocument, who: str, cache: CachePolicy, changed: dict[str, Value]) -> CaseDocument:
-    """A case like an earlier one, but for the inputs that changed."""
+def demand_names(flow: Flow, names: list[str]) -> None:
+    """Refuse names that nothing in the flow has."""
+    if not names:
+        return
+    nodes = compile_flow(flow, taken=True).nodes
+    known = {name for node in nodes for name in (node.name, node.shown)}
+    if unknown := [name for name in names if name not in known]:
+        jobs = ", ".join([node.shown for node in nodes if node.kind in WORK][:NAMES_SHOWN])
+        raise InvalidRequest(
+            f"flow {flow.name} has no job {unknown[0]} that could run again; it has {jobs}", field="again"
+        )
+
+
+def like_earlier(
+    earlier: CaseDocument, who: str, cache: CachePolicy, changed: dict[str, Value], names: list[str]
+) -> CaseDocument:
+    """A case like an earlier one, but for the inputs that changed, and the jobs that use no earlier results."""
     return CaseDocument(
         id=CaseId(""),
         flow=earlier.flow,
@@ -228,6 +266,8 @@ def again(earlier: CaseDocument, who: str, cache: CachePolicy, changed: dict[str
         rerun_of=earlier.id,
         cache=cache,
         origin=earlier.origin,
+        again=names,
+        on_unhandled=earlier.on_unhandled,
     )
 
 

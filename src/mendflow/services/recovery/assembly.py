@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 from mendflow.core.engine.messages import Cancel, Command, ItemFailed, Resume, RunPrimitive
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.contracts import Clock, Repairs, UnhandledFailures
@@ -168,6 +168,10 @@ class RecoveryServices:
             await self.exceptions.removals.case_ended(live.document)
         await self._local.release_end(live)
         return True
+
+    async def item_removed(self, case: CaseId, item: ItemId, reason: str) -> None:
+        """A person has removed an item of a live case."""
+        await self.exceptions.removals.item_removed(case, item, reason)
 
     async def stop(self) -> None:
         await self.watches.stop()

@@ -86,6 +86,7 @@ def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
         replaced_by="",
         correction=None,
         removes=False,
+        unwanted="",
         trials=[],
     )
 

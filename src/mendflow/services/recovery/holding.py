@@ -13,7 +13,8 @@ from mendflow.services.recovery.exlets import exlet_depth
 
 
 class HoldingPolicy:
-    """Which failures are held: as the flow says, or the flow of the case that called it, or the server."""
+    """Which failures are held: as the flow says, or the flow of the case that called it, or whoever
+    started the case, or the server."""
 
     def __init__(
         self, manager: FlowManager, decisions: DecisionStore, events: EventStream, *, by_default: bool
@@ -37,6 +38,8 @@ class HoldingPolicy:
         while live is not None:
             if live.flow.on_unhandled:
                 return live.flow.on_unhandled == "hold"
+            if live.document.on_unhandled and live.document.parent is None:
+                return live.document.on_unhandled == "hold"
             live = self._manager.live.get(live.document.parent) if live.document.parent is not None else None
         return self._by_default
 

@@ -1,9 +1,10 @@
-"""Removed cases: the exlets that mend them are stopped, with the reason, and with everything that they have called and
-submitted.
+"""Removed cases and items: the exlets that mend them are stopped, with the reason, and with everything that they have
+called and submitted.
 
-Whether a case was removed is read from its document each time, and nothing is stored here: so the answer is the same at
-the end of the case, before an exlet starts, and after a restart in the middle of either."""
+Whether a case was removed is read from its document each time, and of an item from the decision, and nothing is stored
+here: so the answer is the same at the end of the case, before an exlet starts, and after a restart in the middle."""
 
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.recovery.decision_subject import event_of_decision
 from mendflow.services.base.engine_interfaces import Engine
@@ -38,11 +39,23 @@ class RemovalHandler:
             elif decision.type is not ExceptionType.SELECTION and (reason := await self.reason(decision)):
                 await self.stop(decision, reason)
 
+    async def item_removed(self, case: CaseId, item: ItemId, reason: str) -> None:
+        """A person has removed an item: what waits for a person about it is closed, and its exlets are stopped."""
+        for decision in self._decisions.open_of_case(EngineCaseId("", case)):
+            if decision.item != item or decision.type is ExceptionType.SELECTION:
+                continue
+            if decision.state == "waiting":
+                self._decisions.end(decision, "ignored", "")
+                continue
+            decision.unwanted = f"item {item} of case {case}, which it was to mend, was removed: {reason}"
+            self._decisions.note(decision)
+            await self.stop(decision, decision.unwanted)
+
     async def reason(self, decision: Decision) -> str:
-        """Why nothing is to be mended any more: the case was removed since, and not by this very exlet. Empty
-        otherwise. A job that nobody waits for may fail, and be mended, when its case is long over."""
-        if decision.engine or decision.removes:
-            return ""
+        """Why nothing is to be mended any more: the item, or the case, was removed since, and not by this very exlet.
+        Empty otherwise. A job that nobody waits for may fail, and be mended, when its case is long over."""
+        if decision.engine or decision.removes or decision.unwanted:
+            return decision.unwanted
         document = await self._manager.document(decision.case)
         if document is None:
             return ""

@@ -195,6 +195,7 @@ def _running_job(job: Job, pilot: PilotRecord, ran_ms: int) -> RunningJob:
         attempt=job.tries,
         ran_ms=ran_ms,
         expected_ms=job.spec.expected_ms,
+        element=job.spec.element,
     )
 
 
