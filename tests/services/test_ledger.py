@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.ledger import DEFERRED_MAX, Ledger
 from mendflow.stores.contract import Append, Put, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 
@@ -85,6 +85,30 @@ async def test_a_document_is_written_again_at_its_next_version(store: SlowStore)
     assert found is not None
     assert (found.version, found.body) == (3, b'{"text":"three"}')
     await ledger.stop()
+
+
+async def test_deferred_documents_go_out_together_by_id_and_nobody_waits_for_them(store: SlowStore) -> None:
+    ledger, _ = broken_reasons(store)
+    for id in ("c", "a", "b"):
+        ledger.touch_later("note", id, Note(id))
+    await ledger.settled()
+    assert store.calls == []
+    assert ledger.busy("note", "a")
+    store.gate.set()
+    await ledger.stop()
+    assert [[write.id for write in call if isinstance(write, Put)] for call in store.calls] == [["a", "b", "c"]]
+
+
+async def test_deferred_documents_are_written_soon_and_when_there_are_many(store: SlowStore) -> None:
+    ledger, _ = broken_reasons(store)
+    store.gate.set()
+    ledger.touch_later("note", "a", Note("one"))
+    while ledger.busy("note", "a"):
+        await asyncio.sleep(0.01)
+    for number in range(DEFERRED_MAX):
+        ledger.touch_later("note", f"n{number}", Note("many"))
+    await ledger.settled()
+    assert len(store.calls[-1]) == DEFERRED_MAX
 
 
 async def test_a_failed_write_breaks_the_ledger_and_tells_everyone_who_waits(store: SlowStore) -> None:

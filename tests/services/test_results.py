@@ -27,7 +27,7 @@ from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.services.base.ledger import RESULT_KIND
 from mendflow.services.cases.result_index import ResultDocument
-from mendflow.stores.contract import Put, Store
+from mendflow.stores.contract import Put, Store, StoredDocument
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.sqlite.store import SqliteStore
 from tests.services.conftest import server_on
@@ -302,6 +302,13 @@ async def test_what_can_be_undone_runs_again(lab: Lab) -> None:  # DU-2
     assert {"a", "undo"} <= set(lab.ran), "what it made was undone"
 
 
+async def only_result(lab: Lab) -> StoredDocument:
+    [listed] = await lab.server.runtime.results.index.newest([], limit=2)
+    found = await lab.server.store.get(RESULT_KIND, listed.key)
+    assert found is not None
+    return found
+
+
 async def test_an_item_that_is_restarted_runs_and_its_earlier_result_is_forgotten(lab: Lab) -> None:  # DU-2
     samples = await lab.samples(["one"])
     await lab.domain.deploy(flow_of(job("a")))
@@ -309,7 +316,7 @@ async def test_an_item_that_is_restarted_runs_and_its_earlier_result_is_forgotte
     await lab.pilot.sync(want=1)
     await lab.domain.suspend(case, "a", who="me")
     await lab.pilot.sync(a=await lab.made(lab.pilot.held[0].spec))
-    [entry] = [found async for found in lab.server.store.scan(RESULT_KIND)]
+    entry = await only_result(lab)
     await lab.server.runtime.manager.command(CaseId(case), RestartItem(item=ItemId("a"), by="me"))
     await lab.work()
     assert lab.ran == ["a"]
@@ -339,9 +346,7 @@ async def test_what_a_crash_hid_comes_back_when_the_case_is_loaded(lab: Lab, res
     flow = flow_of(Sequence(name="s", body=(job("a"), UserTask(name="ask", role="r", title="?"))))
     samples = await lab.samples(["one"])
     await lab.run(flow, {"samples": samples})
-    store = lab.server.store
-    [entry] = [found async for found in store.scan(RESULT_KIND)]
-    await lab.server.runtime.results.index.remove(entry)
+    await lab.server.runtime.results.index.remove(await only_result(lab))
     await restart(lab.server)
     await lab.run(flow_of(job("a"), "g"), {"samples": samples})
     assert lab.ran == []

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from mendflow.core.engine.plan import PlanNode, ancestors
+from mendflow.core.engine.plan import Plan, PlanNode, ancestors
 from mendflow.core.engine.state import Case
 from mendflow.core.model.flow import ForEach
 from mendflow.core.model.values import Value, file_of, is_spilled
@@ -21,28 +21,34 @@ def element_of(case: Case, serial: int) -> str:
         return ""
     told: list[str] = []
     env = case.envs[instance.env]
-    node: PlanNode = case.plan.nodes[instance.node]
-    for around in ancestors(case.plan, node):
-        activity = around.activity
-        if not isinstance(activity, ForEach):
-            continue
-        names = tuple(activity.axes) or (activity.variable,)
-        while env.parent and not ("index" in env.variables and all(name in env.variables for name in names)):
+    for names in _loops_around(case.plan, case.plan.nodes[instance.node]):
+        while env.parent and not (env.variables.keys() >= {"index", *names}):
             env = case.envs[env.parent]
         told.append(shown_element({name: env.variables.get(name) for name in names}))
         env = case.envs[env.parent] if env.parent else env
     return ", ".join(reversed(told))
 
 
+def _loops_around(plan: Plan, node: PlanNode) -> tuple[tuple[str, ...], ...]:
+    """The names that each loop around a node gives its elements, the innermost loop first."""
+    if node.loops is None:
+        activities = [around.activity for around in ancestors(plan, node)]
+        node.loops = tuple(tuple(each.axes) or (each.variable,) for each in activities if isinstance(each, ForEach))
+    return node.loops
+
+
 def shown_element(values: dict[str, Value]) -> str:
     """The element of one loop; of a loop over several lists each with its name."""
     if len(values) == 1:
-        return short(next(iter(values.values())))
+        (value,) = values.values()
+        return short(value)
     return ", ".join(f"{name}={short(value)}" for name, value in values.items())
 
 
 def short(value: Value) -> str:
     """A value in a line: of a file its name, of a path its end, of a map what names it."""
+    if type(value) is int:
+        return str(value)
     if (file := file_of(value)) is not None:
         value = file.name
     if isinstance(value, dict) and not is_spilled(value):

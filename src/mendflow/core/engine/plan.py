@@ -84,6 +84,7 @@ class PlanNode(msgspec.Struct):
     compensation: int = -1
     termination: int = -1
     job_template: Any = None  # precomputed by its kind
+    loops: tuple[tuple[str, ...], ...] | None = None  # the names of elements of loops around it
     types: dict[str, XmlType] = {}  # variables that it declares, in flows with XML
     declared: ScopeDeclarations | None = None  # everything else that it declares
 

@@ -7,6 +7,7 @@ more, forgetting one here would give a wrong result."""
 
 import hashlib
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -44,6 +45,7 @@ _COMPARED_BY_PART: Final = frozenset({"inputs", "replicas", "function", "args", 
 _WHOLE: Final = tuple(
     name for name in JobSpec.__struct_fields__ if name not in _OF_RUNNING and name not in _COMPARED_BY_PART
 )
+_whole_of = attrgetter(*_WHOLE)
 _WORDS: Final = {
     "command": "its command changed",
     "shell": "its shell changed",
@@ -60,7 +62,7 @@ def result_key(spec: JobSpec) -> str:
     resources = spec.resources
     content = [
         SHAPE,
-        {name: value for name in _WHOLE if (value := getattr(spec, name))},
+        {name: value for name, value in zip(_WHOLE, _whole_of(spec), strict=True) if value},
         _identity(spec.function),
         spec.args,
         spec.kwargs,

@@ -28,8 +28,8 @@ def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
     outcome = _without_bad_details(outcome)
     problem = (
         check_value(outcome.outputs)
-        or next((flaw for ref in _files_of(outcome) if (flaw := ref_flaw(ref))), "")
-        or _flaw_of_references(spec, outcome)
+        or ((outcome.files or outcome.file_lists) and _flaw_of_files(outcome))
+        or (isinstance(outcome.outputs, dict | list) and _flaw_of_references(spec, outcome))
     )
     if not problem:
         return outcome
@@ -63,6 +63,10 @@ def _without_bad_details(outcome: Outcome) -> Outcome:
 
 def _files_of(outcome: Outcome) -> list[FileRef]:
     return [*outcome.files.values(), *(ref for refs in outcome.file_lists.values() for ref in refs)]
+
+
+def _flaw_of_files(outcome: Outcome) -> str:
+    return next((flaw for ref in _files_of(outcome) if (flaw := ref_flaw(ref))), "")
 
 
 def _flaw_of_references(spec: JobSpec, outcome: Outcome) -> str:

@@ -36,6 +36,9 @@ new result takes the place of an older one, and a mere note that one was used gi
 _LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot", RESULT_KIND})
 """Documents of these kinds never delay journal entries: no entry follows from them that could be written too early."""
 SHARED_KINDS = frozenset({"flow", "flow-triggers", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
+DEFERRED_MAX = 500
+DEFERRED_S = 0.5
+"""So many documents are deferred at most, and for so long."""
 NO_PROMISE = "this server could not renew its right to decide about its cases; loading everything again"
 
 
@@ -82,6 +85,8 @@ class Ledger:
         # newest content.
         self._pending: _Pending = {}
         self._writing: _Pending = {}
+        self._deferred: _Pending = {}
+        self._deferring: asyncio.TimerHandle | None = None
         self._deleted: set[_Key] = set()
         self._acknowledged: set[_Key] = set()
         # by tree: the batch part that the next journal entry can join, because nothing was recorded after it
@@ -103,6 +108,7 @@ class Ledger:
         if not self.broken:
             # The last error was raised to everyone who waited; a write that was not acknowledged counts as if it never
             # happened.
+            self.write_deferred()
             await asyncio.gather(self.settled(), return_exceptions=True)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
@@ -117,7 +123,7 @@ class Ledger:
 
     def busy(self, kind: str, id: str) -> bool:
         """Whether a change of this document is waiting to be written."""
-        return (kind, id) in self._pending or (kind, id) in self._writing
+        return any((kind, id) in changes for changes in (self._deferred, self._pending, self._writing))
 
     @contextmanager
     def watch(self, root: str) -> Iterator[dict[_Key, object]]:
@@ -160,6 +166,24 @@ class Ledger:
         else:
             self._deleted.discard(key)
         self._work.set()
+
+    def touch_later(self, kind: str, id: str, document: object) -> None:
+        """Write this document for the last time, soon and together with others. That is cheaper if their ids are in no
+        order. `settled` does not wait for it, and a crash may lose it: it must be possible to make it again."""
+        self._deferred[(kind, id)] = document
+        if len(self._deferred) >= DEFERRED_MAX:
+            self.write_deferred()
+        elif self._deferring is None:
+            self._deferring = asyncio.get_running_loop().call_later(DEFERRED_S, self.write_deferred)
+
+    def write_deferred(self) -> None:
+        """Record the documents that were deferred, in the order of their ids."""
+        if self._deferring is not None:
+            self._deferring.cancel()
+            self._deferring = None
+        deferred, self._deferred = self._deferred, {}
+        for key in sorted(deferred):
+            self.touch(*key, deferred[key], last=True, from_outside=True)
 
     def defer(self, kind: str, id: str) -> None:
         """Write this document, with changes to come, after everything that is recorded so far."""
@@ -359,6 +383,7 @@ class Ledger:
     def _break(self, reason: str, waiters: list[asyncio.Future[None]], error: Exception | None = None) -> None:
         self.broken = reason
         self._pending = {}  # a change that is half done must not reach the disk
+        self._deferred = {}
         for waiter in waiters + self._waiters:
             if not waiter.done():
                 waiter.set_exception(error or StoreUnavailable(reason))

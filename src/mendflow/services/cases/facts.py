@@ -3,6 +3,8 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from mendflow.core.engine.messages import ItemFailed, Order, RunPrimitive
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, Outcome
@@ -15,14 +17,14 @@ class CaseEnded(NamedTuple):
     document: CaseDocument
 
 
-class OrdersGiven(NamedTuple):
+class OrdersGiven(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A case gave these orders; they are about to be carried out."""
 
     live: LiveCase
     orders: Sequence[Order]
 
 
-class ItemFinished(NamedTuple):
+class ItemFinished(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The order of an item has ended, and the case is about to be told."""
 
     live: LiveCase

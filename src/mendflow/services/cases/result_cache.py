@@ -6,7 +6,7 @@ jobs in one case are two jobs. What a command reads without declaring it cannot 
 being asked for only where the job declares enough (core/results/declared)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -44,7 +44,7 @@ class LogicalFiles(Protocol):
         ...
 
 
-class Lookup(NamedTuple):
+class Lookup(msgspec.Struct, frozen=True):
     """The outcome that stands for a new job's, if there is one; why, or why there is none; and the key under which its
     result is found later."""
 
@@ -131,6 +131,7 @@ class ResultCache:
     def _ended(self, fact: CaseEnded) -> None:
         if story_of(fact.document.id) == fact.document.id:
             self._counts.pop(fact.document.id, None)
+            self._ledger.write_deferred()
 
     async def _find(self, live: LiveCase, spec: JobSpec, base: str, key: str) -> tuple[Outcome | None, str]:
         missing = ""

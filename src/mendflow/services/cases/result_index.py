@@ -1,9 +1,9 @@
 """Which job made the result of a key, over all cases of the store.
 
 A document under the key names the job; the outcome itself is in the job's own document, and nowhere else. The index is
-written in the batch in which the job's end is written. It is only a hint: whoever follows it reads the job, and uses
-the outcome only if that job completed and all its files are still there. So a crash can at worst hide a result, and
-loading a case brings back what it hid."""
+written soon after the job's end, and not later than the end of its case. It is only a hint: whoever follows it reads
+the job, and uses the outcome only if that job completed and all its files are still there. So a crash can at worst hide
+a result, and loading a case brings back what it hid."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -82,7 +82,7 @@ class ResultIndex:
     def record(self, job: Job, flow: str) -> None:
         """A job has ended: its result can be found from now on, in place of an older one."""
         if is_result(job):
-            self._ledger.touch(RESULT_KIND, job.key, document_of(job, flow), last=True, from_outside=True)
+            self._ledger.touch_later(RESULT_KIND, job.key, document_of(job, flow))
 
     async def restore(self, jobs: Sequence[Job], flow: str) -> None:
         """After a crash: record results of these jobs that are not in the index."""
@@ -95,6 +95,7 @@ class ResultIndex:
 
     async def find(self, key: str, now: Instant) -> IndexedResult | None:
         """The result of this key, if its job completed. An entry that leads nowhere is removed."""
+        await self._written(key)
         found = await self._store.get(RESULT_KIND, key)
         if found is None:
             return None
@@ -116,9 +117,16 @@ class ResultIndex:
 
     async def forget(self, key: str) -> None:
         """The result of this key is not to be used again, whoever made it."""
+        await self._written(key)
         found = await self._store.get(RESULT_KIND, key)
         if found is not None:
             await self.remove(found)
+
+    async def _written(self, key: str = "") -> None:
+        """Return when what was recorded about this key, or about all, is in the store."""
+        if not key or self._ledger.busy(RESULT_KIND, key):
+            self._ledger.write_deferred()
+            await self._ledger.settled()
 
     async def remove(self, found: StoredDocument) -> None:
         """Unless it was replaced meanwhile."""
@@ -126,11 +134,13 @@ class ResultIndex:
 
     async def newest(self, where: Sequence[FieldCondition], limit: int) -> list[ResultView]:
         """The newest first."""
+        await self._written()
         found = await self._search(where, limit)
         return [_decode(each.body).view(each.id) for each in found]
 
     async def drop(self, where: Sequence[FieldCondition], unused_since: Instant) -> int:
         """Forget the results that match and were neither made nor used since then; how many."""
+        await self._written()
         dropped, after = 0, None
         while page := await self._search(where, _PAGE, after):
             after = page[-1]

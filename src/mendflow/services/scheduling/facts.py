@@ -1,6 +1,9 @@
-"""The facts that scheduling publishes through the hub, and the contracts that it asks higher services for."""
+"""The facts that scheduling publishes through the hub, and the contracts that it asks higher services for. Those that
+are published for every job are of the kind of object that is created fastest."""
 
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job, Outcome
@@ -9,13 +12,13 @@ from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
-class JobMoved(NamedTuple):
+class JobMoved(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The state of a job has changed."""
 
     job: Job
 
 
-class AttemptEnding(NamedTuple):
+class AttemptEnding(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Published before an event of a job is applied to it."""
 
     job: Job
