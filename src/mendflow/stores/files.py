@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -105,7 +105,7 @@ class FolderFileStore:
                 os.close(folder)
         return FileRef(sha256=sha256, bytes=size, name=name)
 
-    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
+    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
         place = self._place(sha256)
         try:
             source = place.open("rb")
