@@ -24,14 +24,14 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import STYLES, print_json, print_output, say
-from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
+from mendflow.cli.progress import PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
 from mendflow.cli.summary import fetch_outputs, print_held, print_summary, result_json, write_report
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Unreachable
-from mendflow.core.model.views import CaseView
+from mendflow.core.model.views import CASE_END_STATES, CaseView
 from mendflow.pages.formatting import one_line, plain_text
 
 app = typer.Typer()
@@ -88,7 +88,7 @@ def watch(
 
     async def seen() -> ExitCode:
         view = await _watch_case(target, case, quiet=quiet)
-        if view.status not in ENDED:
+        if view.status not in CASE_END_STATES:
             return print_held(view, json=json)
         folder = given or Path("outputs") / str(view.id)
         fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder))
@@ -136,7 +136,7 @@ async def _watch_case(target: ServerTarget, case: str, *, quiet: bool) -> CaseVi
             if target.server:
                 raise
     view = await _ask_with_retry(target, lambda client: client.case(case))
-    if view.status not in ENDED:
+    if view.status not in CASE_END_STATES:
         raise Conflict(f"no server runs {view.id} now; continue with mendflow resume {view.id}")
     return view
 

@@ -38,7 +38,6 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.progress import ENDED
 from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server
@@ -48,7 +47,7 @@ from mendflow.cli.unfinished_cases import live_cases
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
+from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 app = typer.Typer()
@@ -214,7 +213,7 @@ async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bo
 
 
 def _demand_unfinished(case: CaseView) -> None:
-    if case.status in ENDED:
+    if case.status in CASE_END_STATES:
         raise Conflict(f"the case {case.id} is over ({case.status}); mendflow rerun {case.id} runs it again")
 
 
@@ -361,7 +360,7 @@ async def _rerun_with_flow(
     client: Client, earlier: CaseView, flow: Flow, cache: CachePolicy, *, from_failed: bool, origin: str
 ) -> CaseView:
     """The case's inputs, the file's flow."""
-    if earlier.status not in ENDED:
+    if earlier.status not in CASE_END_STATES:
         raise Conflict(
             f"the case {earlier.id} is still {earlier.status}; wait for its end, or mendflow cancel {earlier.id}"
         )

@@ -2,7 +2,7 @@
 
 Views are made from state and documents; no decision uses them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -19,6 +19,8 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
+CASE_END_STATES: Final = frozenset({"completed", "failed", "cancelled"})
+ITEM_END_STATES: Final = frozenset({"completed", "failed", "skipped", "cancelled", "cached"})
 CachePolicy = Literal["", "none", "declared", "all"]
 """Which results of other cases stand for jobs of a case: those of jobs that declare enough, or of all that do not
 forbid it. Empty: none, unless the case runs another one again, whose results it uses then."""

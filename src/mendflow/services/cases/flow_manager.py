@@ -133,6 +133,8 @@ class FlowManager:
         for live in found:
             self.live[live.id] = live
             self._homes.hold(live.id, live.id)
+            if live.document.live:
+                self._events.begun(live.id)
         return found
 
     async def reissue_orders(self, cases: Sequence[LiveCase]) -> None:

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from mendflow.core.engine import item_of
 from mendflow.core.engine.plan import COMPENSATION, TERMINATION
-from mendflow.core.engine.state import Item
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
@@ -232,8 +232,8 @@ class ResultCache:
 def can_be_undone(live: LiveCase, serial: int) -> bool:
     """Whether the job can be compensated, or is part of a compensation or termination: then it has an effect elsewhere,
     which may have been undone since."""
-    instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
-    if not isinstance(instance, Item):
+    instance = item_of(live.case, serial)
+    if instance is None:
         return False
     nodes = live.case.plan.nodes
     node = nodes[instance.node]
