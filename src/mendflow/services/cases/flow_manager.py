@@ -165,6 +165,8 @@ class FlowManager:
 
     def _give_up(self, document: CaseDocument, message: str) -> None:
         """An internal error in one case ends that case, and no other."""
+        if (live := self.live.get(document.id)) is not None:
+            self._points.forget(live)
         self._drop_case(document.id)
         self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()

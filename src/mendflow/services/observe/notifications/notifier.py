@@ -194,8 +194,11 @@ class Notifier:
             try:
                 await self._ledger.settled()
                 first = await self.feed.add([pending.notification for pending in batch])
-            except StoreUnavailable as error:
-                log.warning("notifications wait until the store is reachable: %s", error.message)
+            except Exception as error:  # whatever it was, notifications must go on when it is over
+                if isinstance(error, StoreUnavailable):
+                    log.warning("notifications wait until the store is reachable: %s", error.message)
+                else:
+                    log.exception("notifications could not be written; trying again")
                 self._to_publish = {pending.id: pending for pending in batch} | self._to_publish
                 self._has_news.set()
                 await self._clock.sleep(FEED_RETRY_MS)
