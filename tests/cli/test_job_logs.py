@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from mendflow.cli import job_logs
+from mendflow.cli.options import ServerTarget
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.views import LogView
 from tests.cli.conftest import Shell
@@ -73,6 +75,22 @@ def test_a_log_is_printed_as_json_part_by_part_and_never_held_whole(
     whole = "".join([*printed_before, capsys.readouterr().out])
     assert json.loads(whole) == {"job": "chatty-1/1", "log": 'one "quoted"\ntwo \x1b[31mred\ndrei, grün'}
     assert [bool(each) for each in printed_before] == [False, True, True]
+
+
+async def test_who_reads_a_log_does_not_ask_again_at_once_for_what_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # DU-4
+    class Silent:
+        async def log(self, job: str, *, attempt: int, offset: int) -> LogView:
+            return LogView(job=JobId(job), attempt=1, offset=offset, text="", next=offset, size=2, over=False)
+
+    @asynccontextmanager
+    async def connect(target: ServerTarget) -> AsyncGenerator[Silent, None]:
+        yield Silent()
+
+    monkeypatch.setattr(job_logs, "connect", connect)
+    reading = job_logs.LogReading(ServerTarget("", "", ""), "chatty-1/1", 1, follow=False)
+    assert [part.text async for part in reading.parts()] == [""]
 
 
 @pytest.mark.full

@@ -3,11 +3,13 @@
 import asyncio
 import inspect
 import threading
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from mendflow.client import Client, SyncClient
+from mendflow.client import client as client_module
 from mendflow.core.model.errors import NotFound
 from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, loop_flow
@@ -51,6 +53,24 @@ async def test_a_script_runs_a_flow(served: HttpServer, client: Client, tmp_path
     assert done[-1] == "completed"
     assert (tmp_path / "out").read_text() == "content"
     assert "mendflow-client" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_who_leaves_a_loop_over_events_has_closed_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    async def follow(*_: object) -> AsyncGenerator[str, None]:
+        try:
+            yield "first"
+            yield "second"
+        finally:
+            await asyncio.sleep(0.2)
+            closed.append(True)
+
+    monkeypatch.setattr(client_module, "follow", follow)
+    with SyncClient("http://127.0.0.1:9") as plain:
+        for _ in plain.events("c"):
+            break
+        assert closed
 
 
 def test_closing_twice_is_harmless() -> None:

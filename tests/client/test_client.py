@@ -159,6 +159,44 @@ async def test_happenings_go_on_where_they_broke_off_when_the_server_is_restarte
     await served.stop()
 
 
+async def test_a_quiet_stream_outlives_a_restart_of_the_server_after_more_than_its_patience(unused_port: int) -> None:
+    quiet_s, told = 1.5, asyncio.Event()
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        if request.app["quiet"]:
+            for _ in range(15):
+                await response.write(b": nothing new\n\n")
+                await asyncio.sleep(quiet_s / 15)
+            told.set()
+            await asyncio.sleep(60)
+        await response.write(b"event: end\ndata: {}\n\n")
+        return response
+
+    async def start(*, quiet: bool) -> web.AppRunner:
+        app = web.Application()
+        app["quiet"] = quiet
+        app.router.add_get("/api/v1/cases/c/events", events)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", unused_port).start()
+        return runner
+
+    async def listen(client: Client) -> list[str]:
+        return [event.state async for event in client.events("c", patience_s=quiet_s / 1.5)]
+
+    first = await start(quiet=True)
+    async with Client(f"http://127.0.0.1:{unused_port}") as client:
+        listening = asyncio.create_task(listen(client))
+        await told.wait()
+        await first.cleanup()
+        await asyncio.sleep(0.4)
+        second = await start(quiet=False)
+        assert await listening == []
+        await second.cleanup()
+
+
 async def test_happenings_give_up_when_the_server_does_not_come_back(unused_port: int) -> None:
     async with Client(f"http://127.0.0.1:{unused_port}") as client:
         with pytest.raises(Unreachable):

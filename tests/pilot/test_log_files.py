@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import resource
 import tempfile
 from pathlib import Path
 
@@ -85,3 +86,17 @@ def test_a_log_that_cannot_be_written_hurts_nobody() -> None:
     log.feed(b"y")
     log.close()
     assert log.seen == 100_001
+
+
+def test_what_a_full_disk_takes_no_more_is_written_when_there_is_room_again(tmp_path: Path) -> None:  # DU-4
+    pieces = [b"a" * 6_000, b"b" * 6_000, b"c" * 6_000]
+    log = LogFile(str(tmp_path / "log"))
+    bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, bounds[1]))  # the second piece is written in part
+    try:
+        for piece in pieces:
+            log.feed(piece)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
+    log.close()
+    assert (tmp_path / "log").read_bytes() == b"".join(pieces)

@@ -153,6 +153,12 @@ def test_an_exit_code_says_what_to_do(code: int, log: str, unstaged: list[str], 
     assert told in found and bool(told) == bool(found)
 
 
+def test_of_several_complaints_the_last_one_is_meant() -> None:
+    log = "env: 'python2': No such file or directory\nx.sh: line 3: samtools: command not found\n"
+    assert "`samtools`" in exit_hint(127, shell="", unstaged=[], folder="", log_tail=log)
+    assert "`python2`" in exit_hint(127, shell="", unstaged=[], folder="", log_tail="\n".join(log.split("\n")[::-1]))
+
+
 async def test_a_program_that_is_not_installed_is_named_with_the_host(server: Server, hire: Hire) -> None:
     hire()
     for command in ("no-such-program a b", "no-such-program a | cat"):

@@ -51,6 +51,12 @@ async def test_rules_are_put_read_and_restored(client: Client) -> None:  # EX-7
         await client.rule_set("none")
 
 
+@pytest.mark.parametrize("name", ["add", "try", "drafts"])
+async def test_a_flow_may_be_named_like_what_is_done_with_rules(client: Client, name: str) -> None:
+    await client.put_rules(rules(name))
+    assert (await client.rule_set(name)).version == 1
+
+
 async def test_a_set_is_put_under_its_own_name(served: HttpServer, http: aiohttp.ClientSession) -> None:
     body = {"rules": {"name": "two"}}
     async with http.put(f"{served.url}/api/v1/rules/one", json=body) as response:
@@ -60,7 +66,7 @@ async def test_a_set_is_put_under_its_own_name(served: HttpServer, http: aiohttp
 
 async def test_a_misspelt_word_in_a_wish_is_refused(served: HttpServer, http: aiohttp.ClientSession) -> None:
     body = {"condition": "true", "exlet": "x", "decison": "y"}
-    for address in ("rules/add", "rules/try"):
+    for address in ("rule-drafts", "rule-drafts/try"):
         async with http.post(f"{served.url}/api/v1/{address}", json=body) as response:
             assert response.status == 400
             assert "decison" in (await response.json())["message"]

@@ -14,7 +14,7 @@ from mendflow.core.model.jobs import Job, JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncRequest
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
-from mendflow.services.scheduling.facts import FailedAttempts
+from mendflow.services.scheduling.facts import FailedAttempts, PilotLost
 from mendflow.stores.contract import StoredDocument
 from mendflow.stores.memory import MemoryStore
 
@@ -230,6 +230,26 @@ async def test_a_silent_pilot_loses_its_jobs_after_one_lease(hasty_house: Any, a
     await other.sync(a=Outcome())
     job = await job_of(domain, case)
     assert (job.state, job.fence, job.losses, job.failures) == (JobState.COMPLETED, 2, 1, 0)
+
+
+async def test_leases_end_also_after_an_error_of_who_hears_that_a_pilot_is_lost(
+    hasty_house: Server, another_pilot: Any
+) -> None:  # JS-7
+    def fail(_: object) -> None:
+        raise RuntimeError("a subscriber of PilotLost")
+
+    hasty_house.runtime.hub.subscribe(PilotLost, fail)
+    domain = Domain(hasty_house)
+    for name in ("first", "second"):
+        lost = another_pilot(name)
+        lost.domain = domain
+        case = await start(domain)
+        await lost.sync(want=1)
+        async with asyncio.timeout(30):
+            while name in [each.id for each in await domain.pilots()]:
+                await asyncio.sleep(0.05)
+        assert (await job_of(domain, case)).losses == 1
+        await domain.cancel(case, who="me")
 
 
 async def test_a_pilot_that_leaves_gives_back_what_it_has(domain: Domain, pilot: Any) -> None:

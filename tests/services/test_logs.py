@@ -3,8 +3,8 @@
 import asyncio
 import gzip
 import itertools
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -18,7 +18,8 @@ from mendflow.core.model.sync import AttemptStatus, LogPart, SyncRequest
 from mendflow.core.model.views import LogView
 from mendflow.services.api.archive.kinds import files_in
 from mendflow.services.api.domain import Domain
-from mendflow.services.api.job_logs import PART_BYTES
+from mendflow.services.api.job_logs import OPEN_MAX, PART_BYTES, StoredLogReader
+from mendflow.services.base.contracts import FileStore
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import CAPACITY, HandPilot
 
@@ -70,6 +71,70 @@ async def test_a_long_log_is_read_in_parts_that_cut_no_character(
     assert parts[-1].over and parts[-1].job_over
 
 
+async def read_all(reader: StoredLogReader, log: StoredLog) -> tuple[bytes, list[int]]:
+    found, offset, starts = b"", 0, []
+    while offset < log.bytes:
+        start, data = await reader.read(log, offset)
+        assert data, f"nothing was read at {offset} of {log.bytes}"
+        found, offset = found + data, start + len(data)
+        starts.append(start)
+    return found, starts
+
+
+class OpenedFiles:
+    """The stored files of a server; counts how often one was opened, and which are open."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.opened = self.open = 0
+
+    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
+        self.opened += 1
+        self.open += 1
+        try:
+            async for chunk in self._server.file_store.kept(sha256):
+                for start in range(0, len(chunk), 1_000):
+                    yield chunk[start : start + 1_000]
+        finally:
+            self.open -= 1
+
+
+async def test_a_long_log_is_unpacked_once_for_who_reads_on_and_its_file_is_closed_at_the_end(
+    server: Server,
+) -> None:  # DU-4
+    printed = ("日本語の記録" * 100 + "\n") * 2_000
+    log = await stored(server, printed.encode())
+    files = OpenedFiles(server)
+    reader = StoredLogReader(cast(FileStore, files))
+    found, starts = await read_all(reader, log)
+    assert found.decode() == printed and len(starts) == 4
+    assert (files.opened, files.open) == (1, 0)
+
+
+async def test_logs_that_nobody_reads_on_in_are_closed(server: Server) -> None:
+    log = await stored(server, b"x" * (3 * PART_BYTES))
+    files = OpenedFiles(server)
+    reader = StoredLogReader(cast(FileStore, files))
+    for offset in range(2 * OPEN_MAX):
+        await reader.read(log, offset)
+    assert files.open == OPEN_MAX
+
+
+@pytest.mark.parametrize("cut", [(PART_BYTES - 1, PART_BYTES + 5), (4, 3_000), (3 * PART_BYTES - 2, 3 * PART_BYTES)])
+async def test_a_character_that_the_gap_of_a_log_cuts_does_not_stop_who_reads_it(
+    domain: Domain, server: Server, pilot: HandPilot, cut: tuple[int, int]
+) -> None:  # DU-4
+    job = await started(domain, pilot)
+    printed = ("字" * PART_BYTES).encode()
+    await pilot.sync(a=Outcome(log=await stored(server, printed, gap=cut)))
+    parts = [await domain.log(job)]
+    while parts[-1].next < parts[-1].size:
+        parts.append(await domain.log(job, offset=parts[-1].next))
+        assert parts[-1].next > parts[-2].next, "each part goes on"
+    text = "".join(part.text for part in parts)
+    assert text.count("字") == cut[0] // 3 + (len(printed) - cut[1]) // 3
+
+
 async def test_what_a_log_left_out_is_passed_over_and_told_by_the_offset(
     domain: Domain, server: Server, pilot: HandPilot
 ) -> None:  # DU-4
@@ -100,13 +165,8 @@ async def test_each_attempt_has_its_own_log_and_says_where_its_folder_is(
         await domain.log(job, attempt=3)
 
 
-async def test_the_log_of_a_job_that_runs_is_asked_of_its_pilot(domain: Domain, pilot: HandPilot) -> None:  # DU-4
-    job = await started(domain, pilot)
-    reading = asyncio.create_task(domain.log(job, offset=7))
-    other = asyncio.create_task(domain.log(job, offset=7))
-    answer = await pilot.sync(wait_ms=2_000)
-    (wanted,) = answer.logs
-    assert (wanted.job, wanted.fence, wanted.offset) == (job, 1, 7), "those who want the same are one question"
+async def answer_log(domain: Domain, pilot: HandPilot, data: bytes, *, size: int) -> None:
+    """Let the pilot tell these bytes, which were printed from the seventh on."""
     pilot.serial += 1
     held = pilot.held[0]
     await domain.sync(
@@ -118,12 +178,34 @@ async def test_the_log_of_a_job_that_runs_is_asked_of_its_pilot(domain: Domain, 
             capacity=CAPACITY,
             want=0,
             running=[AttemptStatus(held.job, held.fence, "running", Measurements())],
-            logs=[LogPart(held.job, held.fence, 7, 7, "héllo".encode()[:2], 9)],
+            logs=[LogPart(held.job, held.fence, 7, 7, data, size)],
         )
     )
+
+
+async def test_the_log_of_a_job_that_runs_is_asked_of_its_pilot(domain: Domain, pilot: HandPilot) -> None:  # DU-4
+    job = await started(domain, pilot)
+    reading = asyncio.create_task(domain.log(job, offset=7))
+    other = asyncio.create_task(domain.log(job, offset=7))
+    answer = await pilot.sync(wait_ms=2_000)
+    (wanted,) = answer.logs
+    assert (wanted.job, wanted.fence, wanted.offset) == (job, 1, 7), "those who want the same are one question"
+    await answer_log(domain, pilot, "héllo".encode()[:2], size=9)
     view = await reading
     assert (await other) == view
     assert (view.text, view.offset, view.next, view.size, view.over) == ("h", 7, 8, 9, False)
+
+
+@pytest.mark.parametrize(("size", "told"), [(90, ("\N{REPLACEMENT CHARACTER}", 9)), (9, ("", 7))])
+async def test_the_beginning_of_a_character_is_told_only_where_its_rest_was_left_out(
+    domain: Domain, pilot: HandPilot, size: int, told: tuple[str, int]
+) -> None:  # DU-4
+    job = await started(domain, pilot)
+    reading = asyncio.create_task(domain.log(job, offset=7))
+    await pilot.sync(wait_ms=2_000)
+    await answer_log(domain, pilot, "字".encode()[:2], size=size)
+    view = await reading
+    assert (view.text, view.next) == told
 
 
 async def test_who_reads_when_the_attempt_ends_reads_on_from_what_was_stored(

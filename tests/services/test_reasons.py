@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import ForEach, JobActivity, LinkSource, Parallel, UserTask
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import ForEach, JobActivity, LinkSource, Parallel, Sequence, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.formats.yaml import load_flow
+from mendflow.services.api import view_operations
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import HandPilot
@@ -69,6 +71,26 @@ async def test_why_of_a_for_each_tells_of_all_its_items(domain: Domain, pilot: H
     await pilot.exchange({each.spec.item: Outcome() for each in pilot.held})
     told = await domain.why(f"{case}:r")
     assert (told.state, told.sentence.partition(";")[0]) == ("completed", "r is r[0] to r[2]: 3 completed")
+
+
+async def test_why_finds_what_stands_behind_more_items_than_one_page_looks_at(
+    domain: Domain, pilot: HandPilot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_operations, "EXAMINED_MAX", 3)
+    each = ForEach(name="l", items=[*range(9)], body=JobActivity(name="a", command="x"))
+    last = JobActivity(name="z", command="x", sources=(LinkSource("z.end"),))
+    end = JobActivity(name="end", command="x", targets=("z.end",), join="all")
+    case = await start(
+        domain, named(Sequence(name="s", body=(each, Parallel(name="p", links=("z.end",), branches=(last, end)))))
+    )
+    while not any(held.spec.item == "z" for held in pilot.held):
+        await pilot.exchange({held.spec.item: Outcome() for held in pilot.held}, want=4, wait_ms=50)
+    assert (await domain.why(f"{case}:end")).facts == ["z is running"]
+    fault = Fault(name="exitCode", category=Category.JOB, message="it broke")
+    await pilot.exchange({"z": Outcome(fault=fault)})
+    told = await domain.why(case)
+    assert (told.state, told.sentence.partition(": ")[2]) == ("failed", "z: it broke")
+    assert [item.item for item in await domain.items(case, offset=4, limit=5)] == [f"a[{n}]" for n in range(4, 9)]
 
 
 async def test_a_failed_task_tells_why(domain: Domain) -> None:

@@ -25,6 +25,8 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
+from mendflow.core.model.views import JobQuery
+from mendflow.core.results.key import number_in
 from mendflow.services.base.ledger import RESULT_KIND
 from mendflow.services.cases.result_index import ResultDocument
 from mendflow.stores.contract import Put, Store, StoredDocument
@@ -425,3 +427,16 @@ async def test_results_are_listed_shown_and_dropped(lab: Lab) -> None:  # DU-2
         await lab.domain.result(f"{other}/1")
     await lab.run(mapped(), {"samples": samples})
     assert len(lab.ran) == 3
+
+
+async def test_a_restart_does_not_shift_the_numbers_of_equal_jobs(lab: Lab, restart: Any) -> None:  # DU-2
+    loop = ForEach(name="loop", items=[1, 1, 1], body=job("a", "draw > out.txt", inputs={}))
+    both = Sequence(name="s", body=(loop, job("b", "draw > out.txt", inputs={})))
+    await lab.domain.deploy(flow_of(both))
+    case = (await lab.domain.start("f", {}, who="me")).id
+    await lab.pilot.sync(want=1)
+    await restart(lab.server)
+    await restart(lab.server)
+    await lab.pilot.run_all(lambda _: Outcome())
+    found = await lab.domain.jobs(JobQuery(case=case))
+    assert sorted(number_in(each.key) for each in found) == [1, 2, 3, 4]

@@ -96,3 +96,20 @@ async def test_a_cancelled_case_gives_no_job_when_another_is_resumed(reopened: R
 
     await pilot.run_all(play)
     assert commands == ["a", "b"]
+
+
+async def test_resume_last_resumes_the_case_that_was_the_last_one_when_it_was_asked(
+    server: Server, domain: Domain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = await start(domain, TWO_JOBS)
+    await domain.suspend(case, who="me")
+    others = list[str]()
+
+    async def another_begins(*_: object, **__: object) -> list[str]:
+        others.append(await start(domain, TWO_JOBS))
+        await domain.suspend(others[-1], who="me")
+        return []
+
+    monkeypatch.setattr(server.runtime.administration, "retry_case", another_begins)
+    assert (await domain.resume("last", who="me")).id == case
+    assert [(await domain.case(each)).status for each in (case, *others)] == ["running", "suspended"]

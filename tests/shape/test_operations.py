@@ -52,6 +52,16 @@ def test_no_two_operations_share_a_method_and_a_path() -> None:
     assert len(OPERATIONS) == len(CALLS) + len(SPECIAL), "each has a name of its own"
 
 
+def test_no_name_that_a_user_chooses_is_taken_by_a_path() -> None:
+    ours = {"case", "serial", "decision", "group", "alert", "gathering", "number", "sha256"}  # ids that mendflow makes
+    fixed = {each.path for each in OPERATIONS.values()}
+    for path in fixed:
+        before, brace, name = path.partition("{")
+        if brace and name.partition("}")[0].partition(":")[0] not in ours:
+            taken = [other for other in fixed if other.startswith(before) and other[len(before) :][:1] not in ("{", "")]
+            assert not taken, f"what is named so in {path} cannot be reached"
+
+
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
 def test_an_operation_says_what_it_does(operation: ApiOperation) -> None:
     assert operation.summary

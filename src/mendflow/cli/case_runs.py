@@ -20,7 +20,7 @@ from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, inte
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.progress import follow, progress
 from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
@@ -28,7 +28,7 @@ from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relat
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
-from mendflow.core.model.views import CaseOrigin, CaseView
+from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 Begin = Callable[[Client], Awaitable[CaseView]]
@@ -83,7 +83,7 @@ async def run_there(target: ServerTarget, options: RunOptions, begin: Begin) -> 
         if ended is None:
             say(f"{case.id} goes on at {target.server}; see it with mendflow watch {case.id}", err=True)
             return ExitCode.INTERRUPTED
-        if ended.status not in ENDED:
+        if ended.status not in CASE_END_STATES:
             return print_held(ended, json=options.json)
         return await _print_result(client, ended, options)
 
@@ -118,7 +118,7 @@ async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
                     await cluster.leave()
                     say(f"Stopped. Continue with: {options.resume_command(case.id)}", err=True)
                     return ExitCode.INTERRUPTED if wish is not InterruptChoice.CONTINUE else ExitCode.CASE_FAILED
-                if ended.status not in ENDED:
+                if ended.status not in CASE_END_STATES:
                     codes.append(print_held(ended, json=options.json))
                     continue
                 codes.append(await _print_result(cluster.client, ended, options))
@@ -131,7 +131,7 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
         async with _local_cluster(options, caught) as cluster:
             case = await _begin(cluster.client, begin, options)
             ended, wish = await _follow_to_end(cluster, case, options, caught)
-            if ended is not None and ended.status not in ENDED:
+            if ended is not None and ended.status not in CASE_END_STATES:
                 return print_held(ended, json=options.json)
             if ended is not None:
                 ended = await wait_for_leftovers(cluster.client, ended, caught.event, quiet=options.quiet)
@@ -142,7 +142,7 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
             say(LEAVING_SENTENCES[wish], err=True)
             await cluster.leave()
             last = await cluster.client.case(case.id)
-            if last.status in ENDED:  # its last jobs ended while we waited for them
+            if last.status in CASE_END_STATES:  # its last jobs ended while we waited for them
                 return await _print_result(cluster.client, last, options)
     if wish is InterruptChoice.DETACH:
         return _detach(options, str(case.id))

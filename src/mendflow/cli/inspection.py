@@ -24,7 +24,7 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import STYLES, print_json, print_output, say
-from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
+from mendflow.cli.progress import PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
 from mendflow.cli.subjects import FORMS, subject_text
@@ -33,7 +33,7 @@ from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Unreachable
 from mendflow.core.model.repair_views import Explanation
-from mendflow.core.model.views import CaseOrigin, CaseView
+from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
 from mendflow.pages.formatting import one_line, plain_text
 
 app = typer.Typer()
@@ -94,7 +94,7 @@ def watch(
 
     async def seen() -> ExitCode:
         view = await _watch_case(target, case, quiet=quiet)
-        if view.status not in ENDED:
+        if view.status not in CASE_END_STATES:
             return print_held(view, json=json)
         kept = (view.origin or CaseOrigin()).output_dir if not target.server else ""
         folder = given or Path(kept or f"outputs/{view.id}")
@@ -143,7 +143,7 @@ async def _watch_case(target: ServerTarget, case: str, *, quiet: bool) -> CaseVi
             if target.server:
                 raise
     view = await _ask_with_retry(target, lambda client: client.case(case))
-    if view.status not in ENDED:
+    if view.status not in CASE_END_STATES:
         raise Conflict(f"no server runs {view.id} now; continue with mendflow resume {view.id}")
     return view
 

@@ -9,19 +9,19 @@ import getpass
 import inspect
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from mendflow.client.client import ENDED, Client
+from mendflow.client.client import Client
 from mendflow.client.files import content_of, write_archive, write_file
 from mendflow.core.model.errors import InvalidRequest, NotFound, TemporarilyUnavailable
 from mendflow.core.model.parameters import LongLimit
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import ChangeEvent, ChangeKind, ImportReport
+from mendflow.core.model.views import CASE_END_STATES, ChangeEvent, ChangeKind, ImportReport
 from mendflow.lazy import LazyModule
 from mendflow.operations.arguments import check_value
 from mendflow.operations.operation import ApiOperation
@@ -60,13 +60,13 @@ class LocalClient(Client):
 
     async def events(
         self, case: str = "", after: int = 0, *, kind: ChangeKind | Literal[""] = "", patience_s: float = 60.0
-    ) -> AsyncIterator[ChangeEvent]:
+    ) -> AsyncGenerator[ChangeEvent, None]:
         id = (await self._domain.case(case)).id if case else ""
         while True:
             async for change in self._domain.events(id, after, kind=kind):
                 after = change.serial
                 yield change
-            if id and (await self._domain.case(id)).status in ENDED:
+            if id and (await self._domain.case(id)).status in CASE_END_STATES:
                 return
             await asyncio.sleep(0.2)
 

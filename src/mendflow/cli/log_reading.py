@@ -85,10 +85,10 @@ class LogReading:
         job = section.made_by or section.job
         while True:
             part = await client.log(job, attempt=self._number, offset=self._at)
-            left_out = part.offset - self._at
+            left_out, goes_on = part.offset - self._at, self._at < part.next < part.size
             self._at, self._number = part.next, part.attempt
             yield _with_gap(part, left_out) if left_out > 0 and not part.silent else part
-            if self._at < part.size and not part.silent:
+            if goes_on and not part.silent:
                 continue
             if not self._follow or (part.over and (section.attempt or part.job_over)):
                 return

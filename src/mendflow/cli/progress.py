@@ -18,11 +18,10 @@ from mendflow.cli.printing import STYLES, console, say
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import StoreUnavailable, Unreachable
-from mendflow.core.model.views import CaseView, NameCount
+from mendflow.core.model.views import CASE_END_STATES, CaseView, NameCount
 from mendflow.pages.formatting import duration_text, one_line
 from mendflow.pages.item_counts import STATES, counts_text
 
-ENDED = ("completed", "failed", "cancelled")
 HEADS = ["done", "mended", "running", "waiting", "failed"]
 MORE_HEADS = ("cached", "cancelled")
 HAPPENED = ("done", "running", "failed", "cancelled", "mended", "cached", "skipped")
@@ -59,7 +58,7 @@ class PlainProgress:
 
     def show(self, case: CaseView) -> None:
         now = self._clock()
-        if case.status not in ENDED and now - self._printed_at < PLAIN_EVERY_S:
+        if case.status not in CASE_END_STATES and now - self._printed_at < PLAIN_EVERY_S:
             return
         stamp = f"[{duration_text((now - self._began) * 1000):>9}]"
         still = now - max(self._printed_at, self._began) >= STILL_AFTER_S
@@ -182,7 +181,7 @@ async def follow(
             view = await client.case(case)
             patience_ends = time.monotonic() + patience_s
             shown.show(view)
-            if view.status in ENDED or is_held(view):
+            if view.status in CASE_END_STATES or is_held(view):
                 return view
             if waits is not None:
                 await waits.look(view)

@@ -39,7 +39,6 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.progress import ENDED
 from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server
@@ -51,7 +50,7 @@ from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
+from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 app = typer.Typer()
@@ -230,7 +229,7 @@ async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bo
 
 
 def _demand_unfinished(case: CaseView) -> None:
-    if case.status in ENDED:
+    if case.status in CASE_END_STATES:
         raise Conflict(f"the case {case.id} is over ({case.status}); mendflow rerun {case.id} runs it again")
 
 
@@ -387,7 +386,7 @@ def _demand_ended(case: CaseView) -> None:
             f"the case {case.id} was stopped before its end: mendflow resume {case.id} continues it as it is;"
             f" to run it in another way, mendflow cancel {case.id} first"
         )
-    if case.status not in ENDED:
+    if case.status not in CASE_END_STATES:
         raise Conflict(
             f"the case {case.id} is still {case.status}; see it with mendflow watch {case.id}, or mendflow cancel"
             f" {case.id} first"

@@ -10,12 +10,12 @@ from mendflow import wiring
 from mendflow.cli.deployment import deploy
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.printing import say
-from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.progress import follow, progress
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.views import CaseView
+from mendflow.core.model.views import CASE_END_STATES, CaseView
 from mendflow.formats.wfformat import Scale, as_flow, load_trace
 from mendflow.pages.formatting import count_text, duration_text
 from mendflow.pilot.environment import usable_cpus
@@ -63,7 +63,7 @@ async def _measure_run_s(cluster: LocalCluster, flow: Flow, alarm: asyncio.Event
     if ended.status != "completed":
         why = f": {ended.fault.message}" if ended.fault is not None else ""
         raise Conflict(f"the run of {flow.name} {ended.status}{why}; see it by itself with mendflow run")
-    assert ended.status in ENDED, "the followed case has ended"
+    assert ended.status in CASE_END_STATES, "the followed case has ended"
     return (ended.ended_at - ended.started_at) / 1000
 
 

@@ -6,7 +6,7 @@ differ."""
 import asyncio
 import functools
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
@@ -68,15 +68,33 @@ class BlockingClient:
             future.cancel()
             raise
 
-    def _each(self, stream: AsyncIterator[T]) -> Iterator[T]:
-        async def following() -> list[T]:
-            try:
-                return [await anext(stream)]
-            except StopAsyncIteration:
-                return []
+    def _run_last(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run what tidies up, unless the client is closed. A collector of garbage may call this in the loop's own
+        thread, which must not wait for itself."""
+        if not self._loop.is_closed():
+            done = asyncio.run_coroutine_threadsafe(work(), self._loop)
+            if threading.current_thread() is not self._thread:
+                done.result()
 
-        while found := self._run(following()):
-            yield found[0]
+    def _each(self, stream: AsyncGenerator[T, None]) -> Iterator[T]:
+        turn = asyncio.Lock()  # a step that was interrupted has ended when the stream is closed
+
+        async def following() -> list[T]:
+            async with turn:
+                try:
+                    return [await anext(stream)]
+                except StopAsyncIteration:
+                    return []
+
+        async def close() -> None:
+            async with turn:
+                await stream.aclose()
+
+        try:
+            while found := self._run(following()):
+                yield found[0]
+        finally:  # also for who leaves the loop early
+            self._run_last(close)
 
     def events(
         self, case: str = "", after: int = 0, *, kind: ChangeKind | Literal[""] = "", patience_s: float = 60.0

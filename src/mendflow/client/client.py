@@ -10,7 +10,7 @@ of the table of operations are inherited; here stand those that are made of seve
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -29,6 +29,7 @@ from mendflow.core.model.repair_views import EventAnswer
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import (
+    CASE_END_STATES,
     CaseQuery,
     CaseView,
     ChangeEvent,
@@ -43,7 +44,6 @@ from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import DomainCalls
 
 FOLLOW_EVERY_S = 1.0
-ENDED = ("completed", "failed", "cancelled")
 
 _encode_packed = msgspec.msgpack.Encoder()
 _decode_packed = msgspec.msgpack.Decoder(SyncAnswer)
@@ -125,7 +125,7 @@ class Client(DomainCalls, SoapCalls):
 
     def events(
         self, case: str = "", after: int = 0, *, kind: ChangeKind | Literal[""] = "", patience_s: float = 60.0
-    ) -> AsyncIterator[ChangeEvent]:
+    ) -> AsyncGenerator[ChangeEvent, None]:
         """Changes as they happen; ends with the case. A broken line is taken up again after the last serial seen;
         after `patience_s` without a server it raises `Unreachable`. Without a case: of all cases, from now on."""
         path = f"{_case(case)}/events" if case else "/events"
@@ -135,7 +135,7 @@ class Client(DomainCalls, SoapCalls):
         """The case when it is over. Raises TimeoutError after `timeout_s`; the case then goes on."""
         async with asyncio.timeout(timeout_s):
             view = await self.case(case)
-            while view.status not in ENDED:
+            while view.status not in CASE_END_STATES:
                 async for _ in self.events(view.id, kind="case", patience_s=patience_s):
                     pass
                 view = await self._case_with_patience(view.id, patience_s)
@@ -151,7 +151,7 @@ class Client(DomainCalls, SoapCalls):
                     raise
                 await asyncio.sleep(0.2)
 
-    async def follow_notifications(self, after: int) -> AsyncIterator[Notification]:
+    async def follow_notifications(self, after: int) -> AsyncGenerator[Notification, None]:
         """Those after a serial, and then as they come."""
         while True:
             found = await self.notifications(after=after)

@@ -48,11 +48,11 @@ class RuleCalls(Calls, tag="rules"):
         """Take a rule out of use. A rule that has exceptions cannot be retired alone: retire these first, or all
         together with `exceptions`."""
 
-    @operation("POST", "/rules/add", USERS, status=201)
+    @operation("POST", "/rule-drafts", USERS, status=201)
     async def add_rule(self, wish: Body[RuleSpec]) -> RuleAddition:
         """Add a rule for the case at hand. The server finds the rule's place in the tree. Refused with the
         cornerstone's name if the rule would change what that cornerstone concludes."""
 
-    @operation("POST", "/rules/try", USERS, repeatable=True)
+    @operation("POST", "/rule-drafts/try", USERS, repeatable=True)
     async def try_rule(self, wish: Body[RuleSpec], *, limit: TrialLimit = 10_000) -> TrialView:
         """Play a rule against past failures; nothing changes."""

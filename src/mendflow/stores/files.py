@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -122,7 +122,7 @@ class FolderFileStore:
             os.close(folder)
         return FileRef(sha256=sha256, bytes=size, name=name)
 
-    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
+    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
         if await self.size(sha256) is None:
             raise unusable_file(sha256, await self.stored_flaw(sha256))
         with self._place(sha256).open("rb") as source:

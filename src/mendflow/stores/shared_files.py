@@ -5,7 +5,7 @@ that store the same file at once continue each other's stream, and if one dies m
 is written when all pieces are there; without it the file does not exist. A server also keeps the files that passed
 through it in its own folder, and serves them from there."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import msgspec
 
@@ -47,7 +47,7 @@ class SharedFileStore:
         """Why this path of this machine cannot be stored now; empty if it can."""
         return await self._here.path_flaw(path)
 
-    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
+    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
         if await self._here.size(sha256) is not None:
             async for chunk in self._here.kept(sha256):
                 yield chunk

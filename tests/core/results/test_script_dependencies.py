@@ -24,6 +24,9 @@ KNOWN = frozenset({"KNOWN"})
         ("cat '/with quotes'", "/with"),
         ('cat "/data/$KNOWN"', "/data/..."),
         (r"cat \/tmp/d", "/tmp/d"),
+        (r"cat $'\x2fetc/passwd'", "/etc/passwd"),
+        (r"cat $'\057etc/passwd'", "/etc/passwd"),
+        (r"cat $'\u002fetc\'s'", "/etc"),
         ("cat \\\n /tmp/d", "/tmp/d"),
         ("sort in.txt </tmp/d", "/tmp/d"),
         ("sort in.txt >/tmp/d", "/tmp/d"),
@@ -107,6 +110,56 @@ def test_a_variable_that_the_job_does_not_set_is_seen(script: str, name: str) ->
     assert first_doubt(script, "", KNOWN).startswith(f"it uses ${name}, which it does not set itself")
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        *("printenv > f", "printenv -0", "env", "env -0", "env A=1", "command env"),
+        *("export -p", "export", "declare -p", "declare -x", "typeset -p", "readonly -p"),
+        *("set", "set | sort", "compgen -v", "x=$(set)"),
+    ],
+)
+def test_what_prints_all_variables_is_seen(script: str) -> None:  # DU-2
+    assert "the whole environment" in first_doubt(script, "", KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("cat ${PWD%/*}/x", "PWD"),
+        ("cat $(dirname $PWD)/x", "PWD"),
+        ('cat "$(dirname "$(pwd)")"/x', "PWD"),
+        ("here=$PWD; cat ${here%/*}/x", "here"),
+        ("here=$(pwd); cat $(dirname $here)/x", "PWD"),
+        ("cat ${PWD/work/data}/x", "PWD"),
+        ("declare -p FOO", "FOO"),
+    ],
+)
+def test_a_folder_above_is_seen_also_if_it_is_made_of_that_of_the_job(script: str, name: str) -> None:  # DU-2
+    assert first_doubt(script, "", KNOWN).startswith(f"it uses ${name}, which it does not set itself")
+
+
+@pytest.mark.parametrize(
+    ("script", "program"),
+    [
+        ("curl example.com/data.csv > x.csv", "curl"),
+        ("wget host/x", "wget"),
+        ("wget host", "wget"),
+        ("timeout 5 wget --input-file=urls.txt", "wget"),
+        ("ssh host cat d", "ssh"),
+        ("scp host:d .", "scp"),
+        ("rsync host::d .", "rsync"),
+        ("git clone there", "git"),
+        ("git diff HEAD~1 > out.txt", "git"),
+        ("nc host 80 < in.txt", "nc"),
+        ("aws s3 sync bucket .", "aws"),
+        ("xargs -n 1 curl -O < in.txt", "curl"),
+    ],
+)
+def test_a_program_that_gets_data_from_elsewhere_is_seen(script: str, program: str) -> None:  # DU-2
+    told = f"it runs {program}, which gets from elsewhere what may have changed"
+    assert first_doubt(script, "", KNOWN) == told
+
+
 @pytest.mark.parametrize("name", sorted(OF_THE_ATTEMPT))
 @pytest.mark.parametrize("variables", [frozenset[str](), OF_THE_ATTEMPT])
 def test_what_the_pilot_says_of_an_attempt_is_another_in_each_case(name: str, variables: frozenset[str]) -> None:
@@ -162,7 +215,8 @@ def test_what_the_pilot_says_of_an_attempt_is_another_in_each_case(name: str, va
         "[[ $KNOWN =~ ^a ]] && echo x || echo y",
         "trap 'rm -f x' EXIT; head -c 10 /dev/zero > out.txt",
         "python3 -c 'import os; print(os.environ[\"KNOWN\"], 3 / 2, 3 // 2)'",
-        "git diff HEAD~1 > out.txt",
+        "curl --version; set -eu; set -- a b; declare -i n; export PATH",
+        "cat $'a\\tb' ${PWD}/in.txt; here=$PWD; cat $here/in.txt ${here:-x}; f=a/b; cat ${f%/*}/c $(dirname $f)/d",
     ],
 )
 def test_a_script_that_names_only_what_it_has_declares_enough(script: str) -> None:  # DU-2

@@ -12,6 +12,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
@@ -118,6 +119,19 @@ async def test_only_what_runs_can_be_requeued_and_it_stands_in_the_history_who_d
         await domain.requeue(f"{case}/1", who="ann")
     with pytest.raises(NotFound):
         await domain.requeue(f"{case}/9", who="ann")
+
+
+async def test_newer_alerts_hide_neither_a_critical_one_nor_a_message(server: Server, domain: Domain) -> None:  # JS-5
+    alerts = server.runtime.monitor.alerts
+    await alerts.raise_(AlertFinding(kind="server-gone", subject="b", episode="1", sentence="server b is gone"))
+    server.runtime.notices.post("a report was refused")
+    for number in range(5):
+        await alerts.raise_(AlertFinding(kind="failure", subject=f"c:{number}", episode="1", sentence="it failed"))
+    assert [each.subject for each in await domain.alerts(severity="critical", limit=3)] == ["b"]
+    assert {each.kind for each in await domain.alerts(severity="warning", limit=3)} == {"failure"}
+    everything = await domain.alerts(severity="info", limit=50)
+    assert [each.sentence for each in everything if each.kind == "message"] == ["a report was refused"]
+    assert [each.message for each in await server.runtime.notices.latest_messages(1)] == ["a report was refused"]
 
 
 async def test_alerts_are_listed_open_ones_alone_or_all(server: Server, domain: Domain) -> None:  # JS-5

@@ -18,7 +18,7 @@ from mendflow.core.engine.compensations import CompensationStep, compensations, 
 from mendflow.core.engine.data import case_data
 from mendflow.core.engine.decide import StaleAnswer, check_inputs, decide
 from mendflow.core.engine.evolve import evolve, evolve_new
-from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_order, live_items, owed
+from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_of, item_order, live_items, owed
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.reopening import Reopening, Replay, plan_reopening
 from mendflow.core.engine.state import Case, restore, snapshot
@@ -40,6 +40,7 @@ __all__ = [
     "evolve_new",
     "find_item",
     "item_data",
+    "item_of",
     "item_order",
     "live_items",
     "owed",

@@ -67,13 +67,19 @@ def find_item(case: Case, item: ItemId) -> LiveItem | None:
     return _live(case, found) if isinstance(found, Item) else None
 
 
+def item_of(case: Case, serial: int) -> Item | None:
+    """The item that an order with this serial belongs to, while it lives."""
+    found = case.instances.get(case.index.serials.get(serial, 0))
+    return found if isinstance(found, Item) else None
+
+
 def item_order(case: Case, serial: int) -> Order | None:
     """The current order under this serial: its data may have changed since it was issued. None if it is no longer
     outstanding."""
     if serial in case.posted:
         return case.posted[serial]
-    found = case.instances.get(case.index.serials.get(serial, 0))
-    if not isinstance(found, Item) or found.serial != serial or serial in case.answered:
+    found = item_of(case, serial)
+    if found is None or found.serial != serial or serial in case.answered:
         return None
     node = case.plan.nodes[found.node]
     kind = KINDS[node.kind]

@@ -2,7 +2,7 @@
 
 Views are made from state and documents; no decision uses them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -22,6 +22,8 @@ ItemState = Literal[
 OnUnhandled = Literal["", "fail", "hold"]
 """What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
 
+CASE_END_STATES: Final = frozenset({"completed", "failed", "cancelled"})
+ITEM_END_STATES: Final = frozenset({"completed", "failed", "skipped", "cancelled", "cached"})
 CachePolicy = Literal["", "none", "declared", "all"]
 """Which results of other cases stand for jobs of a case: those of jobs that declare enough, or of all that do not
 forbid it. Empty: none, unless the case runs another one again, whose results it uses then."""

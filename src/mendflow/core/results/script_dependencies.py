@@ -53,7 +53,20 @@ _DECLARES: Final = frozenset({"export", "local", "declare", "typeset", "readonly
 _READS_INTO: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
 _HASH_COMMENTS: Final = frozenset({*SHELLS, "python", "python3", "Rscript", "perl", "ruby", "julia"})
 
-_SUSPECT = re.compile(r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\bcd\b")
+_FETCHES: Final = frozenset(
+    {"curl", "wget", "aria2c", "ftp", "lftp", "sftp", "ssh", "scp", "rsync", "nc", "ncat", "netcat", "telnet", "git"}
+    | {"svn", "hg", "aws", "gsutil", "gcloud", "az", "rclone", "s3cmd", "mc"}
+)
+"""Programs that get their data from elsewhere, wherever that is named."""
+
+_ABOUT_ITSELF: Final = frozenset({"--version", "-V", "--help", "-h"})
+_SHOWS_ENVIRONMENT: Final = frozenset({"set", "compgen", *_DECLARES} - {"local"})
+_WHOLE_ENVIRONMENT: Final = "the whole environment"
+_OWN_FOLDER: Final = "PWD"
+
+_SUSPECT = re.compile(
+    r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\b(?:cd|" + "|".join(sorted(_FETCHES | _SHOWS_ENVIRONMENT)) + r")\b"
+)
 """A script without any of this names nothing."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -62,6 +75,7 @@ _SET_IN_ARITHMETIC = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
 _NAME_IN_ARITHMETIC = re.compile(r"(?<![\w#.])[A-Za-z_]\w*")
 _IN_HOME = re.compile(r"(?:^|[=:])~(?:$|[\w/+-])")
 _COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
+_OF_FUNCTIONS = re.compile(r"[fF]")
 _AWK_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 _SIMPLE_OPTION = re.compile(r"-{1,2}[\w{}%-]*(?:=[\w.]*)?|\d+[smhd]?|\{\}|%|\+")
 _NOTHING_IN_BRACES = re.compile(r"(?:\{,|,\}|,,)\S*/")
@@ -87,9 +101,12 @@ class Doubt(NamedTuple):
 
     name: str
     is_variable: bool = False
+    is_program: bool = False
 
     def sentence(self) -> str:
         shown = self.name.replace(PUT_IN, "...")[:80]
+        if self.is_program:
+            return f"it runs {shown}, which gets from elsewhere what may have changed"
         if not self.is_variable:
             return f"it names {shown}, which is none of its inputs and may have changed"
         if self.name in OF_THE_ATTEMPT:
@@ -133,8 +150,10 @@ def _in_other_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
 class _ScriptNames:
     """Walks through a script in the order in which it stands. `known` grows by the variables that it sets."""
 
-    def __init__(self, known: Iterable[str]) -> None:
+    def __init__(self, known: Iterable[str], own_folder: Iterable[str] = (_OWN_FOLDER,)) -> None:
+        """`own_folder` are variables that hold the path of the job's folder."""
         self._known = set(known)
+        self._own_folder = set(own_folder)
 
     def in_commands(self, commands: Sequence[Command]) -> Iterator[Doubt]:
         programs = [_program(command.words[_started(command.words)]) if command.words else "" for command in commands]
@@ -153,7 +172,7 @@ class _ScriptNames:
 
     def _in_inner_script(self, text: str) -> Iterator[Doubt]:
         """A script that another shell runs; what it sets is not known afterwards."""
-        yield from _ScriptNames(self._known).in_commands(read_script(text.replace(PUT_IN, "x")))
+        yield from _ScriptNames(self._known, self._own_folder).in_commands(read_script(text.replace(PUT_IN, "x")))
 
     def _in_written_script(self, text: str) -> Iterator[Doubt]:
         """A text that may be a script, as a shell is run after it was written."""
@@ -169,6 +188,8 @@ class _ScriptNames:
         while at < len(words) and (name := _assigned(words[at])):
             yield from self._in_word(words[at], takes_slash=name == "IFS")
             set_before.append(name)
+            if self._names_own_folder(words[at]):
+                self._own_folder.add(name)
             at += 1
         if at == len(words):
             self._known.update(set_before)  # before a command they are set for that command only
@@ -185,6 +206,12 @@ class _ScriptNames:
             self._known.update(_names_read_into(rest))
 
     def _in_declaration(self, words: list[Word]) -> Iterator[Doubt]:
+        options = "".join(word.text for word in words[1:] if word.text.startswith("-"))
+        names = [word.text for word in words[1:] if not word.text.startswith("-")]
+        if not names and words[0].text in _SHOWS_ENVIRONMENT and not _OF_FUNCTIONS.search(options):
+            yield Doubt(_WHOLE_ENVIRONMENT)
+        if "p" in options:
+            yield from (Doubt(name, True) for name in names if name not in self._known)
         for word in words[1:]:
             yield from self._in_word(word)
             if name := _assigned(word) or (words[0].text not in ("export", "readonly") and _whole_name(word)):
@@ -194,7 +221,11 @@ class _ScriptNames:
         at = _started(words)
         yield from self._in_words(words[: at + 1])
         program, rest = _program(words[at]), words[at + 1 :]
-        if program in _AWK:
+        if program in _STARTERS and any(_program(word) == "env" for word in words):
+            yield Doubt(_WHOLE_ENVIRONMENT)  # it has nothing to start, so it prints
+        if program in _FETCHES:
+            yield from self._in_fetching(program, rest)
+        elif program in _AWK:
             yield from self._in_awk(rest)
         elif program in _SED:
             yield from self._in_sed(rest)
@@ -205,11 +236,32 @@ class _ScriptNames:
             script = " ".join(word.text for word in (rest if program == "eval" else rest[:1]))
             yield from self._in_inner_script(script)
         elif program == "printenv":
-            yield from (Doubt(word.text, True) for word in rest if word.text not in self._known)
-        elif not rest and program in ("env", "cd"):
-            yield Doubt("~" if program == "cd" else "the whole environment")  # so they do without an argument
+            names = [word.text for word in rest if not word.text.startswith("-")]
+            yield from (Doubt(name, True) for name in names if name not in self._known)
+            yield from () if names else (Doubt(_WHOLE_ENVIRONMENT),)
+        elif not rest and program in ("set", "cd"):
+            yield Doubt("~" if program == "cd" else _WHOLE_ENVIRONMENT)  # so they do without an argument
+        elif program == "compgen":
+            yield Doubt(_WHOLE_ENVIRONMENT)
+        elif program == "dirname" and any(map(self._names_own_folder, rest)):
+            yield Doubt(_OWN_FOLDER, True)
         else:
             yield from self._in_words(rest, takes_slash=program in _TAKES_SLASH)
+
+    def _in_fetching(self, program: str, words: list[Word]) -> Iterator[Doubt]:
+        """What it names, or else that it is run: what it gets may be named without a scheme, or in a file."""
+        yield from self._in_words(words)
+        if not words or any(word.text not in _ABOUT_ITSELF for word in words):
+            yield Doubt(program, is_program=True)
+
+    def _names_own_folder(self, word: Word) -> bool:
+        """Whether the path of the job's folder is put into the word."""
+        for each in word.expansions:
+            if isinstance(each, Variable) and each.name in self._own_folder:
+                return True
+            if isinstance(each, Substitution) and any(_is_pwd(command) for command in each.commands):
+                return True
+        return False
 
     def _in_awk(self, words: list[Word]) -> Iterator[Doubt]:
         script_given, value_of = False, ""
@@ -281,12 +333,14 @@ class _ScriptNames:
             if isinstance(each, Variable):
                 yield from self._in_variable(each)
             elif isinstance(each, Substitution):
-                yield from _ScriptNames(self._known).in_commands(each.commands)
+                yield from _ScriptNames(self._known, self._own_folder).in_commands(each.commands)
             else:
                 yield from self._in_arithmetic(each)
 
     def _in_variable(self, variable: Variable) -> Iterator[Doubt]:
         if variable.indirect or (_NAME.fullmatch(variable.name) and variable.name not in self._known):
+            yield Doubt(variable.name, True)
+        if variable.name in self._own_folder and _cuts(variable):
             yield Doubt(variable.name, True)
         if variable.operand is not None:
             yield from self._in_expansions(variable.operand.expansions)
@@ -301,6 +355,15 @@ class _ScriptNames:
         for name in _NAME_IN_ARITHMETIC.findall(arithmetic.text):
             if name not in self._known:
                 yield Doubt(name, True)
+
+
+def _cuts(variable: Variable) -> bool:
+    """Whether a part of its value is taken: of the path of a folder, that is the path of a folder above."""
+    return variable.operand is not None and bool(variable.operand.text) and not variable.is_text
+
+
+def _is_pwd(command: Command) -> bool:
+    return bool(command.words) and command.words[0].text == "pwd"
 
 
 def _assigned(word: Word) -> str:

@@ -5,6 +5,7 @@ command would be put in, and a list of what that is. Whatever is not understood 
 at worst a word is read that the shell would not see as one."""
 
 import re
+import sys
 from typing import Final, NamedTuple, Union
 
 PUT_IN: Final = "\x01"
@@ -17,6 +18,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*|\d+|[@*#?$!-])(\[[^\]]*\])?")
 _PLAIN_RUN = re.compile(r"[^ \t\r\n;&|()<>\\'\"$`]+")
 _QUOTED_RUN = re.compile(r"[^\\\"$`]+")
+_ANSI_ESCAPE = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c.|(.))", re.DOTALL
+)
+_ANSI_CHARACTERS: Final = dict(zip("ntrabfveE", "\n\t\r\a\b\f\v\x1b\x1b", strict=True))
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
 _ENDS_WORD: Final = frozenset(" \t\r\n;&|()<>")
 _SPECIAL: Final = "@*#?$!-"
@@ -26,6 +31,15 @@ _GIVES_TEXT: Final = ("-", ":-", "=", ":=", "+", ":+", "?", ":?")
 
 class UnreadableScript(ValueError):
     """The message says what is wrong with it."""
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """The character that stands for an escape in $'...'."""
+    byte, short, long, octal, char = escape.groups()
+    if char:
+        return _ANSI_CHARACTERS.get(char, char)
+    code = int(octal, 8) if octal else int(byte or short or long or "20", 16)
+    return chr(code) if code <= sys.maxunicode else " "
 
 
 class Variable(NamedTuple):
@@ -209,7 +223,7 @@ class _Reader:
         while self._at < len(self._text):
             if self._text[self._at] == "'":
                 self._at += 1
-                return self._text[start : self._at - 1]
+                return _ANSI_ESCAPE.sub(_unescaped, self._text[start : self._at - 1])
             self._at += 1 + (self._text[self._at] == "\\")
         raise UnreadableScript("a quotation mark is not closed")
 

@@ -52,6 +52,8 @@ class FlowBuilder:
         self.defaults: JobOptions = defaults or {}
         self._called: dict[str, int] = {}
         self._results: dict[str, str] = {}
+        self._activities: dict[str, Activity] = {}
+        self._places: dict[str, int] = {}  # which job is the first, the second...
 
     def job(self, called: str, options: JobOptions, work: dict[str, Any]) -> Handle:
         """One job; `work` is its command or its function with arguments."""
@@ -132,7 +134,7 @@ class FlowBuilder:
         used = names_used_by(activity)
         ends = {name[len(ENDS) + 1 :] for name in used if name.startswith(f"{ENDS}.")}
         needs = {name: None for name in needs if name not in after}
-        after |= {name: None for name in self.jobs if name in ends and name not in needs}
+        after |= {name: None for name in sorted(ends & self._places.keys(), key=self._places.get) if name not in needs}
         for job in (name[len("jobs.") :] for name in used if name.startswith("jobs.")):
             if job.removesuffix(".iteration") == activity.name:
                 continue
@@ -144,6 +146,8 @@ class FlowBuilder:
             if job not in after:
                 needs.setdefault(job)
         self.refuse_lists_as_files(activity)
+        self._activities[activity.name] = activity
+        self._places[activity.name] = len(self._places)
         self.jobs[activity.name] = JobNeeds(activity, tuple(needs), tuple(each for each in after if each not in needs))
         result = JobResult(activity.name, activity)
         self._results[f"{result.path}.outputs"] = result.path
@@ -152,9 +156,8 @@ class FlowBuilder:
     def refuse_lists_as_files(self, activity: Activity) -> None:
         """Refuse a list of files where one file stands."""
         job = activity.body if isinstance(activity, ForEach) else activity
-        activities = {name: each.activity for name, each in self.jobs.items()}
         for path, source in job.inputs.items() if isinstance(job, JobActivity) else ():
-            if (flaw := input_flaw(path, source, activities)) is not None:
+            if (flaw := input_flaw(path, source, self._activities)) is not None:
                 raise bad_flow(f"inputs: {flaw.message}", flaw.instead)
 
     def part(self, handle: Handle, name: str) -> Handle:

@@ -49,7 +49,7 @@ def exit_hint(code: int, *, shell: str, unstaged: Sequence[str], folder: str, lo
 def _named_in(log: str) -> str:
     """The command that a shell has complained of last."""
     found = [*_COMPLAINT.finditer(log), *_INTERPRETER.finditer(log)]
-    return found[-1]["name"] if found else ""
+    return max(found, key=re.Match.start)["name"] if found else ""
 
 
 def _hint_for(name: str, code: int, folder: str) -> str:

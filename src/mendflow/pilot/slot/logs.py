@@ -105,13 +105,16 @@ class LogFile:
 
     def _write(self, data: bytes) -> None:
         # A log that cannot be written (a full disk) must not harm the job: the result still contains its tail.
+        left = memoryview(data)
         try:
             if self._file < 0:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
                 self.made = True
-            os.write(self._file, data)
+            while left:
+                left = left[os.write(self._file, left) :]
         except OSError:
             self._rest = self._rest or LogTail(min(TAIL_BYTES, self._bytes_max // 2))
+            self._rest.feed(bytes(left))
 
 
 def give_back_middle(descriptor: int, size: int, bytes_max: int) -> bool:

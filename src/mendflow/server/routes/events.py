@@ -7,7 +7,7 @@ from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.views import ChangeKind
+from mendflow.core.model.views import CASE_END_STATES, ChangeKind
 from mendflow.server.events import EventFrames
 from mendflow.server.routes.parameters import CaseName, TheDomain, TheOpenRequests
 
@@ -16,7 +16,6 @@ After = Annotated[int, QueryParameter(ge=0, le=2**53, description="Goes on after
 
 Kind = Annotated[ChangeKind | None, QueryParameter(description="Only events of this kind.")]
 
-ENDED = ("completed", "failed", "cancelled")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -31,7 +30,7 @@ async def case_events(
     view = await domain.case(case)
 
     async def over() -> bool:
-        return (await domain.case(view.id)).status in ENDED
+        return (await domain.case(view.id)).status in CASE_END_STATES
 
     feed = EventFrames(domain.events(view.id, _serial(last_event_id, after), kind=kind or ""), over)
     return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)

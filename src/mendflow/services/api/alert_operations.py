@@ -3,7 +3,6 @@
 Like the rest it answers only when what it says is on disk."""
 
 from mendflow.core.model.alerts import (
-    SEVERITIES,
     AlertView,
     DeliveryResult,
     Notification,
@@ -23,12 +22,10 @@ class AlertOperations(ViewOperations):
         """The newest first, of this severity or a higher one; `every`: also those that are over. `info` has messages
         that need no action."""
         await self._settled()
-        least = SEVERITIES.index(severity)
-        found = await self._server.runtime.monitor.alerts.list(every=every, limit=limit)
-        found = [alert for alert in found if SEVERITIES.index(alert.severity) >= least]
+        alerts = self._server.runtime.monitor.alerts
+        found = await alerts.list(every=every, limit=limit, critical=severity == "critical")
         if severity == "info":
-            told = await self._server.runtime.notices.latest(limit)
-            found += [_message(each) for each in told if not each.message.startswith("alert: ")]
+            found += [_message(each) for each in await self._server.runtime.notices.latest_messages(limit)]
         return sorted(found, key=lambda alert: -alert.raised_at)[:limit]
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView:

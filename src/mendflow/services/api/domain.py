@@ -168,7 +168,7 @@ class Domain(
             if live is None or live.case.status != "suspended":
                 await self._settled()
                 return await self.case(id)
-        return await self._order(case, Resume(item=ItemId(item) if item else None))
+        return await self._order(id, Resume(item=ItemId(item) if item else None))
 
     async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
         reason = reason or f"removed by {who}"

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from mendflow.core.engine import LiveItem, find_item, live_items
-from mendflow.core.engine.state import Item
+from mendflow.core.engine import LiveItem, find_item, item_of, live_items
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import Job
@@ -228,8 +227,8 @@ class ItemList:
         if self._live is None:
             return None
         case = self._live.case
-        found = case.instances.get(case.index.serials.get(serial, 0))
-        return find_item(case, found.item) if isinstance(found, Item) and found.serial == serial else None
+        found = item_of(case, serial)
+        return find_item(case, found.item) if found is not None and found.serial == serial else None
 
     def _live_view(self, item: LiveItem) -> ItemView:
         assert self._live is not None

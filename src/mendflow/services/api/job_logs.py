@@ -5,13 +5,14 @@ the few bytes that it needs, and no log is ever unpacked twice for one reader, n
 
 import zlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.jobs import Attempt, Job, StoredLog
+from mendflow.core.model.sync import LogPart
 from mendflow.core.model.views import LogView
 from mendflow.services.base.contracts import FileStore
 from mendflow.services.cases.item_views import numbered_attempts
@@ -22,22 +23,45 @@ OPEN_MAX: Final = 16
 GZIP: Final = 16 + zlib.MAX_WBITS
 
 
-class _Unpacking:
+class LogStream:
     """A stored log that is being read: `position` is that of the next byte, among those that are in the file."""
 
-    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+    def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
         self._chunks = chunks
         self._packed = b""
+        self._put_back = b""
         self._unpacker = zlib.decompressobj(GZIP)
         self.position = 0
 
     async def read(self, bytes_max: int) -> bytes:
+        """So many bytes, fewer only at its end."""
+        parts = [self._put_back[:bytes_max]]
+        self._put_back = self._put_back[bytes_max:]
+        missing = bytes_max - len(parts[0])
+        while missing and (data := await self._unpack(missing)):
+            parts.append(data)
+            missing -= len(data)
+        self.position += bytes_max - missing
+        return b"".join(parts)
+
+    def put_back(self, data: bytes) -> None:
+        """The last bytes that were read are to be read again."""
+        self._put_back = data + self._put_back
+        self.position -= len(data)
+
+    async def skip_to(self, position: int) -> None:
+        while self.position < position and await self.read(min(PART_BYTES, position - self.position)):
+            continue
+
+    async def aclose(self) -> None:
+        await self._chunks.aclose()
+
+    async def _unpack(self, bytes_max: int) -> bytes:
         """The next bytes; none at its end."""
         while not self._unpacker.eof:
             data = self._unpacker.decompress(self._packed, bytes_max)
             self._packed = self._unpacker.unconsumed_tail
             if data:
-                self.position += len(data)
                 return data
             if not self._packed:
                 self._packed = await anext(self._chunks, b"")
@@ -49,29 +73,47 @@ class _Unpacking:
 class StoredLogReader:
     def __init__(self, file_store: FileStore) -> None:
         self._file_store = file_store
-        self._open: OrderedDict[tuple[str, int], _Unpacking] = OrderedDict()
+        self._open: OrderedDict[tuple[str, int], LogStream] = OrderedDict()
 
     async def read(self, stored: StoredLog, offset: int) -> tuple[int, bytes]:
         """Bytes that were printed from `offset` on, without a gap, and where they begin: later, if those were left
-        out."""
+        out. They end with a character that is whole, except at the gap and at the end of the log."""
         gap_end = stored.left_out_at + stored.left_out_bytes
         if stored.left_out_at <= offset < gap_end:
             offset = gap_end
-        position = offset if offset < gap_end else offset - stored.left_out_bytes
-        bytes_max = PART_BYTES
-        if stored.left_out_bytes and offset < stored.left_out_at:
-            bytes_max = min(bytes_max, stored.left_out_at - offset)
+        if offset >= stored.bytes:
+            return offset, b""
+        before_gap = offset < gap_end
+        run_end = stored.left_out_at if before_gap else stored.bytes
+        position = offset if before_gap else offset - stored.left_out_bytes
         stream = self._open.pop((stored.file.sha256, position), None)
         if stream is None:
-            stream = _Unpacking(self._file_store.kept(stored.file.sha256))
-        while stream.position < position and await stream.read(min(PART_BYTES, position - stream.position)):
-            continue
-        data = await stream.read(bytes_max)
-        if data:
-            self._open[stored.file.sha256, stream.position] = stream
-            while len(self._open) > OPEN_MAX:
-                self._open.popitem(last=False)
+            stream = LogStream(self._file_store.kept(stored.file.sha256))
+        try:
+            await stream.skip_to(position)
+            data = await stream.read(min(PART_BYTES, run_end - offset))
+        except BaseException:
+            await stream.aclose()
+            raise
+        if offset + len(data) < run_end:
+            whole = _whole_characters(data) or len(data)
+            stream.put_back(data[whole:])
+            data = data[:whole]
+        await self._keep_open(stored, stream, over=not data or offset + len(data) >= stored.bytes)
         return offset, data
+
+    async def _keep_open(self, stored: StoredLog, stream: LogStream, *, over: bool) -> None:
+        """For who reads on, unless nothing is left to read."""
+        if over:
+            await stream.aclose()
+            return
+        same = self._open.pop((stored.file.sha256, stream.position), None)
+        self._open[stored.file.sha256, stream.position] = stream
+        if same is not None:
+            await same.aclose()
+        while len(self._open) > OPEN_MAX:
+            _, oldest = self._open.popitem(last=False)
+            await oldest.aclose()
 
 
 class _Chosen(NamedTuple):
@@ -115,7 +157,7 @@ class JobLogs:
         meta = self._server.runtime.meta
         part = await meta.read_log(chosen.job.id, offset)
         if part is not None:
-            return _view(chosen, part.offset, part.data, part.size, over=False)
+            return _view(chosen, part.offset, _live_part(part), part.size, over=False)
         tail = meta.log_tail(chosen.job.id) if not offset else ""
         view = _tail_view(chosen.job, chosen.number, tail, 0, over=False, attempt=chosen.attempt)
         return msgspec.structs.replace(view, offset=offset, next=offset, silent=True)
@@ -164,11 +206,15 @@ def _tail_view(job: Job, number: int, tail: str, offset: int, *, over: bool, att
     )
 
 
+def _live_part(part: LogPart) -> bytes:
+    """What its pilot read, up to the end of a character. Of one that is still being printed the rest comes later; of
+    one whose rest was left out there is no more, so its beginning is all that can be told of it."""
+    whole = _whole_characters(part.data)
+    more_is_printed = part.offset + len(part.data) < part.size
+    return part.data if not whole and more_is_printed else part.data[:whole]
+
+
 def _view(chosen: _Chosen, start: int, data: bytes, size: int, *, over: bool) -> LogView:
-    """What was read, up to the end of a character: the rest of that comes with the next part."""
-    end = start + len(data)
-    if not over or end < size:
-        data = data[: _whole_characters(data)]
     return LogView(
         job=chosen.job.id,
         attempt=chosen.number,

@@ -1,7 +1,7 @@
 """Why something is in its present state, for a case, a job, an item or a pilot."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -10,12 +10,12 @@ from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.state import Structure
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import PilotId
+from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.values import Value, file_of
-from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, UserTaskView
+from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason, UserTaskView
 from mendflow.core.results.declared import why_run
 from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import clock, duration, size
@@ -35,6 +35,7 @@ LOOPS = frozenset({"while", "until", "for-each"})
 class CaseQueries(Protocol):
     async def case(self, case: str) -> CaseView: ...
     async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
+    async def items_named(self, case: CaseId, names: Collection[str]) -> list[ItemView]: ...
     async def item(self, case: str, item: str) -> ItemView: ...
     async def flow_of(self, case: str) -> Flow: ...
     async def user_task(self, task: str) -> UserTaskView: ...
@@ -45,7 +46,8 @@ class CaseQueries(Protocol):
 async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
     """`subject` is a case, a job `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
     if ":" in subject:
-        case, _, item = subject.partition(":")
+        named, _, item = subject.partition(":")
+        case = (await domain.case(named)).id  # once: another may be the last one in a moment
         try:
             found = await domain.item(case, item)
         except NotFound:
@@ -71,7 +73,7 @@ async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reas
     of_item = [hold for hold in view.holds if hold.item is not None and told.subject == f"{view.id}:{hold.item}"]
     if of_item:
         told = msgspec.structs.replace(told, facts=[suspensions.sentence(view.id, of_item), *told.facts])
-    if view.status != "suspended" or told.state in _END_STATES:
+    if view.status != "suspended" or told.state in ITEM_END_STATES:
         return told
     fact = f"its case is suspended, so nothing new begins in it: `mendflow why {view.id}` says why"
     return msgspec.structs.replace(told, facts=[fact, *told.facts])
@@ -116,12 +118,12 @@ async def why_not_begun(domain: CaseQueries, case: str, name: str) -> Reason:
     before = {
         each.label or each.name for each in activities for source in each.sources if source.link in wanted.targets
     }
-    listed = await domain.items(view.id, limit=100_000)
+    listed = await domain.items_named(view.id, {name, wanted.name, *before})
     if several := [item for item in listed if item.name in (name, wanted.name)]:
         return why_several(view, name, several)
     items = {item.name: item for item in listed}
     facts = [f"{needed} {_progress_text(items.get(needed))}" for needed in sorted(before)]
-    pending = sorted(needed for needed in before if needed not in items or items[needed].state not in _END_STATES)
+    pending = sorted(needed for needed in before if needed not in items or items[needed].state not in ITEM_END_STATES)
     waits = f": it waits for {', '.join(pending)}" if pending else ""
     subject = f"{view.id}:{name}"
     if view.status not in ("running", "suspended"):
@@ -146,7 +148,6 @@ def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
 
 
 _AUXILIARY_VERBS = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "cached": "was"}
-_END_STATES = ("completed", "failed", "skipped", "cancelled", "cached")
 
 
 def _progress_text(item: ItemView | None) -> str:
@@ -277,7 +278,7 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
         )
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
-    live = await domain.items(case.id, state="waiting", limit=3)
+    live = await domain.items(case.id, state="waiting", limit=3) if waiting else []
     facts = []
     for item in live if not case.stopped else [item for item in live if item.kind != "job"]:
         told = await why(domain, server, f"{case.id}:{item.item}")

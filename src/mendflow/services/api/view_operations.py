@@ -2,6 +2,8 @@
 
 What is live is read from memory and what is over from the store; rows look the same either way."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from mendflow.core.model.errors import NotFound
@@ -91,8 +93,17 @@ class ViewOperations(DomainReader):
     ) -> list[ItemView]:
         """In the order in which they last began. `after` is the `place` of an item: the page begins after it. The cost
         is that of the items on the page and of those that `offset`, a state or a name skips."""
-        found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
-        return found.rows
+        id, found = await self._id(case), list[ItemView]()
+        while True:
+            missing = offset + limit - len(found)
+            page = await self.find_items(id, state=state, name=name, limit=missing, after=after)
+            found, after = found + page.rows, page.next
+            if not after or len(found) >= offset + limit:
+                return found[offset:]
+
+    async def items_named(self, case: CaseId, names: Collection[str]) -> list[ItemView]:
+        """All items of these activities, in the order in which they last began."""
+        return [view async for view in (await self._items(case)).rows() if view.name in names]
 
     async def find_items(
         self,

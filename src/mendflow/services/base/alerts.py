@@ -160,9 +160,10 @@ class AlertStore:
             if await self._put(seen, known.version):
                 return seen.view()
 
-    async def list(self, *, every: bool, limit: int) -> list[AlertView]:
-        """The newest first; those that are over only on request."""
+    async def list(self, *, every: bool, limit: int, critical: bool = False) -> list[AlertView]:
+        """The newest first; those that are over only on request; all, or only those that are critical."""
         where = [] if every else [FieldCondition("open", True)]
+        where += [FieldCondition("kind", [*sorted(CRITICAL)], "in")] if critical else []
         found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
         return [_decode(each.body).view() for each in found]
 

@@ -1,6 +1,6 @@
 """The contracts between services. Which class implements each is chosen in wiring.py, and nowhere else."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -181,7 +181,7 @@ class FileStore(Protocol):
         """Why this path of this machine cannot be stored now; empty if it can."""
         ...
 
-    def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
+    def kept(self, sha256: str) -> AsyncGenerator[bytes, None]: ...
     async def size(self, sha256: str) -> int | None: ...
     async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
         """Why a stored file of this size cannot be used; empty if it can. A large one is not read for that."""

@@ -7,16 +7,16 @@ where it was."""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.views import ChangeEvent, ChangeKind
+from mendflow.core.model.views import CASE_END_STATES, ChangeEvent, ChangeKind
 
 EVENTS_PER_CASE_MAX = 2_000
+ENDED_CASES_MAX = 1_000
+"""Of so many cases that have ended the changes stay in memory; who listens to an older one gets its present state."""
 SERIALS_PER_MS = 1_000
 SUBSCRIBER_QUEUE_MAX = 10_000
-
-_END_STATES = ("completed", "failed", "cancelled")
 
 _Event = tuple[int, Instant, ChangeKind, CaseId, ItemId | None, str, str]
 
@@ -36,6 +36,7 @@ class EventStream:
     def __init__(self, started_at: Instant) -> None:
         self._serial = started_at * SERIALS_PER_MS
         self._latest: dict[CaseId, deque[_Event]] = {}
+        self._not_live: dict[CaseId, None] = {}  # those of `_latest` that have ended, the oldest end first
         self._subscribers: dict[str, set[_Subscriber]] = {}
 
     def tell(
@@ -49,10 +50,11 @@ class EventStream:
     ) -> None:
         self._serial = max(self._serial + 1, at * SERIALS_PER_MS)
         event = (self._serial, at, kind, case, item, state, message)
-        latest = self._latest.get(case)
-        if latest is None:
-            latest = self._latest[case] = deque(maxlen=EVENTS_PER_CASE_MAX)
-        latest.append(event)
+        if kind == "case" and state not in CASE_END_STATES:
+            self.begun(case)
+        elif case not in self._latest:
+            self._keep_for_a_time(case)
+        self._latest[case].append(event)
         if self._subscribers:
             self._deliver(case, event)
 
@@ -68,23 +70,39 @@ class EventStream:
                 else:
                     listener.queue.put_nowait(event)
 
+    def begun(self, case: CaseId) -> None:
+        """The case is live: its changes are kept until it has ended."""
+        self._not_live.pop(case, None)
+        self._open(case)
+
     def ended(self, case: CaseId) -> None:
         """Nothing more will happen in this case."""
         for listener in self._subscribers.pop(case, ()):
             listener.queue.put_nowait(None)
+        self._keep_for_a_time(case)
+
+    def _keep_for_a_time(self, case: CaseId) -> None:
+        """Until enough others have ended."""
+        self._open(case)
+        self._not_live.pop(case, None)
+        self._not_live[case] = None
+        if len(self._not_live) > ENDED_CASES_MAX:
+            oldest = next(iter(self._not_live))
+            del self._not_live[oldest], self._latest[oldest]
+
+    def _open(self, case: CaseId) -> None:
+        if case not in self._latest:
+            self._latest[case] = deque(maxlen=EVENTS_PER_CASE_MAX)
 
     def covers_since(self, case: CaseId, serial: int) -> bool:
         """Whether all changes of the case after this serial are still in memory."""
         latest = self._latest.get(case)
-        return latest is not None and latest[0][0] <= serial
+        return latest is not None and len(latest) > 0 and latest[0][0] <= serial
 
     def has_ended(self, case: CaseId) -> bool:
         """Whether the end of the case is still in memory."""
         latest = self._latest.get(case)
-        return latest is not None and any(event[2] == "case" and event[5] in _END_STATES for event in latest)
-
-    def forget(self, case: CaseId) -> None:
-        self._latest.pop(case, None)
+        return latest is not None and any(event[2] == "case" and event[5] in CASE_END_STATES for event in latest)
 
     def stop(self) -> None:
         for listeners in self._subscribers.values():
@@ -92,13 +110,12 @@ class EventStream:
                 listener.queue.put_nowait(None)
         self._subscribers.clear()
 
-    async def listen(self, case: str, after: int, *, kind: str, over: bool) -> AsyncIterator[ChangeEvent]:
+    async def listen(self, case: str, after: int, *, kind: str, over: bool) -> AsyncGenerator[ChangeEvent, None]:
         """Changes of one case, or of all if `case` is empty; of every kind, or of one. `over`: only the changes that
         are kept, because no more will come."""
         listener = _Subscriber(kind)
-        listeners = self._subscribers.setdefault(case, set())
-        if not over:
-            listeners.add(listener)
+        listeners: set[_Subscriber] = set() if over else self._subscribers.setdefault(case, set())
+        listeners.add(listener)
         try:
             for event in list(self._latest.get(CaseId(case), ())) if case else []:
                 if event[0] > after and listener.wants(event):
@@ -110,8 +127,8 @@ class EventStream:
                 yield _view(heard)
         finally:
             listeners.discard(listener)
-            if not listeners:
-                self._subscribers.pop(case, None)
+            if not listeners and self._subscribers.get(case) is listeners:  # not a set of later listeners
+                del self._subscribers[case]
 
 
 def _view(event: _Event) -> ChangeEvent:

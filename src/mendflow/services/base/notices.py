@@ -12,6 +12,9 @@ from mendflow.stores.contract import Store
 
 NOTICES = "notices"
 NO_CASE = CaseId("")
+ALERT_RAISED = "raised"
+"""The state in an event that an alert was raised: the alert itself is a document."""
+PAGE = 500
 _decode = msgspec.json.Decoder(ChangeEvent).decode
 
 
@@ -25,11 +28,11 @@ class Notices:
     async def start(self) -> None:
         self._ledger.reaches(NOTICES, await self._store.length(NOTICES))
 
-    def post(self, message: str, *, case: CaseId = NO_CASE, item: ItemId | None = None) -> None:
+    def post(self, message: str, *, case: CaseId = NO_CASE, item: ItemId | None = None, state: str = "") -> None:
         now = self._clock.now()
-        notice = ChangeEvent(serial=0, at=now, kind="alert", case=case, item=item, message=message)
+        notice = ChangeEvent(serial=0, at=now, kind="alert", case=case, item=item, state=state, message=message)
         self._ledger.add(NOTICES, msgspec.json.encode(notice))
-        self._events.tell(now, "alert", case, item, message=message)
+        self._events.tell(now, "alert", case, item, state, message)
 
     async def posted(self) -> None:
         """Return when what was posted is on disk."""
@@ -38,7 +41,18 @@ class Notices:
     async def latest(self, limit: int) -> list[ChangeEvent]:
         """The newest notices, newest first. Their serials are their positions in the stream."""
         await self._ledger.settled()
-        start = max(0, await self._store.length(NOTICES) - limit)
-        entries = await self._store.read(NOTICES, start, limit)
-        found = [replace(_decode(entry), serial=place) for place, entry in enumerate(entries, start + 1)]
-        return found[::-1]
+        return await self._before(await self._store.length(NOTICES), limit)
+
+    async def latest_messages(self, limit: int) -> list[ChangeEvent]:
+        """The newest that do not say that an alert was raised, newest first."""
+        await self._ledger.settled()
+        end, found = await self._store.length(NOTICES), list[ChangeEvent]()
+        while end and len(found) < limit:
+            found += [each for each in await self._before(end, PAGE) if each.state != ALERT_RAISED]
+            end = max(0, end - PAGE)
+        return found[:limit]
+
+    async def _before(self, end: int, limit: int) -> list[ChangeEvent]:
+        start = max(0, end - limit)
+        entries = await self._store.read(NOTICES, start, end - start)
+        return [replace(_decode(entry), serial=place) for place, entry in enumerate(entries, start + 1)][::-1]

@@ -133,6 +133,8 @@ class FlowManager:
         for live in found:
             self.live[live.id] = live
             self._homes.hold(live.id, live.id)
+            if live.document.live:
+                self._events.begun(live.id)
         return found
 
     async def reissue_orders(self, cases: Sequence[LiveCase]) -> None:
@@ -163,6 +165,8 @@ class FlowManager:
 
     def _give_up(self, document: CaseDocument, message: str) -> None:
         """An internal error in one case ends that case, and no other."""
+        if (live := self.live.get(document.id)) is not None:
+            self._points.forget(live)
         self._drop_case(document.id)
         self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()

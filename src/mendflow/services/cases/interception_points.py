@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from mendflow.core.engine import find_item, item_order, live_items
+from mendflow.core.engine import find_item, item_of, item_order, live_items
 from mendflow.core.engine.messages import (
     ContinueLater,
     EndCase,
@@ -25,7 +25,7 @@ from mendflow.core.engine.messages import (
     StartCalledCase,
     SubmitJob,
 )
-from mendflow.core.engine.state import InstancePhase, Item, JobItem, TimedItem
+from mendflow.core.engine.state import InstancePhase, JobItem, TimedItem
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import CaseId, ItemId, JobId
@@ -95,7 +95,7 @@ class InterceptionPoints:
     async def before_item(self, live: LiveCase, order: Any, again: bool, send: Send) -> bool:
         """Before an order for an item goes out. An item passes this point once, however many orders it gives: a job
         whose files were staged has passed it."""
-        instance = live.case.instances.get(live.case.index.serials.get(order.serial, 0))
+        instance = item_of(live.case, order.serial)
         if type(order) is SubmitJob and isinstance(instance, JobItem) and instance.needs_staging:
             return False
         if again and await self._was_sent(live, order):
@@ -142,8 +142,8 @@ class InterceptionPoints:
 
     def completing(self, live: LiveCase, serial: int, outcome: Outcome, go: Go) -> bool:
         """Before a good outcome counts."""
-        instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
-        if not isinstance(instance, Item) or (isinstance(instance, JobItem) and instance.staging):
+        instance = item_of(live.case, serial)
+        if instance is None or (isinstance(instance, JobItem) and instance.staging):
             return False
         facts: Facts = partial(dict, outcome=outcome_facts(outcome))
         self._hold(live, ExceptionType.ITEM_POST, go, serial=serial, item=instance.item, facts=facts)
@@ -152,8 +152,8 @@ class InterceptionPoints:
     def failing(self, live: LiveCase, serial: int, outcome: Outcome, go: Go) -> bool:
         """Before the failure of a task, a call or a staging counts."""
         fault = outcome.fault
-        instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
-        if fault is None or fault.category is Category.CANCELLED or not isinstance(instance, Item):
+        instance = item_of(live.case, serial)
+        if fault is None or fault.category is Category.CANCELLED or instance is None:
             return False
         if self._service is None:
             return False
@@ -164,7 +164,7 @@ class InterceptionPoints:
     def before_timeout(self, live: LiveCase, timer: int, go: Go) -> bool:
         """Before a user task that has reached its deadline is withdrawn. The rules of the items that run in parallel
         are asked too."""
-        instance = live.case.instances.get(live.case.index.serials.get(timer, 0))
+        instance = item_of(live.case, timer)
         if not isinstance(instance, TimedItem) or instance.phase is not InstancePhase.RUNNING or not instance.serial:
             return False
         self._hold(

@@ -246,6 +246,7 @@ class LiveCase:
         self.work = 0  # steps in XML since the last snapshot; negative after a large one
         self.earlier: EarlierResults | None = None  # of the case that it runs again
         self.equal_jobs: dict[int, int] | None = None  # the counts of its tree, by what jobs are made from
+        self.stored_keys: dict[int, str] = {}  # by serial: of its jobs that were loaded and whose orders are open
         self.compared: dict[str, NamedJobs] = {}  # by name: jobs of earlier cases, to tell what has changed since
         # the cases that the earlier case called, once they were read
         self.earlier_calls: dict[ItemId, CaseId] | None = None

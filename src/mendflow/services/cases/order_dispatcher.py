@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mendflow.core.engine import StaleAnswer, find_item
+from mendflow.core.engine import StaleAnswer, find_item, item_of
 from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import (
     CallPartner,
@@ -38,7 +38,6 @@ from mendflow.core.engine.messages import (
     SuspendJob,
     WithdrawTask,
 )
-from mendflow.core.engine.state import Item
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
@@ -206,8 +205,8 @@ class OrderDispatcher:
 
     def _note_failed_call(self, live: LiveCase, serial: int, name: str, fault: Fault) -> None:
         """Write an item document for a call that started no case: nothing else records it."""
-        instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
-        if not isinstance(instance, Item):
+        instance = item_of(live.case, serial)
+        if instance is None:
             return
         item, id, at = instance.item, f"{live.id}/{instance.item}", self._clock.now()
         noted = ItemDocument(

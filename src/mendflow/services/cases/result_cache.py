@@ -10,12 +10,13 @@ from typing import Protocol
 
 import msgspec
 
+from mendflow.core.engine import item_of
 from mendflow.core.engine.plan import COMPENSATION, TERMINATION
-from mendflow.core.engine.state import Item
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
+from mendflow.core.recovery.ids import serial_of
 from mendflow.core.results.declared import ALTHOUGH, gives_nothing, stored_files, why_never, why_undeclared
 from mendflow.core.results.earlier import JOBS_READ_MAX, NEW, NamedJobs, new_element, summary
 from mendflow.core.results.key import base_of, number_in, numbered, result_key
@@ -80,6 +81,8 @@ class ResultCache:
         """Look for a result for a job that is to be submitted; `again`: it may have been submitted already."""
         if why_never(spec) or live.document.decision:
             return Lookup(None, "", "")
+        if again and (known := live.stored_keys.pop(serial, "")):
+            return Lookup(None, "", known)  # it was submitted and counted
         base = result_key(spec)
         key = numbered(base, self._count(live, base))
         if again or not _wants_results(live.document):
@@ -112,6 +115,8 @@ class ResultCache:
             if job.key:
                 short = _short(job.key)
                 counts[short] = max(counts.get(short, 0), number_in(job.key))
+                if (serial := serial_of(job.id)) in live.case.index.serials or serial in live.case.posted:
+                    live.stored_keys[serial] = job.key
             if live.earlier is not None and job.outcome is not None and job.outcome.cached_from:
                 live.earlier.take(job.spec.item, base_of(job.key) or result_key(job.spec))
         await self.index.restore(jobs, live.document.flow)
@@ -235,8 +240,8 @@ class ResultCache:
 def can_be_undone(live: LiveCase, serial: int) -> bool:
     """Whether the job can be compensated, or is part of a compensation or termination: then it has an effect elsewhere,
     which may have been undone since."""
-    instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
-    if not isinstance(instance, Item):
+    instance = item_of(live.case, serial)
+    if instance is None:
         return False
     nodes = live.case.plan.nodes
     node = nodes[instance.node]

@@ -2,11 +2,15 @@
 
 import asyncio
 import heapq
+import logging
 from collections.abc import Awaitable, Callable
 
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
+
+log = logging.getLogger("mendflow.runtime")
 
 Fire = Callable[[CaseId, int], Awaitable[None]]
 _LONGEST_SLEEP_MS = 60_000
@@ -40,7 +44,7 @@ class Timers:
         while True:
             self._changed.clear()
             for case, serial in self._due():
-                await self._fire(case, serial)
+                await self._fire_safely(case, serial)
             wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
             try:
                 # Not wait_for: before Python 3.12 it may swallow the cancellation that ends this loop.
@@ -48,6 +52,14 @@ class Timers:
                     await self._changed.wait()
             except TimeoutError:
                 pass
+
+    async def _fire_safely(self, case: CaseId, serial: int) -> None:
+        try:
+            await self._fire(case, serial)
+        except StoreUnavailable:
+            raise  # everything is loaded again
+        except Exception:  # an error of one timer must not stop those of all cases
+            log.exception("timer %s of %s has fired, and what follows from it failed", serial, case)
 
     def _due(self) -> list[tuple[CaseId, int]]:
         now = self._clock.now()

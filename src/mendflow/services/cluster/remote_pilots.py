@@ -5,12 +5,15 @@ that is large enough is connected to another server; rules see the same capacity
 find the caches of their neighbours, whichever servers those are connected to."""
 
 import asyncio
+import logging
 
 from mendflow.core.model.views import PilotView
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Membership, Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+
+log = logging.getLogger("mendflow.servers")
 
 REFRESH_MS_MAX = 3_000
 
@@ -32,7 +35,10 @@ class RemotePilots:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.gather(*map(self.ask, self._membership.living()))
+            try:
+                await asyncio.gather(*map(self.ask, self._membership.living()))
+            except Exception:  # whatever one server answers, the next round may succeed
+                log.exception("pilots of other servers could not be read; trying again")
             await self._clock.sleep(self._refresh_ms)
 
     async def ask(self, server: ServerDocument) -> None:

@@ -70,6 +70,8 @@ class Takeover:
                 await self.look()
             except StoreUnavailable as error:
                 log.warning("could not check the cases of other servers: %s; trying again", error.message)
+            except Exception:  # without this loop nobody takes the cases of dead servers: the next look may succeed
+                log.exception("could not check the cases of other servers; trying again")
 
     async def look(self) -> None:
         """Take over what is left of servers that have ended."""

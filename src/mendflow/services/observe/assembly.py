@@ -14,7 +14,7 @@ from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
-from mendflow.services.base.notices import Notices
+from mendflow.services.base.notices import ALERT_RAISED, Notices
 from mendflow.services.base.poster import Poster
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.observe.monitor import LevelCounts, Monitor
@@ -67,7 +67,7 @@ class ObservabilityServices:
         hub.subscribe(AlertRaised, lambda raised: self._post(raised.alert))
 
     def _post(self, alert: AlertDocument) -> None:
-        self._notices.post(f"alert: {alert.sentence}", case=alert.case, item=alert.item)
+        self._notices.post(f"alert: {alert.sentence}", case=alert.case, item=alert.item, state=ALERT_RAISED)
 
     async def read_shared(self) -> None:
         await self.notifier.webhooks.start()

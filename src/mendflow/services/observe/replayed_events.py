@@ -4,13 +4,12 @@ not."""
 
 from collections.abc import AsyncIterator
 
-from mendflow.core.model.views import ChangeEvent, ItemView
+from mendflow.core.model.views import ITEM_END_STATES, ChangeEvent, ItemView
 from mendflow.services.base.events import SERIALS_PER_MS, EventStream
 from mendflow.services.cases.live_case import CaseDocument
 
 SLACK_MS = 2_000
 """An item's times are by the clock of the pilot that ran it, and may be a little behind the server's."""
-_OVER = frozenset({"completed", "failed", "cancelled", "cached", "skipped"})
 
 
 async def listen(
@@ -32,7 +31,7 @@ async def _items_since(rows: AsyncIterator[ItemView], after: int) -> AsyncIterat
     """The state of each item that may have changed after this serial."""
     since = after // SERIALS_PER_MS - SLACK_MS
     async for row in rows:
-        if row.state not in _OVER or max(row.ended_at, row.created_at) >= since:
+        if row.state not in ITEM_END_STATES or max(row.ended_at, row.created_at) >= since:
             at = row.ended_at or row.created_at
             yield ChangeEvent(serial=after, at=at, kind="item", case=row.case, item=row.item, state=row.state)
 

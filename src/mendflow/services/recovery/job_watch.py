@@ -5,19 +5,21 @@ Such conditions last, and are checked periodically. So each is reported once for
 a rule that warns and its refinement that acts are applied one after the other, and neither twice."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from itertools import count
 from typing import Final
 
 import msgspec
 
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobState, Resources
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import flow_job_id, generation_of, serial_of
 from mendflow.core.scheduling.queue import WaitingGroup
-from mendflow.services.base.background_tasks import cancel_tasks
+from mendflow.services.base.background_tasks import BackgroundTasks, cancel_tasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -30,6 +32,8 @@ from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.scheduling.facts import AttemptHeartbeat
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+
+log = logging.getLogger("mendflow.recovery")
 
 CHECK_MS: Final = 5_000
 NO_FLOW: Final = ""
@@ -64,7 +68,7 @@ class ExceptionMonitor:
         self._timers = Timers(clock, self._on_timeout)
         self._looking: set[JobId] = set()
         self._task: asyncio.Task[None] | None = None
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks(ledger)
         self._on_the_way = is_pilot_coming  # whether a pilot has been submitted that could take such a job
         self._violations = False  # whether any flow has rules for what happens while a job runs
         hub.subscribe(RulesChanged, lambda change: self._rules_changed(change.watched))
@@ -85,7 +89,8 @@ class ExceptionMonitor:
 
     async def stop(self) -> None:
         await self._timers.stop()
-        await cancel_tasks(*self._background, self._task)
+        await cancel_tasks(self._task)
+        await self._background.stop()
 
     # A job that runs longer than expected
 
@@ -112,9 +117,7 @@ class ExceptionMonitor:
         if job is None or id in self._looking or self._case_with_rules(job, ExceptionType.VIOLATION) is None:
             return
         self._looking.add(id)
-        task = asyncio.get_running_loop().create_task(self._check_violation(job))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._background.start(self._check_violation(job))
 
     async def _check_violation(self, job: Job) -> None:
         try:
@@ -133,10 +136,18 @@ class ExceptionMonitor:
     async def _watch_queue(self) -> None:
         for number in count(1):
             await self._clock.sleep(self._check_ms)
-            if any(ExceptionType.UNAVAILABLE in types for types in self._types()):
-                for waiting in map(self._with_pilots_coming, self._meta.waiting()):
-                    if not waiting.has_pilot or number % ABLE_CHECK_EVERY == 0:
-                        await self._tell_waiting(waiting)
+            try:
+                await self._look_at_queue(number)
+            except StoreUnavailable:
+                return  # everything is loaded again
+            except Exception:  # an error of one look must not stop those that follow
+                log.exception("the rules could not be asked about waiting jobs; trying again")
+
+    async def _look_at_queue(self, number: int) -> None:
+        if any(ExceptionType.UNAVAILABLE in types for types in self._types()):
+            for waiting in map(self._with_pilots_coming, self._meta.waiting()):
+                if not waiting.has_pilot or number % ABLE_CHECK_EVERY == 0:
+                    await self._tell_waiting(waiting)
 
     def _with_pilots_coming(self, waiting: WaitingGroup) -> WaitingGroup:
         """If a pilot was submitted that can take the job, the job counts as waiting for its turn, however long that

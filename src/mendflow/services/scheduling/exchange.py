@@ -8,6 +8,7 @@ On a server that shares its store, some attempts of a pilot may belong to other 
 the answers are merged; an exchange that another server forwards is handled like any other, but not forwarded again."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -42,6 +43,8 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
 from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.exchange")
 
 _EXPIRY_CHECK_MS = 200
 DAMAGED_MAX = 8
@@ -396,19 +399,29 @@ class Exchange:
                 for attempt in self._meta.leases.expired_attempts(now=self._meta.steady_ms_now()):
                     with self._ledger.atomic():
                         await self._expire(attempt)
+                for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
+                    self._forget_lost(id)
+                self._wake_queue()
             except StoreUnavailable:
                 return  # the attempts are no longer leased, but still in their jobs: everything is loaded again
-            for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
-                if (pilot := self._meta.pilots.get(id)) is not None:
-                    self._hub.publish(PilotLost(pilot))
-                self._meta.forget(id)
-                if self._relay is not None:
-                    self._relay.forget(id)
-            next_wake = self._meta.queue.next_wake()
-            now = self._clock.now()
-            if self._meta.queue.take_freed(now) or (next_wake is not None and next_wake <= now):
-                self._meta.queue.wake(now)  # even if no pilot asks: whoever submits pilots must see that jobs wait
-                self._meta.idle.wake()
+            except Exception:  # without this loop no lease would ever end again: the next check may succeed
+                log.exception("leases could not be checked; trying again")
+
+    def _forget_lost(self, id: PilotId) -> None:
+        try:
+            if (pilot := self._meta.pilots.get(id)) is not None:
+                self._hub.publish(PilotLost(pilot))
+        except Exception:  # an error of one who hears of it must not keep pilots from being forgotten
+            log.exception("pilot %s was lost, and somebody who was told of it failed", id)
+        self._meta.forget(id)
+        if self._relay is not None:
+            self._relay.forget(id)
+
+    def _wake_queue(self) -> None:
+        next_wake, now = self._meta.queue.next_wake(), self._clock.now()
+        if self._meta.queue.take_freed(now) or (next_wake is not None and next_wake <= now):
+            self._meta.queue.wake(now)  # even if no pilot asks: whoever submits pilots must see that jobs wait
+            self._meta.idle.wake()
 
     async def _expire(self, attempt: ExpiredLease) -> None:
         job = self._meta.jobs.get(attempt.job)

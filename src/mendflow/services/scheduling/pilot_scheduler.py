@@ -90,7 +90,6 @@ class PilotScheduler:
         self.pilots: dict[PilotId, PilotRecord] = {}
         self._held_back: dict[JobId, Job] = {}  # until their cases are loaded, or resumed
         self._callbacks: dict[JobId, Callback] = {}
-        self._outcomes: dict[JobId, Outcome] = {}
         self._failed_jobs: dict[JobId, Job] = {}  # failed, and the submitter is being told just now
         self._unable_since: dict[Resources, Instant] = {}
         self.requeued: dict[JobId, Instant] = {}  # requeued by people, and when their pilots were last told
@@ -145,9 +144,7 @@ class PilotScheduler:
         if id in self.jobs:
             self._callbacks[id] = callback
             return
-        outcome = self._outcomes.pop(id, None)
-        if outcome is None:
-            outcome = (await self._read(id)).outcome
+        outcome = (await self._read(id)).outcome
         assert outcome is not None
         self._background.start(_notify(callback, id, outcome))
 
@@ -386,9 +383,7 @@ class PilotScheduler:
             if job.id in self.jobs:
                 continue  # another task loaded it while we read
             if job.finished:
-                assert job.outcome is not None
-                self._outcomes[job.id] = job.outcome
-                continue
+                continue  # who wants its outcome reads it
             self._ledger.known(JOB_KIND, job.id, found.version)
             self.jobs[job.id] = job
             if job.state is JobState.AVAILABLE:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from mendflow.core.engine.state import Item
+from mendflow.core.engine import item_of
 from mendflow.core.model.alerts import DeliveryResult, Notification, NotificationKind
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
@@ -132,8 +132,8 @@ class Notifier:
         """To be called before the flow is told."""
         if outcome.fault is None or not self.webhooks.has_subscriber("item-failed"):
             return
-        instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
-        item = instance.item if isinstance(instance, Item) else None
+        instance = item_of(live.case, serial)
+        item = instance.item if instance is not None else None
         id = f"{live.id}:item-{serial}"
         notification = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
         if self.webhooks.subscribers_of(notification):
@@ -194,8 +194,11 @@ class Notifier:
             try:
                 await self._ledger.settled()
                 first = await self.feed.add([pending.notification for pending in batch])
-            except StoreUnavailable as error:
-                log.warning("notifications wait until the store is reachable: %s", error.message)
+            except Exception as error:  # whatever it was, notifications must go on when it is over
+                if isinstance(error, StoreUnavailable):
+                    log.warning("notifications wait until the store is reachable: %s", error.message)
+                else:
+                    log.exception("notifications could not be written; trying again")
                 self._to_publish = {pending.id: pending for pending in batch} | self._to_publish
                 self._has_news.set()
                 await self._clock.sleep(FEED_RETRY_MS)

@@ -14,7 +14,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseHold
+from mendflow.core.model.views import CASE_END_STATES, CaseHold
 from mendflow.services.base.cluster import ENGINE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts
@@ -23,7 +23,6 @@ from mendflow.stores.contract import Store
 
 ENGINE_ORDER_KIND: Final = "engine-order"
 CASE_KIND: Final = "engine-case"
-ENDED_STATUSES: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 NUMBER_DIGITS_MAX = 18
@@ -89,7 +88,7 @@ class RemoteEngine:
     def update_case(self, facts: CaseFacts) -> None:
         """Record what the engine reports of a case. A case that is over is forgotten."""
         id = f"{self.name}/{facts.case}"
-        if facts.status in ENDED_STATUSES:
+        if facts.status in CASE_END_STATES:
             if self._cases.pop(facts.case, None) is not None:
                 self._ledger.drop(CASE_KIND, id)
             return
