@@ -41,6 +41,16 @@ def why_undeclared(spec: JobSpec) -> str:
     return _why_doubtful(spec)
 
 
+def why_not_kept(outcome: Outcome) -> str:
+    """Why a result is never used again: it is not what its job names that made it. Empty if it may be."""
+    return outcome.other_code
+
+
+def why_doubted(spec: JobSpec, outcome: Outcome) -> str:
+    """What a job turned out to read that it does not name; empty if there is nothing, or its author vouches for it."""
+    return "" if spec.cache else outcome.read_beside
+
+
 def why_run(spec: JobSpec, policy: CachePolicy) -> str:
     """Why a job ran of which nothing else is known; empty if its case uses no earlier results anyway."""
     if policy in ("", "none"):

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import ResultView
-from mendflow.core.results.declared import why_never, why_undeclared
+from mendflow.core.results.declared import why_doubted, why_never, why_not_kept, why_undeclared
 from mendflow.core.results.key import made_from
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.cases.result_index import ResultIndex
@@ -23,10 +23,12 @@ class ResultOperations(ViewOperations):
         """The result of a job, or the one that it took from the cache, with what it was made from."""
         found = await self.newest_submission(job)
         reason = why_never(found.spec) or why_undeclared(found.spec)
+        if found.outcome is not None:
+            reason = reason or why_doubted(found.spec, found.outcome)
         index = await self._results()
         known = await index.find(found.key, self._server.clock.now()) if found.key else None
         if known is None:
-            never = why_never(found.spec)
+            never = why_never(found.spec) or (why_not_kept(found.outcome) if found.outcome is not None else "")
             raise NotFound(
                 f"the cache has no result of job {found.id}" + (f": {never}" if never else "; `mendflow why` says more")
             )

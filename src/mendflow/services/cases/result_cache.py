@@ -16,7 +16,15 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
-from mendflow.core.results.declared import ALTHOUGH, gives_nothing, stored_files, why_never, why_undeclared
+from mendflow.core.results.declared import (
+    ALTHOUGH,
+    gives_nothing,
+    stored_files,
+    why_doubted,
+    why_never,
+    why_not_kept,
+    why_undeclared,
+)
 from mendflow.core.results.earlier import JOBS_READ_MAX, NEW, NamedJobs, new_element, summary
 from mendflow.core.results.key import base_of, number_in, numbered, result_key
 from mendflow.core.scheduling import jobs as job_lifecycle
@@ -161,7 +169,7 @@ class ResultCache:
         outcome = made.outcome
         assert outcome is not None
         reason = f"cached: made by case {made.case} item {made.spec.item} on {moment(made.finished_at)}"
-        if undeclared := why_undeclared(spec):
+        if undeclared := why_undeclared(spec) or why_doubted(spec, outcome):
             reason += f"{ALTHOUGH}{undeclared}"
         return msgspec.structs.replace(outcome, cached_from=origin), reason
 
@@ -173,6 +181,8 @@ class ResultCache:
             return "this case itself made the result"
         if not asked and not spec.cache and gives_nothing(outcome):
             return "it gives no outputs and no files, so what it does is done elsewhere"
+        if not asked and (doubt := why_doubted(spec, outcome)):
+            return f"the result of case {found.job.case} is not used without --cached: {doubt}"
         missing = await self._missing_file(outcome)
         if missing:
             await self.index.forget(found.key)
@@ -207,6 +217,9 @@ class ResultCache:
         place = f"case {earlier.case}" + (f" item {earlier.spec.item}" if earlier.spec.item != spec.item else "")
         if earlier.state is not JobState.COMPLETED:
             return f"it did not complete in {place}"
+        assert earlier.outcome is not None
+        if never := why_not_kept(earlier.outcome):
+            return f"the result of {place} is not used: {never}"
         told = summary(earlier.spec, spec)
         return f"{told} since {place}" if told else f"the result of {place} is not in the cache"
 
