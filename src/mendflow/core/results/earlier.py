@@ -18,6 +18,9 @@ JOBS_READ_MAX: Final = 2000
 NEW: Final = "new: "
 """How the reason of a job begins that is for an element which no earlier case had."""
 
+AGAIN: Final = "run again: "
+"""How the reason of a job begins whose earlier result was not used."""
+
 _DIFFERENCES_SHOWN: Final = 3
 
 

@@ -1,10 +1,13 @@
 """The part of the domain that is about results which can be used again."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.views import ResultView
+from mendflow.core.model.views import CachePolicy, ResultView
 from mendflow.core.results.declared import why_doubted, why_never, why_not_kept, why_undeclared
 from mendflow.core.results.key import made_from
 from mendflow.services.api.view_operations import ViewOperations
@@ -33,6 +36,13 @@ class ResultOperations(ViewOperations):
                 f"the cache has no result of job {found.id}" + (f": {never}" if never else "; `mendflow why` says more")
             )
         return replace(known.document.view(known.key), reason=reason, made_from=made_from(found.spec))
+
+    async def forecast_results(
+        self, flow: str, jobs: Sequence[WantedResult], *, cache: CachePolicy = "declared"
+    ) -> list[ResultForecast]:
+        """What would be found for these jobs of a case that is to be started."""
+        await self._results()
+        return await self._server.runtime.results.forecast(flow, jobs, cache)
 
     async def drop_results(
         self, *, case: str = "", flow: str = "", name: str = "", unused_ms: int = 0, every: bool = False

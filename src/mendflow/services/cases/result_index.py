@@ -95,8 +95,9 @@ class ResultIndex:
         for key in made.keys() - known:
             self.record(made[key], flow)
 
-    async def find(self, key: str, now: Instant) -> IndexedResult | None:
-        """The result of this key, if its job completed. An entry that leads nowhere is removed."""
+    async def find(self, key: str, now: Instant, *, peek: bool = False) -> IndexedResult | None:
+        """The result of this key, if its job completed. An entry that leads nowhere is removed, unless this is only to
+        `peek`."""
         found = await self._store.get(RESULT_KIND, key)
         if found is None:
             return None
@@ -105,7 +106,7 @@ class ResultIndex:
         job = _decode_job(stored.body) if stored is not None else None
         if job is not None and is_result(job):
             return IndexedResult(key, found.version, document, job)
-        if now - document.at > SETTLING_MS:
+        if now - document.at > SETTLING_MS and not peek:
             await self.remove(found)
         return None
 
