@@ -55,7 +55,7 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("put_data_set", "add_to_set", "close_set", "retry_batch"), CHANGE),
     **dict.fromkeys(("put_watch", "remove_watch", "deploy_with_triggers", "remove_flow"), ADMINISTER),
     **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
-    **dict.fromkeys(("results", "result"), READ),
+    **dict.fromkeys(("results", "result", "forecast_results"), READ),
     "drop_results": ADMINISTER,
     "servers": READ,
     "engines": READ | {"engine"},

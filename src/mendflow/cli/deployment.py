@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from mendflow.cli.traces import upload_generated
 from mendflow.client import Client
+from mendflow.client.files import reference_of
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow, JobActivity, Stage, Template
@@ -32,8 +33,19 @@ async def deploy(client: Client, flow: Flow, *, triggers: bool = False) -> FlowV
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     files = {path: await client.upload(path) for path in local_files(flow)}
     await upload_generated(client, flow)
-    made = name_unstaged_files(replace_files(with_code(flow, code), files))
+    made = _made(flow, code, files)
     return await (client.deploy_with_triggers(made) if triggers else client.deploy(made))
+
+
+def with_references(flow: Flow) -> Flow:
+    """The flow as it would be deployed, with files that are known by their content and not stored anywhere."""
+    check_files(flow)
+    code = {path: reference_of(path) for path in set(code_files(flow).values())}
+    return _made(flow, code, {path: reference_of(path) for path in local_files(flow)})
+
+
+def _made(flow: Flow, code: dict[Path, FileRef], files: dict[Path, FileRef]) -> Flow:
+    return name_unstaged_files(replace_files(with_code(flow, code), files))
 
 
 def check_files(flow: Flow) -> None:

@@ -1,26 +1,41 @@
-"""What a run of a flow would do, without doing it: which jobs would start at once, what the others wait for, and
-whether this machine could take them. Nothing is started, and nothing is written."""
+"""What a run of a flow would do, without doing it: which jobs would start at once and why, for which the result of an
+earlier case would be used, what the others wait for, and whether this machine could take them. Nothing is started, and
+nothing is written."""
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from mendflow.cli.connection import connect
+from mendflow.cli.forecast_case import ForecastCase, ForecastJob, cases_of
+from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import print_json, print_table, say
-from mendflow.core.engine import Case, decide, evolve
-from mendflow.core.engine.messages import ItemFailed, OfferTask, StageFiles, StartCalledCase, StartCase, SubmitJob
+from mendflow.cli.server_file import find_server
 from mendflow.core.engine.plan import WORK, Plan, PlanNode, ancestors
 from mendflow.core.model.flow import Flow, ForEach, JobActivity
-from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import CachePolicy
+from mendflow.core.results.earlier import AGAIN, NEW
 from mendflow.core.scheduling.amounts import size
 from mendflow.pages.formatting import count_text, one_line
 from mendflow.pilot.environment import capacity, usable_cpus
 
 REPEATING: Final = ("for-each", "while", "until")
 COMMAND_CHARS: Final = 200
+REASONS_MAX: Final = 3
+
+
+class PlannedJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One job: `found` is the case whose result would be used; else it would run. `reason` says why."""
+
+    item: str
+    found: str = ""
+    reason: str = ""
 
 
 class PlannedItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,50 +46,92 @@ class PlannedItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     when: str
     what: str = ""
     items: int = 0  # how many would start at once
+    found: int = 0  # for how many the result of an earlier case would be used
+    jobs: list[PlannedJob] = []
     problem: str = ""
 
 
-def print_plan(flow: Flow, inputs: dict[str, Value], *, slots: int, cached: bool, json: bool) -> None:
-    planned = plan_run(flow, inputs, capacity(Path.cwd(), slots=slots or usable_cpus()))
+async def print_plan(
+    flow: Flow, inputs: dict[str, Value], target: ServerTarget, cache: CachePolicy, *, slots: int, json: bool
+) -> None:
+    if target.server or target.has_store or find_server(target.folder):
+        async with connect(target) as client:
+            forecast = await _played(ForecastCase(flow, client, cache), inputs)
+    else:
+        forecast = await _played(ForecastCase(flow, None, cache), inputs)
+    machine = None if target.server else capacity(Path.cwd(), slots=slots or usable_cpus())
+    planned = plan_run(forecast, machine)
     if json:
         print_json(planned)
         return
-    at_once = sum(item.items for item in planned)
-    say(f"{flow.name}: {count_text(at_once, 'item')} would start at once; nothing was started or written")
+    at_once, found = sum(item.items for item in planned), sum(item.found for item in planned)
+    results = f", and {count_text(found, 'result')} of earlier cases would be used" if found else ""
+    say(f"{flow.name}: {count_text(at_once, 'item')} would start at once{results}; nothing was started or written")
     print_table(("item", "kind", "when", "what"), [(item.name, item.kind, item.when, item.what) for item in planned])
     for item in planned:
+        for line in _reasons(item):
+            say(f"{item.name}: {line}")
         if item.problem:
             say(f"{item.name}: {item.problem}")
-    if cached:
-        say("with --cached, jobs that have not changed since the last case of this flow would not run")
 
 
-def plan_run(flow: Flow, inputs: dict[str, Value], machine: Capacity) -> list[PlannedItem]:
-    """The activities of the flow in their order, as a case with these inputs would begin."""
-    command = StartCase(case=CaseId("dry-run"), flow=flow, inputs=inputs)
-    case = Case.blank()
-    orders = [order for event in decide(case, command, 0) for order in evolve(case, event)]
-    begun: dict[str, list[Resources | None]] = {}
-    failed: dict[str, str] = {}
-    for order in orders:
-        if isinstance(order, SubmitJob):
-            begun.setdefault(order.spec.item.partition("[")[0], []).append(order.spec.resources)
-        elif isinstance(order, (OfferTask, StageFiles, StartCalledCase)):
-            begun.setdefault(order.item.partition("[")[0], []).append(None)
-        elif isinstance(order, ItemFailed):
-            failed[order.item.partition("[")[0]] = f"it would fail at once: {order.fault.message}"
-    return [
-        PlannedItem(
-            name=node.shown,
-            kind=node.kind,
-            when=_when(case.plan, node, len(begun.get(node.shown, ()))),
-            what=_what(node),
-            items=len(begun.get(node.shown, ())),
-            problem=failed.get(node.shown) or _lack(begun.get(node.shown, []), machine),
-        )
-        for node in case.plan.nodes
-        if node.kind in WORK
-    ]
+async def _played(forecast: ForecastCase, inputs: dict[str, Value]) -> ForecastCase:
+    await forecast.play(inputs)
+    return forecast
+
+
+def plan_run(forecast: ForecastCase, machine: Capacity | None) -> list[PlannedItem]:
+    """The activities of the flow in their order, as the case would begin. `machine` is what it would run on, if that is
+    known."""
+    by_name: dict[str, list[ForecastJob]] = {}
+    for job in forecast.jobs:
+        by_name.setdefault(job.spec.item.partition("[")[0], []).append(job)
+    plan = forecast.case.plan
+    return [_planned(forecast, node, by_name.get(node.shown, []), machine) for node in plan.nodes if node.kind in WORK]
+
+
+def _planned(forecast: ForecastCase, node: PlanNode, jobs: list[ForecastJob], machine: Capacity | None) -> PlannedItem:
+    runs = [job for job in jobs if job.forecast.outcome is None]
+    begun = len(runs) + forecast.others[node.shown]
+    parts = [_found_text(jobs)] if len(jobs) > len(runs) else []
+    if parts and begun:
+        parts.append(f"{begun} at once")
+    elif not parts:
+        parts.append(_when(forecast.case.plan, node, begun))
+    problem = forecast.failed.get(node.shown, "")
+    return PlannedItem(
+        name=node.shown,
+        kind=node.kind,
+        when="; ".join(parts),
+        what=_what(node),
+        items=begun,
+        found=len(jobs) - len(runs),
+        jobs=[_planned_job(job) for job in jobs],
+        problem=problem or (_lack([job.spec.resources for job in runs], machine) if machine is not None else ""),
+    )
+
+
+def _found_text(jobs: list[ForecastJob]) -> str:
+    cases = cases_of(jobs)
+    count = sum(job.forecast.outcome is not None for job in jobs)
+    where = cases[0] if len(cases) == 1 else f"{len(cases)} cases"
+    return f"found: result of {where}" if count == 1 else f"found: {count} results of {where}"
+
+
+def _planned_job(job: ForecastJob) -> PlannedJob:
+    found = cases_of([job])
+    return PlannedJob(item=job.spec.shown, found=found[0] if found else "", reason=job.forecast.reason)
+
+
+def _reasons(item: PlannedItem) -> Iterator[str]:
+    """Why its jobs would run, each reason once."""
+    counts = Counter(job.reason for job in item.jobs if not job.found)
+    for reason, count in counts.most_common(REASONS_MAX):
+        again = " again" if reason.startswith(AGAIN) else ""
+        many = f"{count} of them " if count < len(item.jobs) else ""
+        yield f"{many}would run{again}, because {reason.removeprefix(AGAIN).removeprefix(NEW)}"
+    if len(counts) > REASONS_MAX:
+        yield f"and for {len(counts) - REASONS_MAX} more reasons; --json has them all"
 
 
 def _when(plan: Plan, node: PlanNode, begun: int) -> str:
@@ -82,7 +139,7 @@ def _when(plan: Plan, node: PlanNode, begun: int) -> str:
         return "at once" if begun == 1 else f"at once, {begun} of them"
     around = [node, *ancestors(plan, node)]
     needed = [plan.nodes[plan.links[link].source].shown for each in around for link in each.targets]
-    parts = [f"after {', '.join(dict.fromkeys(needed))}"] if needed else []
+    parts = [f"would run after {', '.join(dict.fromkeys(needed))}"] if needed else []
     for each in around:
         if isinstance(each.activity, ForEach):
             parts.append("once for each element")
@@ -103,11 +160,9 @@ def _what(node: PlanNode) -> str:
     return one_line(str(getattr(activity, "title", "") or getattr(activity, "flow", "")), COMMAND_CHARS)
 
 
-def _lack(asked: list[Resources | None], machine: Capacity) -> str:
+def _lack(asked: list[Resources], machine: Capacity) -> str:
     """What this machine has too little of, with figures."""
     for needs in asked:
-        if needs is None:
-            continue
         pairs = (
             (needs.cpus, machine.cpus, "cpus", lambda number: f"{number:g}"),
             (needs.memory_bytes, machine.memory_bytes, "memory", size),

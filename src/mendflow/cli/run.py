@@ -132,7 +132,7 @@ def run(
     if not quiet:
         warn_of_triggers(loaded, flow)
     if dry_run:
-        print_plan(loaded, values, slots=slots, cached=cached, json=json)
+        run_async(print_plan(loaded, values, target, cache, slots=slots, json=json))
         return
     if not server and os.environ.get(SERVER_VARIABLE):
         say(

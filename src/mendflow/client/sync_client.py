@@ -53,6 +53,7 @@ class SyncClient(BlockingClient):
     flow = blocking(Client.flow)
     flow_of = blocking(Client.flow_of)
     flows = blocking(Client.flows)
+    forecast_results = blocking(Client.forecast_results)
     has = blocking(Client.has)
     health = blocking(Client.health)
     history = blocking(Client.history)

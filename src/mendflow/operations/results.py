@@ -1,10 +1,17 @@
 """Results that can be used again for jobs made from the same."""
 
+from typing import Annotated
+
+from msgspec import Meta
+
+from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.parameters import Count, Limit
-from mendflow.core.model.views import ResultView
+from mendflow.core.model.views import CachePolicy, ResultView
 from mendflow.operations.names import JobName
 from mendflow.operations.operation import Calls, operation
 from mendflow.operations.roles import ADMINISTRATORS, READERS
+
+WantedResults = Annotated[list[WantedResult], Meta(max_length=1000, description="At most 1,000 at a time.")]
 
 
 class ResultCalls(Calls, tag="results"):
@@ -17,6 +24,13 @@ class ResultCalls(Calls, tag="results"):
     async def result(self, job: JobName) -> ResultView:
         """The result of a job, and what it was made from. Of a job that took its result from the cache it is that
         one."""
+
+    @operation("POST", "/results/forecast", READERS, repeatable=True)
+    async def forecast_results(
+        self, flow: str, jobs: WantedResults, *, cache: CachePolicy = "declared"
+    ) -> list[ResultForecast]:
+        """What would be found for jobs of a case of this flow that is to be started; nothing changes. The flow need not
+        be deployed. `cache` says which results are looked for, as when a case is started."""
 
     @operation("DELETE", "/results", ADMINISTRATORS)
     async def drop_results(

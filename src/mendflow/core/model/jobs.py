@@ -43,15 +43,21 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     core_bytes: int | None = None
 
 
+MARK_CHARS = 16
+"""So much of a module's digest stands before its path."""
+
+
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A Python function by name, with its module's source as a stored file. Never a pickle. `imports` is a digest of
-    the modules beside it that the module imports, and those import."""
+    the modules beside it that the module imports, and those import; `modules` are these: for each the beginning of its
+    digest and its path, so that a worker can tell whether it has loaded the same."""
 
     module: str
     name: str
     code: FileRef | None = None
     folder: str = ""
     imports: str = ""
+    modules: tuple[str, ...] = ()
 
 
 class Submission(StrEnum):
@@ -196,7 +202,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a job ended: with outputs and files, or with a fault. `file_lists` are its outputs that are several files,
     each under its name below their folder. `values` are the last that it reported of itself. `log_tail` is the end of
     its log, and all of it unless there is a `log`. `folder` is where its pilot has kept its working folder, for people
-    to look into: that of a failed attempt, and for some time."""
+    to look into: that of a failed attempt, and for some time.
+
+    `other_code` says in which way the code that ran was not the code that the job names: then its result stands for no
+    other job's. `read_beside` says what a function read or loaded from the folder of its flow that the job does not
+    name."""
 
     fault: Fault | None = None
     outputs: Value = None
@@ -209,6 +219,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     values: dict[str, Value] = {}
     log: StoredLog | None = None
     folder: str = ""
+    other_code: str = ""
+    read_beside: str = ""
 
     @property
     def ok(self) -> bool:

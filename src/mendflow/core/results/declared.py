@@ -15,6 +15,8 @@ from mendflow.core.results.script_dependencies import doubts_of_text, first_doub
 ALTHOUGH: Final = ", although "
 """Before the reason why a result that was used would not have been used by itself."""
 
+NO_RESULT: Final = "the cache had no result made from the same, and no earlier case a job of its name"
+
 
 def why_never(spec: JobSpec) -> str:
     """Why no result may ever stand for this job's; empty if one may, when somebody asks for it."""
@@ -41,15 +43,33 @@ def why_undeclared(spec: JobSpec) -> str:
     return _why_doubtful(spec)
 
 
+def why_not_kept(outcome: Outcome) -> str:
+    """Why a result is never used again: it is not what its job names that made it. Empty if it may be."""
+    return outcome.other_code
+
+
+def why_doubted(spec: JobSpec, outcome: Outcome) -> str:
+    """What a job turned out to read that it does not name; empty if there is nothing, or its author vouches for it."""
+    return "" if spec.cache else outcome.read_beside
+
+
 def why_run(spec: JobSpec, policy: CachePolicy) -> str:
     """Why a job ran of which nothing else is known; empty if its case uses no earlier results anyway."""
     if policy in ("", "none"):
         return ""
+    reason = why_to_run(spec, policy)
+    return f"it ran, as {reason}" if reason == NO_RESULT else reason
+
+
+def why_to_run(spec: JobSpec, policy: CachePolicy) -> str:
+    """Why a job runs of which nothing else is known."""
+    if policy in ("", "none"):
+        return "no earlier results are to be used"
     if reason := why_never(spec):
         return f"its result is not looked for in the cache: {reason}"
     if policy == "declared" and (reason := why_undeclared(spec)):
         return f"its result is not looked for in the cache, as {reason}; --cached, or `cache: true` in it, does that"
-    return "it ran, as the cache had no result made from the same, and no earlier case a job of its name"
+    return NO_RESULT
 
 
 def gives_nothing(outcome: Outcome) -> bool:

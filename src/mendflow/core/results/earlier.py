@@ -5,7 +5,7 @@ from typing import Final
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
-from mendflow.core.results.declared import why_never
+from mendflow.core.results.declared import why_never, why_not_kept
 from mendflow.core.results.key import base_of, differences, result_key
 
 JOBS_COMPARED: Final = 200
@@ -18,6 +18,9 @@ JOBS_READ_MAX: Final = 2000
 NEW: Final = "new: "
 """How the reason of a job begins that is for an element which no earlier case had."""
 
+AGAIN: Final = "run again: "
+"""How the reason of a job begins whose earlier result was not used."""
+
 _DIFFERENCES_SHOWN: Final = 3
 
 
@@ -29,7 +32,9 @@ class EarlierResults:
         self._by_key: dict[str, list[Job]] = {}
         self._by_name: dict[str, NamedJobs] = {}
         for job in jobs.values():
-            if job.state is JobState.COMPLETED and job.outcome is not None and not why_never(job.spec):
+            if job.state is not JobState.COMPLETED or job.outcome is None or why_not_kept(job.outcome):
+                continue
+            if not why_never(job.spec):
                 self._by_key.setdefault(base_of(job.key) or result_key(job.spec), []).append(job)
 
     def take(self, item: ItemId, base: str) -> Job | None:
@@ -51,7 +56,8 @@ class EarlierResults:
             return "the earlier case had no such item"
         if earlier.state is not JobState.COMPLETED or earlier.outcome is None:
             return "it did not complete in the earlier case"
-        return why_never(spec) or summary(earlier.spec, spec) or "another job made from the same has its result"
+        never = why_never(spec) or why_not_kept(earlier.outcome)
+        return never or summary(earlier.spec, spec) or "another job made from the same has its result"
 
 
 class NamedJobs:

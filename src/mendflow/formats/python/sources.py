@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.jobs import FunctionRef
+from mendflow.core.model.jobs import MARK_CHARS, FunctionRef
 from mendflow.core.model.values import FileRef
 from mendflow.formats.python.problems import bad_flow, is_of_python
 
@@ -61,16 +61,19 @@ def code_files(flow: Flow) -> dict[str, Path]:
 
 def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
     """The flow with each function's source as the stored file that it has become."""
-    imports: dict[Path, str] = {}
+    beside: dict[Path, dict[str, str]] = {}
 
     def changed(value: Any) -> Any:
         if isinstance(value, FunctionRef):
             path = source_of(value)
             if path is None:
                 return value
-            if path not in imports:
-                imports[path] = imports_digest(path, Path(value.folder))
-            return msgspec.structs.replace(value, code=kept.get(path, value.code), imports=imports[path])
+            if path not in beside:
+                beside[path] = imported_modules(path, Path(value.folder))
+            found = beside[path]
+            return msgspec.structs.replace(
+                value, code=kept.get(path, value.code), imports=imports_digest(found), modules=module_marks(found)
+            )
         if isinstance(value, tuple):
             return tuple(changed(part) for part in value)
         if isinstance(value, msgspec.Struct):
@@ -89,9 +92,9 @@ def source_of(function: FunctionRef) -> Path | None:
     return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
 
 
-def imports_digest(path: Path, folder: Path) -> str:
-    """A digest of the modules in the folder that a source file imports, and that these import; empty if there are none.
-    What is imported by other means than `import` is not seen."""
+def imported_modules(path: Path, folder: Path) -> dict[str, str]:
+    """The modules in the folder that a source file imports, and that these import: their paths, with the digests of
+    their content. What is imported by other means than `import` is not seen."""
     found: dict[str, str] = {}
     pending = [path]
     while pending:
@@ -100,9 +103,18 @@ def imports_digest(path: Path, folder: Path) -> str:
             if other != path and name not in found:
                 found[name] = hashlib.sha256(other.read_bytes()).hexdigest()
                 pending.append(other)
-    if not found:
+    return found
+
+
+def imports_digest(modules: Mapping[str, str]) -> str:
+    """One digest of all these modules; empty if there are none."""
+    if not modules:
         return ""
-    return hashlib.sha256("\n".join(f"{name} {found[name]}" for name in sorted(found)).encode()).hexdigest()[:40]
+    return hashlib.sha256("\n".join(f"{name} {modules[name]}" for name in sorted(modules)).encode()).hexdigest()[:40]
+
+
+def module_marks(modules: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{modules[name][:MARK_CHARS]} {name}" for name in sorted(modules))
 
 
 def _modules_beside(path: Path, folder: Path) -> Iterator[Path]:

@@ -44,7 +44,7 @@ def build_work(
         command="" if function is not None else spec.command or ":",
         call=_call(job, fence, number, spec, folder=folder, code=code, digest=digest),
         module=function.module if function is not None else "",
-        code=f"{digest}:{code}",
+        code=f"{digest}{function.imports if function is not None else ''}:{code}",
         env=spec.env if function is None else {},
         files=spec.files,
         own_folder=has_own_folder(spec),
@@ -83,5 +83,6 @@ def _call(job: JobId, fence: int, number: int, spec: JobSpec, *, folder: str, co
         attempt_folder=folder,
         limits=spec.limits,
         number=number,
+        modules=function.modules if function.modules or not function.imports else None,
     )
     return msgspec.Raw(_ENCODER.encode(call))

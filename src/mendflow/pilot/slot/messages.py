@@ -23,7 +23,8 @@ AttemptKey = tuple[str, int]
 
 class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     """One function call, as the worker gets it. `folder` is where the module is loaded from, `sha256` what its source
-    must have; `cwd` is empty when the attempt has no folder."""
+    must have, `modules` what those beside it should have (see FunctionRef; None: nobody knows); `cwd` is empty when
+    the attempt has no folder."""
 
     job: str
     fence: int
@@ -40,6 +41,7 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     attempt_folder: str
     limits: Limits
     number: int
+    modules: tuple[str, ...] | None = None
 
     @property
     def names(self) -> dict[str, str]:

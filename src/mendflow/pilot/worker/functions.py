@@ -3,17 +3,17 @@
 The source is read once, its digest compared, and those same bytes are executed: an edit cannot slip in between the
 check and the import."""
 
-import hashlib
 import importlib
 import importlib.util
 import os
 import sys
 import types
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
+from typing import NamedTuple
 
 from mendflow.core.model.values import Value
 from mendflow.pilot.slot.messages import FunctionCall
+from mendflow.pilot.worker.folder_modules import CodeFolder, FolderModules, SourceLoader
 
 
 class CodeMismatch(Exception):
@@ -33,33 +33,77 @@ def source_file(folder: str, module: str) -> str:
     return ""
 
 
-class _ExactLoader(SourceFileLoader):
-    """Loads a module only from source with the given digest, never from bytecode."""
+class _ExactLoader(SourceLoader):
+    """Loads a module only from source with the given digest."""
 
-    def __init__(self, module: str, path: str, sha256: str) -> None:
-        super().__init__(module, path)
+    def __init__(self, module: str, path: str, folder: CodeFolder, sha256: str) -> None:
+        super().__init__(module, path, folder)
         self._sha256 = sha256
 
-    def get_code(self, _fullname: str) -> types.CodeType:
-        source = self.get_data(self.path)
-        found = hashlib.sha256(source).hexdigest()
-        if found != self._sha256:
+    def check(self, digest: str) -> None:
+        if digest != self._sha256:
             raise CodeMismatch(f"{self.path} has changed since the flow was deployed: deploy it again")
-        return self.source_to_code(source, self.path)
+
+
+class CodeUsed(NamedTuple):
+    """What is to be said of the code of a call; see `Outcome`."""
+
+    other_code: str = ""
+    read_beside: str = ""
 
 
 class FunctionLoader:
     """The functions that this process has loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: FolderModules) -> None:
+        self._modules = modules
         self._known: dict[tuple[str, str, str, str], Callable[..., Value]] = {}
+        self._before = 0  # how many modules of its folder were loaded when the function of the current call was at hand
 
     def find(self, call: FunctionCall) -> Callable[..., Value]:
+        folder = self._modules.enter(call.folder) if call.sha256 else self._modules.leave()
+        if folder is not None and folder.is_outdated(call.modules or ()):
+            folder.forget(list(folder.loaded))
+            self._known = {key: each for key, each in self._known.items() if key[3] != call.folder}
         key = (call.module, call.name, call.sha256, call.folder)
         function = self._known.get(key)
         if function is None:
-            function = self._known[key] = _named(_module(call), call.name)
+            function = self._known[key] = _named(_module(call, folder), call.name)
+        if folder is not None:
+            self._before = len(folder.loaded)
+            self._modules.watch()
         return function
+
+    def used(self, call: FunctionCall) -> CodeUsed:
+        """What the call used of the folder of its flow. Modules that it loaded and that its job does not name are
+        loaded again by the next call that needs them."""
+        if not call.sha256:
+            return CodeUsed()
+        folder, opened = self._modules.enter(call.folder), self._modules.take_opened()
+        if call.modules is None:
+            return CodeUsed()
+        changed = folder.changed(call.modules)
+        other = f"{changed} beside the flow was changed after the flow was deployed" if changed else ""
+        new, at_import = list(folder.loaded)[self._before :], folder.at_import.get(call.module)
+        return CodeUsed(other, _read_beside(call, folder, new, at_import, opened) if new or at_import or opened else "")
+
+
+def _read_beside(
+    call: FunctionCall, folder: CodeFolder, new: list[str], at_import: set[str] | None, opened: list[str]
+) -> str:
+    named = _named_paths(call, folder)
+    loaded = set(new) - named
+    read = [path for path in opened if path not in folder.loaded and path not in named]
+    folder.forget(loaded)
+    if unnamed := loaded | (at_import or set()):
+        return f"it loaded {min(unnamed)}, which the flow does not import by its name"
+    return f"it read {read[0]} beside the flow, which is not among its inputs" if read else ""
+
+
+def _named_paths(call: FunctionCall, folder: CodeFolder) -> set[str]:
+    """The files of the folder whose content is part of what the job is made from."""
+    own = folder.below(source_file(call.folder, call.module))
+    return {own, *(mark.partition(" ")[2] for mark in call.modules or ())}
 
 
 def _named(module: types.ModuleType, name: str) -> Callable[..., Value]:
@@ -71,18 +115,19 @@ def _named(module: types.ModuleType, name: str) -> Callable[..., Value]:
     return target
 
 
-def _module(call: FunctionCall) -> types.ModuleType:
-    if call.folder and call.folder not in sys.path:
-        sys.path.insert(0, call.folder)
-    if not call.sha256:
+def _module(call: FunctionCall, folder: CodeFolder | None) -> types.ModuleType:
+    if folder is None:
+        if call.folder and call.folder not in sys.path:
+            sys.path.insert(0, call.folder)
         return importlib.import_module(call.module)
     path = source_file(call.folder, call.module)
     if not path:
         raise CodeMismatch(f"the source of module {call.module} is not in {call.folder}")
+    before = set(folder.loaded)
     parent = call.module.rpartition(".")[0]
     if parent:
         importlib.import_module(parent)
-    loader = _ExactLoader(call.module, path, call.sha256)
+    loader = _ExactLoader(call.module, path, folder, call.sha256)
     spec = importlib.util.spec_from_file_location(call.module, path, loader=loader)
     assert spec is not None, "a spec with a loader was given"
     module = importlib.util.module_from_spec(spec)
@@ -92,4 +137,7 @@ def _module(call: FunctionCall) -> types.ModuleType:
     except BaseException:
         sys.modules.pop(call.module, None)
         raise
+    if call.modules is not None:
+        unnamed = folder.at_import[call.module] = folder.loaded.keys() - before - _named_paths(call, folder)
+        folder.forget(unnamed)
     return module

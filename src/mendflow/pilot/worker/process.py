@@ -31,6 +31,7 @@ from mendflow.pilot.slot.messages import CallBatch, CallResult, FrameReader, Fun
 from mendflow.pilot.slot.outputs import spill
 from mendflow.pilot.slot.processes import MillisecondRounder, Reaper, become_reaper, die_with_parent
 from mendflow.pilot.slot.reports import take_report
+from mendflow.pilot.worker.folder_modules import FolderModules
 from mendflow.pilot.worker.function_faults import ArgumentMissing, CallSetupFailed, fault_of, traceback_of
 from mendflow.pilot.worker.functions import FunctionLoader
 from mendflow.pilot.worker.plain_data import to_plain_data
@@ -53,7 +54,9 @@ class Worker:
         self._log = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         self._keep_failed = keep_failed
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC) if sys.platform == "linux" else -1
-        self._functions = FunctionLoader()
+        modules = FolderModules(os.path.dirname(cache))
+        modules.install()
+        self._functions = FunctionLoader(modules)
         self._encoder = msgspec.msgpack.Encoder()
         self._streams = (sys.stdout, sys.stderr)
         self._cwd_changed_ns = 0
@@ -90,6 +93,7 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
             fault, crash = fault_of(error, stage, call.cwd or self._cwd, _peak_bytes()), traceback_of(error)
         ran_us = (time.perf_counter_ns() - clock) // 1000
+        other_code, read_beside = self._functions.used(call)
         left = self._end_of_children()
         log, log_bytes, is_long = self._take_log(call, crash)
         kept = fault is not None and self._keep_folder(call, fault)
@@ -109,7 +113,15 @@ class Worker:
         if fault is not None:
             fault = msgspec.structs.replace(fault, log_tail=tail)
         folder = call.attempt_folder if kept else ""
-        outcome = Outcome(fault=fault, outputs=outputs, log_tail=tail, measures=measures, folder=folder)
+        outcome = Outcome(
+            fault=fault,
+            outputs=outputs,
+            log_tail=tail,
+            measures=measures,
+            folder=folder,
+            other_code=other_code,
+            read_beside=read_beside,
+        )
         return CallResult(number, ran_us, outcome, spills, self._take_report(), is_long, kept)
 
     def _enter(self, call: FunctionCall) -> None:

@@ -4,6 +4,7 @@ import msgspec
 
 from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.views import Reason
+from mendflow.core.results.declared import why_doubted, why_not_kept
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock
 from mendflow.core.scheduling.jobs import effective_needs
@@ -40,8 +41,18 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         facts = [*told.facts, *data, *about, *_attempts(job)]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
-    facts = [fact for fact in (job.cache_reason, *_attempts(job)) if fact]
+    facts = [fact for fact in (job.cache_reason, _why_not_again(job), *_attempts(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.shown} {how}.", facts=facts)
+
+
+def _why_not_again(job: Job) -> str:
+    """Why the result that the job made is not used for other jobs, if that was seen only when it ran."""
+    if job.outcome is None or job.outcome.cached_from:
+        return ""
+    if never := why_not_kept(job.outcome):
+        return f"its result is not used again: {never}"
+    doubt = why_doubted(job.spec, job.outcome)
+    return f"its result is not used again without --cached: {doubt}" if doubt else ""
 
 
 def _why_cancelled(job: Job) -> Reason:

@@ -1,11 +1,14 @@
 """The part of the domain that is about results which can be used again."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.views import ResultView
-from mendflow.core.results.declared import why_never, why_undeclared
+from mendflow.core.model.views import CachePolicy, ResultView
+from mendflow.core.results.declared import why_doubted, why_never, why_not_kept, why_undeclared
 from mendflow.core.results.key import made_from
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.cases.result_index import ResultIndex
@@ -23,14 +26,23 @@ class ResultOperations(ViewOperations):
         """The result of a job, or the one that it took from the cache, with what it was made from."""
         found = await self.newest_submission(job)
         reason = why_never(found.spec) or why_undeclared(found.spec)
+        if found.outcome is not None:
+            reason = reason or why_doubted(found.spec, found.outcome)
         index = await self._results()
         known = await index.find(found.key, self._server.clock.now()) if found.key else None
         if known is None:
-            never = why_never(found.spec)
+            never = why_never(found.spec) or (why_not_kept(found.outcome) if found.outcome is not None else "")
             raise NotFound(
                 f"the cache has no result of job {found.id}" + (f": {never}" if never else "; `mendflow why` says more")
             )
         return replace(known.document.view(known.key), reason=reason, made_from=made_from(found.spec))
+
+    async def forecast_results(
+        self, flow: str, jobs: Sequence[WantedResult], *, cache: CachePolicy = "declared"
+    ) -> list[ResultForecast]:
+        """What would be found for these jobs of a case that is to be started."""
+        await self._results()
+        return await self._server.runtime.results.forecast(flow, jobs, cache)
 
     async def drop_results(
         self, *, case: str = "", flow: str = "", name: str = "", unused_ms: int = 0, every: bool = False

@@ -10,16 +10,27 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine import item_of
-from mendflow.core.engine.plan import COMPENSATION, TERMINATION
+from mendflow.core.engine import Case
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
+from mendflow.core.model.views import CachePolicy
 from mendflow.core.recovery.ids import serial_of
-from mendflow.core.results.declared import ALTHOUGH, gives_nothing, stored_files, why_never, why_undeclared
-from mendflow.core.results.earlier import JOBS_READ_MAX, NEW, NamedJobs, new_element, summary
+from mendflow.core.results.declared import (
+    ALTHOUGH,
+    gives_nothing,
+    stored_files,
+    why_doubted,
+    why_never,
+    why_not_kept,
+    why_to_run,
+    why_undeclared,
+)
+from mendflow.core.results.earlier import AGAIN, JOBS_READ_MAX, NEW, NamedJobs, new_element, summary
 from mendflow.core.results.key import base_of, number_in, numbered, result_key
+from mendflow.core.results.undoable import can_be_undone
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.amounts import moment
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, story_of
@@ -34,6 +45,8 @@ from mendflow.stores.contract import FieldCondition, Store
 
 CASES_COMPARED = 3
 """In how many earlier cases of its flow a job is looked for that is near to a new one."""
+
+UNDOABLE = "not looked for: it can be undone, and may have been since"
 
 _decode_job = msgspec.json.Decoder(Job).decode
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -92,10 +105,28 @@ class ResultCache:
             return Lookup(None, "", key)
         if live.runs_again(serial):
             return Lookup(None, _why_again(live.document, spec), key)
-        if not spec.cache and can_be_undone(live, serial):
-            return Lookup(None, "not looked for: it can be undone, and may have been since", key)
+        if not spec.cache and can_be_undone(live.case, serial):
+            return Lookup(None, UNDOABLE, key)
         outcome, reason = await self._find(live, spec, base, key)
         return Lookup(outcome, reason, key)
+
+    async def forecast(self, flow: str, wanted: Sequence[WantedResult], cache: CachePolicy) -> list[ResultForecast]:
+        """What would be found for jobs of a case that is to be started; nothing is written."""
+        document = CaseDocument(id=CaseId(""), flow=flow, digest="", owner="", cache=cache)
+        live = LiveCase(Case.blank(), document)
+        found = []
+        for each in wanted:
+            outcome, reason = await self._forecast_one(live, each) if _wants_results(document) else (None, "")
+            found.append(ResultForecast(outcome=outcome, reason=reason or why_to_run(each.spec, cache)))
+        return found
+
+    async def _forecast_one(self, live: LiveCase, wanted: WantedResult) -> tuple[Outcome | None, str]:
+        if why_never(wanted.spec):
+            return None, ""
+        if wanted.undoable and not wanted.spec.cache:
+            return None, UNDOABLE
+        base = result_key(wanted.spec)
+        return await self._find(live, wanted.spec, base, numbered(base, wanted.number), peek=True)
 
     def take_over(self, live: LiveCase, new: NewJob, outcome: Outcome) -> None:
         """Record the job as completed with an outcome that was made earlier; its note says why."""
@@ -138,7 +169,10 @@ class ResultCache:
             self._counts.pop(fact.document.id, None)
             self._ledger.write_deferred()
 
-    async def _find(self, live: LiveCase, spec: JobSpec, base: str, key: str) -> tuple[Outcome | None, str]:
+    async def _find(
+        self, live: LiveCase, spec: JobSpec, base: str, key: str, *, peek: bool = False
+    ) -> tuple[Outcome | None, str]:
+        """`peek`: the index stays as it is, whatever is found."""
         missing = ""
         if live.earlier is not None and (earlier := live.earlier.take(spec.item, base)) is not None:
             assert earlier.outcome is not None
@@ -147,16 +181,19 @@ class ResultCache:
                 return await self._taken(earlier, spec)
         asked = live.document.cache == "all"
         if asked or (live.document.cache == "declared" and not why_undeclared(spec)):
-            found = await self.index.find(key, self._clock.now())
-            if found is not None and not (missing := await self._why_unusable(live, spec, found, asked=asked)):
-                self.index.note_use(found, self._clock.now())
+            found = await self.index.find(key, self._clock.now(), peek=peek)
+            if found is not None:
+                missing = await self._why_unusable(live, spec, found, asked=asked, peek=peek)
+            if found is not None and not missing:
+                if not peek:
+                    self.index.note_use(found, self._clock.now())
                 return await self._taken(found.job, spec)
             if not missing and live.earlier is None:
                 missing = await self._changed_since(live, spec)
         elif live.earlier is None:
             return None, ""
         reason = missing or (live.earlier.why_not(spec) if live.earlier is not None else "")
-        return None, reason if not reason or reason.startswith(NEW) else f"run again: {reason}"
+        return None, reason if not reason or reason.startswith(NEW) else f"{AGAIN}{reason}"
 
     async def _taken(self, made: Job, spec: JobSpec) -> tuple[Outcome, str]:
         """The outcome of a job, for a new one, and the reason: which job made it, also if it was taken from the cache
@@ -169,11 +206,13 @@ class ResultCache:
         outcome = made.outcome
         assert outcome is not None
         reason = f"cached: made by case {made.case} item {made.spec.item} on {moment(made.finished_at)}"
-        if undeclared := why_undeclared(spec):
+        if undeclared := why_undeclared(spec) or why_doubted(spec, outcome):
             reason += f"{ALTHOUGH}{undeclared}"
         return msgspec.structs.replace(outcome, cached_from=origin), reason
 
-    async def _why_unusable(self, live: LiveCase, spec: JobSpec, found: IndexedResult, *, asked: bool) -> str:
+    async def _why_unusable(
+        self, live: LiveCase, spec: JobSpec, found: IndexedResult, *, asked: bool, peek: bool
+    ) -> str:
         """Why a result that was found is not used after all. One whose files are gone leaves the index."""
         outcome = found.job.outcome
         assert outcome is not None
@@ -181,8 +220,10 @@ class ResultCache:
             return "this case itself made the result"
         if not asked and not spec.cache and gives_nothing(outcome):
             return "it gives no outputs and no files, so what it does is done elsewhere"
+        if not asked and (doubt := why_doubted(spec, outcome)):
+            return f"the result of case {found.job.case} is not used without --cached: {doubt}"
         missing = await self._missing_file(outcome)
-        if missing:
+        if missing and not peek:
             await self.index.forget(found.key)
         return missing
 
@@ -215,6 +256,9 @@ class ResultCache:
         place = f"case {earlier.case}" + (f" item {earlier.spec.item}" if earlier.spec.item != spec.item else "")
         if earlier.state is not JobState.COMPLETED:
             return f"it did not complete in {place}"
+        assert earlier.outcome is not None
+        if never := why_not_kept(earlier.outcome):
+            return f"the result of {place} is not used: {never}"
         told = summary(earlier.spec, spec)
         return f"{told} since {place}" if told else f"the result of {place} is not in the cache"
 
@@ -235,21 +279,6 @@ class ResultCache:
         except StoreUnavailable:
             return NamedJobs([])  # a sentence is not worth a failure
         return NamedJobs(jobs, whole=whole)
-
-
-def can_be_undone(live: LiveCase, serial: int) -> bool:
-    """Whether the job can be compensated, or is part of a compensation or termination: then it has an effect elsewhere,
-    which may have been undone since."""
-    instance = item_of(live.case, serial)
-    if instance is None:
-        return False
-    nodes = live.case.plan.nodes
-    node = nodes[instance.node]
-    while node.parent >= 0:
-        node = nodes[node.parent]
-        if node.kind in (COMPENSATION, TERMINATION) or node.compensation >= 0:
-            return True
-    return False
 
 
 def _wants_results(document: CaseDocument) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import ResultView
-from mendflow.core.results.declared import stored_files, why_undeclared
+from mendflow.core.results.declared import stored_files, why_doubted, why_not_kept, why_undeclared
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.ledger import RESULT_KIND, Ledger
 from mendflow.stores.contract import Delete, FieldCondition, Store, StoredDocument
@@ -71,7 +71,9 @@ _decode_job = msgspec.json.Decoder(Job).decode
 def is_result(job: Job) -> bool:
     """Whether the job itself made a result that may be used again."""
     outcome = job.outcome
-    return bool(job.key) and job.state is JobState.COMPLETED and outcome is not None and not outcome.cached_from
+    if not job.key or job.state is not JobState.COMPLETED or outcome is None:
+        return False
+    return not (outcome.cached_from or why_not_kept(outcome))
 
 
 class ResultIndex:
@@ -93,8 +95,9 @@ class ResultIndex:
         for key in made.keys() - known:
             self.record(made[key], flow)
 
-    async def find(self, key: str, now: Instant) -> IndexedResult | None:
-        """The result of this key, if its job completed. An entry that leads nowhere is removed."""
+    async def find(self, key: str, now: Instant, *, peek: bool = False) -> IndexedResult | None:
+        """The result of this key, if its job completed. An entry that leads nowhere is removed, unless this is only to
+        `peek`."""
         await self._written(key)
         found = await self._store.get(RESULT_KIND, key)
         if found is None:
@@ -104,7 +107,7 @@ class ResultIndex:
         job = _decode_job(stored.body) if stored is not None else None
         if job is not None and is_result(job):
             return IndexedResult(key, found.version, document, job)
-        if now - document.at > SETTLING_MS:
+        if now - document.at > SETTLING_MS and not peek:
             await self.remove(found)
         return None
 
@@ -169,5 +172,5 @@ def document_of(job: Job, flow: str) -> ResultDocument:
         at=job.finished_at,
         files=len(files),
         bytes=sum(files.values()),
-        declared=not why_undeclared(job.spec),
+        declared=not (why_undeclared(job.spec) or why_doubted(job.spec, job.outcome)),
     )
