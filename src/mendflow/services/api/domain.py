@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
+from mendflow.core.model.data import StoreAnswer, StoreRequest
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import ItemId
@@ -240,6 +241,11 @@ class Domain(
         """Store a file on the server; refused if `sha256` is given and does not match. The file is stored completely or
         not at all."""
         return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
+
+    async def keep_many(self, request: StoreRequest) -> StoreAnswer:
+        """Store small files on the server: all of them, or none if one does not have its SHA-256."""
+        await self._server.file_store.keep_many(request.contents)
+        return StoreAnswer(stored=len(request.contents))
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]:
         return self._server.file_store.kept(sha256)
