@@ -39,6 +39,28 @@ async def test_a_file_kept_by_one_server_is_given_by_another(store: Store, tmp_p
     assert await content_of(other, ref.sha256) == content
 
 
+async def test_files_that_come_together_are_given_by_another_server_too(store: Store, tmp_path: Path) -> None:
+    made = [b"", b"one", b"two", b"x" * PIECE_BYTES, b"y" * (PIECE_BYTES + 1)]
+    contents = {hashlib.sha256(content).hexdigest(): content for content in made}
+    one, other = file_store(store, tmp_path / "one"), file_store(store, tmp_path / "other")
+    half = hashlib.sha256(b"two").hexdigest()
+    await store.write([Append(f"file/{half}/{PIECE_BYTES}", [b"two"], 0)])
+    await one.keep_many(contents)
+    await one.keep_many(contents)
+    assert {sha256: await content_of(other, sha256) for sha256 in contents} == contents
+    assert [await other.size(sha256) for sha256 in contents] == [len(content) for content in made]
+
+
+async def test_of_files_that_come_together_none_is_kept_if_one_is_not_what_it_says(
+    store: Store, tmp_path: Path
+) -> None:
+    files, right = file_store(store, tmp_path), hashlib.sha256(b"right").hexdigest()
+    with pytest.raises(RequestError, match="does not have the digest"):
+        await files.keep_many({right: b"right", "0" * 64: b"wrong"})
+    assert await files.size(right) is None
+    assert await FolderFileStore(tmp_path).size(right) is None
+
+
 async def test_a_file_that_is_only_half_there_is_not_kept_and_goes_on_where_it_ends(
     store: Store, tmp_path: Path
 ) -> None:

@@ -25,6 +25,8 @@ from mendflow.core.model.data import (
     PlaceRequest,
     ReplicaLocation,
     StorageElement,
+    StoreAnswer,
+    StoreRequest,
 )
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome
@@ -71,6 +73,7 @@ class Ledger:
     log_parts: list[LogPart] = field(default_factory=list)
     revoked: set[tuple[str, int]] = field(default_factory=set)
     files: dict[str, bytes] = field(default_factory=dict)
+    sent_together: list[int] = field(default_factory=list)
     requests: list[SyncRequest] = field(default_factory=list)
     lease_end: float = 0.0
     located: dict[str, list[ReplicaLocation]] = field(default_factory=dict)
@@ -105,6 +108,7 @@ class Server:
         app.router.add_post("/api/v1/pilots/sync", self._sync)
         app.router.add_post("/api/v1/pilots/locate", self._locate)
         app.router.add_post("/api/v1/pilots/place", self._place)
+        app.router.add_post("/api/v1/pilots/files", self._put_many)
         app.router.add_get("/api/v1/files/{sha}", self._get)
         app.router.add_put("/api/v1/files/{sha}", self._put)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -132,6 +136,14 @@ class Server:
         self.ledger.files[sha] = content
         ref = FileRef(sha256=sha, bytes=len(content), name=request.query["name"])
         return web.Response(body=msgspec.json.encode(ref), content_type="application/json")
+
+    async def _put_many(self, request: web.Request) -> web.Response:
+        asked = msgspec.msgpack.decode(await request.read(), type=StoreRequest)
+        if any(hashlib.sha256(content).hexdigest() != sha for sha, content in asked.contents.items()):
+            return web.Response(status=400, text="the digest does not fit")
+        self.ledger.files |= asked.contents
+        self.ledger.sent_together.append(len(asked.contents))
+        return web.Response(body=msgspec.msgpack.encode(StoreAnswer(stored=len(asked.contents))))
 
     async def _locate(self, http: web.Request) -> web.Response:
         asked = msgspec.msgpack.decode(await http.read(), type=LocateRequest)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.pilot.files.publishing import SMALL_BYTES
 from mendflow.pilot.slot import declared_outputs
 from mendflow.pilot.slot.declared_outputs import find_outputs
 from tests.pilot.conftest import Pilot, Server
@@ -99,6 +100,16 @@ async def test_lists_are_stored_with_their_names_and_modes(server: Server, hire:
     }
     kept = [server.ledger.files[ref.sha256] for refs in outcome.file_lists.values() for ref in refs]
     assert kept == [b"1\n", b"2\n", b"3\n"] and list(outcome.files) == ["one"]
+
+
+async def test_small_files_are_sent_together_and_large_ones_alone(server: Server, hire: Hire) -> None:  # DU-3
+    hire()
+    command = f"for i in $(seq 1200); do echo $i > r/$i; done; head -c {SMALL_BYTES + 1} /dev/zero > r/large"
+    outcome = await server.outcome(await server.shell(command, files={"all": "r/"}, file_lists=("all",)))
+    assert outcome.ok, outcome.fault
+    kept = {ref.name: server.ledger.files[ref.sha256] for ref in outcome.file_lists["all"]}
+    assert kept == {str(i): f"{i}\n".encode() for i in range(1, 1201)} | {"large": bytes(SMALL_BYTES + 1)}
+    assert server.ledger.sent_together == [1000, 200]
 
 
 async def test_an_executable_input_is_executable_also_where_inputs_are_links(server: Server, hire: Hire) -> None:

@@ -47,7 +47,7 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("webhooks", "add_webhook", "remove_webhook", "try_webhook"), ADMINISTER),
     **dict.fromkeys(("sites", "site"), READ),
     **dict.fromkeys(("put_site", "pause_site", "resume_site", "remove_site"), ADMINISTER),
-    **dict.fromkeys(("sync", "locate", "place"), PULL),
+    **dict.fromkeys(("sync", "locate", "place", "keep_many"), PULL),
     **dict.fromkeys(("data", "datum", "places", "elements", "element"), READ),
     **dict.fromkeys(("add_data", "add_replica"), CHANGE),
     **dict.fromkeys(("remove_data", "remove_replica", "put_element", "remove_element"), ADMINISTER),
@@ -61,7 +61,7 @@ WHO: dict[str, set[str]] = {
     "engines": READ | {"engine"},
     **dict.fromkeys(("register_engine", "engine_event", "engine_orders", "engine_done"), SERVED),
 }
-BEFORE_THE_ROUTES = {"sync", "locate", "place"}
+BEFORE_THE_ROUTES = {"sync", "locate", "place", "keep_many"}
 """What pilots ask is answered without the framework."""
 FILLED = {"sha256": "0" * 64, "serial": "1", "number": "1"}
 

@@ -138,6 +138,15 @@ SPECIAL = (
     ApiOperation(
         "place", "POST", "/pilots/place", PILOTS, tag="pilots", doc="Where outputs go. Both bodies are MessagePack."
     ),
+    ApiOperation(
+        "keep_many",
+        "POST",
+        "/pilots/files",
+        PILOTS,
+        tag="pilots",
+        doc="""Store many small files on the server: all, or none if one does not have its SHA-256. Both bodies are
+        MessagePack.""",
+    ),
 )
 
 CALLS = tuple(each for kind in DomainCalls.__mro__ for each in declared_by(kind))

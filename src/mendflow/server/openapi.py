@@ -11,7 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 
-from mendflow.core.model.data import LocateAnswer, LocateRequest, PlaceAnswer, PlaceRequest
+from mendflow.core.model.data import LocateAnswer, LocateRequest, PlaceAnswer, PlaceRequest, StoreAnswer, StoreRequest
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import ChangeEvent
@@ -36,6 +36,7 @@ _PACKED = {
     "sync": (SyncRequest, SyncAnswer),
     "locate": (LocateRequest, LocateAnswer),
     "place": (PlaceRequest, PlaceAnswer),
+    "keep_many": (StoreRequest, StoreAnswer),
 }
 _TYPES = [ErrorView, ChangeEvent, HistoryEntry, *(type for both in _PACKED.values() for type in both)]
 """What is read and written without a route that says so."""

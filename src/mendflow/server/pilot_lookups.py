@@ -1,5 +1,5 @@
-"""What pilots ask besides their exchange: where files can be read, and where outputs go. Any server can answer, because
-all of it is in the store."""
+"""What pilots ask besides their exchange: where files can be read, and where outputs go; and small files that they send
+together. Any server can answer, because all of it is in the store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from mendflow.core.model.data import LocateRequest, PlaceRequest
+from mendflow.core.model.data import LocateRequest, PlaceRequest, StoreRequest
 from mendflow.operations.table import API
 from mendflow.server.msgpack import decode_body, send_packed
 from mendflow.server.request_body import read_body
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 LOOKUP_BYTES_MAX: Final = 16 << 20
 LOCATE_PATH: Final = f"{API}/pilots/locate"
 PLACE_PATH: Final = f"{API}/pilots/place"
-LOOKUP_PATHS: Final = frozenset({LOCATE_PATH, PLACE_PATH})
+FILES_PATH: Final = f"{API}/pilots/files"
+LOOKUP_PATHS: Final = frozenset({LOCATE_PATH, PLACE_PATH, FILES_PATH})
 
 _locate_decoder = msgspec.msgpack.Decoder(LocateRequest)
 _place_decoder = msgspec.msgpack.Decoder(PlaceRequest)
+_files_decoder = msgspec.msgpack.Decoder(StoreRequest)
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -37,4 +39,6 @@ class PilotLookups:
         body = await read_body(receive, LOOKUP_BYTES_MAX)
         if path == LOCATE_PATH:
             return _encoder.encode(await self._domain.locate(decode_body(_locate_decoder, body)))
+        if path == FILES_PATH:
+            return _encoder.encode(await self._domain.keep_many(decode_body(_files_decoder, body)))
         return _encoder.encode(await self._domain.place(decode_body(_place_decoder, body), who=who))

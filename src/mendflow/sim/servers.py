@@ -42,6 +42,9 @@ class EmptyFileStore:
     async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
         raise AssertionError("there are no files in this world")
 
+    async def keep_many(self, contents: Any) -> None:
+        raise AssertionError("there are no files in this world")
+
     async def keep_path(self, path: str) -> FileRef:
         raise AssertionError("there are no files in this world")
 

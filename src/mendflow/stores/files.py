@@ -12,7 +12,8 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -29,6 +30,7 @@ _CHUNK_BYTES = 1 << 20
 HASHED_AT_ONCE_BYTES = 1 << 20
 """A file up to this size is hashed when it is asked for, a larger one when it is read."""
 
+SYNCED_TOGETHER = 16
 NAMES_MAX = 10_000
 """How many names of a folder a misspelt one is compared with."""
 
@@ -76,6 +78,33 @@ class FolderFileStore:
         finally:
             draft.unlink(missing_ok=True)
 
+    async def keep_many(self, contents: Mapping[str, bytes]) -> None:
+        """Store small files, by their SHA-256: all of them, or none if one has another."""
+        await asyncio.to_thread(self._keep_many, contents)
+
+    def _keep_many(self, contents: Mapping[str, bytes]) -> None:
+        for sha256, content in contents.items():
+            if hashlib.sha256(content).hexdigest() != sha256:
+                raise RequestError(f"a content does not have the digest {sha256[:80]!r} as announced; send it again")
+        new = {sha256: self._place(sha256) for sha256 in contents if not self._is_verified(sha256)}
+        drafts = {sha256: self._incoming / secrets.token_hex(8) for sha256 in new}
+        try:
+            self._incoming.mkdir(parents=True, exist_ok=True)
+            for sha256, draft in drafts.items():
+                draft.write_bytes(contents[sha256])
+            folders = {place.parent for place in new.values()}
+            with ThreadPoolExecutor(SYNCED_TOGETHER) as pool:
+                # Syncs that run side by side share the disk's work.
+                list(pool.map(_sync_path, drafts.values()))
+                for sha256, draft in drafts.items():
+                    self._put_in_place(draft, sha256)
+                list(pool.map(_sync_path, folders))
+        except OSError as error:
+            raise _unavailable(error, self._folder) from error
+        finally:
+            for draft in drafts.values():
+                draft.unlink(missing_ok=True)
+
     async def keep_path(self, path: str) -> FileRef:
         """Store a copy of a file on this machine."""
         return await asyncio.to_thread(self._keep_path, Path(path))
@@ -109,18 +138,23 @@ class FolderFileStore:
             draft.unlink(missing_ok=True)
 
     def _settle(self, draft: Path, sha256: str, size: int, name: str) -> FileRef:
+        self._put_in_place(draft, sha256)
+        _sync_path(self._place(sha256).parent)
+        return FileRef(sha256=sha256, bytes=size, name=name)
+
+    def _put_in_place(self, draft: Path, sha256: str) -> None:
         """The new file takes the place of one that is there: that one may be damaged."""
         place = self._place(sha256)
         place.parent.mkdir(exist_ok=True)
         with self._renaming:
             os.replace(draft, place)
             self._verified[sha256] = _state_of(place)
-        folder = os.open(place.parent, os.O_RDONLY)
+
+    def _is_verified(self, sha256: str) -> bool:
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-        return FileRef(sha256=sha256, bytes=size, name=name)
+            return self._verified.get(sha256) == _state_of(self._place(sha256))
+        except FileNotFoundError:
+            return False
 
     async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
         if await self.size(sha256) is None:
@@ -207,6 +241,14 @@ def _path_flaw(path: Path, error: OSError) -> str:
     if missing != path:
         return f"there is no file {path}: there is no folder {missing}{meant}"
     return f"there is no file {path}{meant}"
+
+
+def _sync_path(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        _make_durable(fd)
+    finally:
+        os.close(fd)
 
 
 def _make_durable(fd: int) -> None:

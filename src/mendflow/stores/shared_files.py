@@ -5,7 +5,7 @@ that store the same file at once continue each other's stream, and if one dies m
 is written when all pieces are there; without it the file does not exist. A server also keeps the files that passed
 through it in its own folder, and serves them from there."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 import msgspec
 
@@ -38,6 +38,20 @@ class SharedFileStore:
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         """Store a file on the server; refused if `sha256` is given and does not match."""
         return await self._shared(await self._here.keep(name, chunks, sha256=sha256))
+
+    async def keep_many(self, contents: Mapping[str, bytes]) -> None:
+        """Store small files, by their SHA-256: all of them, or none if one has another."""
+        await self._here.keep_many(contents)
+        large = {sha256: content for sha256, content in contents.items() if len(content) > PIECE_BYTES}
+        for sha256, content in large.items():
+            await self._shared(FileRef(sha256=sha256, bytes=len(content), name=sha256))
+        known = {found.id for found in await self._store.get_many(FILE_KIND, list(contents))}
+        new = {sha256: content for sha256, content in contents.items() if sha256 not in known}
+        # The only piece of a file is always the same: if it is there already, another server has added it.
+        await self._store.write([Append(_stream(each, PIECE_BYTES), [new[each]], 0) for each in new if new[each]])
+        sizes = {sha256: len(content) for sha256, content in new.items()}
+        documents = {sha256: FileDocument(bytes=size, pieces=min(1, size)) for sha256, size in sizes.items()}
+        await self._store.write([Put(FILE_KIND, id, msgspec.json.encode(each), 0) for id, each in documents.items()])
 
     async def keep_path(self, path: str) -> FileRef:
         """Store a copy of a file on this machine."""

@@ -198,3 +198,15 @@ class CacheAdvert(msgspec.Struct, frozen=True, array_like=True):
 
 
 Sharing = Literal["none", "host", "site"]
+
+
+class StoreRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot sends the contents of many small files at once, each under its SHA-256."""
+
+    contents: dict[str, bytes]
+
+
+class StoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """How many files the server has stored: all of them."""
+
+    stored: int

@@ -11,6 +11,11 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
+import msgspec
+
+from mendflow.core.model.data import StoreRequest
+
+FILES_PATH = "/api/v1/pilots/files"
 CHUNK_BYTES = 1 << 18
 FILE_TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 10.0
@@ -272,6 +277,10 @@ class FileClient:
             raise ServerAway(str(error)) from None
         finally:
             connection.close()
+
+    def put_many(self, contents: dict[str, bytes]) -> None:
+        """Store small files, by their SHA-256, with one request."""
+        self.ask(FILES_PATH, msgspec.msgpack.encode(StoreRequest(contents=contents)))
 
 
 def _check(response: http.client.HTTPResponse) -> None:

@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NoReturn
 
 import msgspec
@@ -35,6 +35,17 @@ from mendflow.transfer.fetch import always
 log = logging.getLogger("mendflow.pilot")
 
 NAME_CHARS_MAX: Final = 200
+SMALL_BYTES: Final = 256 << 10
+TOGETHER_MAX: Final = 1000
+TOGETHER_BYTES_MAX: Final = 4 << 20
+"""Files up to this size are sent to the server with others, so many files and bytes in one request."""
+
+
+class _UploadFailed(Exception):
+    def __init__(self, path: str, reason: OSError | ServerRefused) -> None:
+        super().__init__(path)
+        self.path = path
+        self.reason = reason
 
 
 class OutputPublisher:
@@ -73,14 +84,13 @@ class OutputPublisher:
             for name, path in done.files.items():
                 own_name = os.path.basename(path)[-NAME_CHARS_MAX:]
                 refs[name] = self._reference(os.path.join(folder, path), own_name)
-                if name not in done.publish:
-                    self._store(os.path.join(folder, path), refs[name])
             for name, listed in done.file_lists.items():
                 lists[name] = []
                 for path in listed.paths:
                     ref = self._reference(os.path.join(folder, path), name_below(path, listed.base))
-                    self._store(os.path.join(folder, path), ref)
                     lists[name].append(ref)
+            for together in _grouped(_to_store(done, refs, lists)):
+                self._store(folder, together)
             refs |= self._published(done, folder, refs, may_rename)
             self._write_to_urls(done, folder, refs, may_rename)
             kept = {name: ref for name, ref in refs.items() if not _address(done, name)}
@@ -88,8 +98,9 @@ class OutputPublisher:
         except StagingFailed as failure:
             made = msgspec.structs.replace(outcome, files=refs, file_lists=lists)
             outcome = self._rescued(done, folder, made, _failed_outcome(outcome, failure))
-        except (OSError, ServerRefused) as error:
-            outcome = _failed_outcome(outcome, StagingFailed(upload_fault(path, error)))
+        except (OSError, ServerRefused, _UploadFailed) as error:
+            told = (error.path, error.reason) if isinstance(error, _UploadFailed) else (path, error)
+            outcome = _failed_outcome(outcome, StagingFailed(upload_fault(*told)))
         if done.log:
             outcome = self._with_log(outcome, folder)
         self._forget(done, folder)
@@ -156,9 +167,22 @@ class OutputPublisher:
         with open(path, "rb") as file:
             self._files.put(ref.sha256, os.path.basename(ref.name)[-NAME_CHARS_MAX:], file, ref.bytes)
 
-    def _store(self, path: str, ref: FileRef) -> None:
-        self._upload(path, ref)
-        self._cache.adopt(path, ref.sha256)
+    def _store(self, folder: str, files: list[tuple[str, FileRef]]) -> None:
+        """Upload files of a folder, all small or only one, and add them to the cache."""
+        try:
+            if len(files) > 1:
+                self._files.put_many({ref.sha256: _content(folder, path, ref) for path, ref in files})
+            else:
+                [(path, ref)] = files
+                self._upload(os.path.join(folder, path), ref)
+        except (OSError, ServerRefused) as error:
+            if len(files) == 1:
+                raise _UploadFailed(files[0][0], error) from error
+            for each in files:  # one of them is refused, and which is to be known
+                self._store(folder, [each])
+            return
+        for path, ref in files:
+            self._cache.adopt(os.path.join(folder, path), ref.sha256)
 
     def _published(
         self, done: FinishedAttempt, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
@@ -255,6 +279,37 @@ def _refusal(
     logical = "" if publication.url else publication.logical
     element = element if publication.url else element or publication.element
     return publication_fault(done.files[name], logical, element, reason, passing=passing, lasting=lasting)
+
+
+def _to_store(
+    done: FinishedAttempt, refs: dict[str, FileRef], lists: dict[str, list[FileRef]]
+) -> Iterator[tuple[str, FileRef]]:
+    """The files that the server is to store, by their paths in the job's folder."""
+    yield from ((done.files[name], ref) for name, ref in refs.items() if name not in done.publish)
+    for name, listed in done.file_lists.items():
+        yield from zip(listed.paths, lists[name], strict=True)
+
+
+def _grouped(files: Iterator[tuple[str, FileRef]]) -> Iterator[list[tuple[str, FileRef]]]:
+    """A large file alone, small ones together."""
+    small: list[tuple[str, FileRef]] = []
+    size = 0
+    for path, ref in files:
+        if ref.bytes > SMALL_BYTES:
+            yield [(path, ref)]
+            continue
+        if len(small) >= TOGETHER_MAX or size + ref.bytes > TOGETHER_BYTES_MAX:
+            yield small
+            small, size = [], 0
+        small.append((path, ref))
+        size += ref.bytes
+    if small:
+        yield small
+
+
+def _content(folder: str, path: str, ref: FileRef) -> bytes:
+    with open(os.path.join(folder, path), "rb") as file:
+        return file.read(ref.bytes)
 
 
 def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:

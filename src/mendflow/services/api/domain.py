@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
+from mendflow.core.model.data import StoreAnswer, StoreRequest
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
@@ -272,6 +273,11 @@ class Domain(
         """Store a file on the server; refused if `sha256` is given and does not match. The file is stored completely or
         not at all."""
         return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
+
+    async def keep_many(self, request: StoreRequest) -> StoreAnswer:
+        """Store small files on the server: all of them, or none if one does not have its SHA-256."""
+        await self._server.file_store.keep_many(request.contents)
+        return StoreAnswer(stored=len(request.contents))
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]:
         return self._server.file_store.kept(sha256)

@@ -1,6 +1,6 @@
 """The contracts between services. Which class implements each is chosen in wiring.py, and nowhere else."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -176,6 +176,10 @@ class FileStore(Protocol):
     """Stores files by their content. A stored file is complete and never changes; one that is damaged is not given."""
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef: ...
+    async def keep_many(self, contents: Mapping[str, bytes]) -> None:
+        """Store small files, by their SHA-256: all of them, or none if one has another."""
+        ...
+
     async def keep_path(self, path: str) -> FileRef: ...
     async def path_flaw(self, path: str) -> str:
         """Why this path of this machine cannot be stored now; empty if it can."""
