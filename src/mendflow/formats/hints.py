@@ -387,6 +387,7 @@ TYPES_ELSEWHERE: Final[Hints] = hints(
     ("dict object record mapping hash", "map"),
     ("path filename filepath", "file"),
     ("dir directory folder filelist paths glob", "files"),
+    ("csv tsv sheet samplesheet dataframe df rows records samples", "table"),
 )
 """Names of types in other tools, and ours."""
 

@@ -167,13 +167,15 @@ class JobKind(ItemKind[JobItem]):
 
 
 def input_path(run: Run, env: int, activity: JobActivity, path: str) -> str:
-    """Where an input stands in the job's folder; never outside it."""
+    """Where an input stands in the job's folder, a file by its name; never outside it."""
     if "${{" not in path:
         return path
-    worked_out = data.text_of(run.case, env, path)
+    file = file_of(data.value_of(run.case, env, path))
+    worked_out = file.name if file is not None else data.text_of(run.case, env, path)
     parts = [part for part in worked_out.split("/") if part not in ("", ".")]
     if worked_out.startswith("/") or ".." in parts or not parts or "\0" in worked_out:
-        told = f"{activity.name}: `{path}` gives {worked_out!r:.200}, which is no path inside the job's folder"
+        told = f"{activity.name}: `{path}` gives {worked_out!r:.200}, which is no path inside the job's folder; "
+        told += f'write `inputs: {{NAME: "{path}"}}` to have it there under a name'
         raise flow_fault(INVALID_EXPRESSION_VALUE, told)
     return worked_out
 
