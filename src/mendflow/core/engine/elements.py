@@ -41,12 +41,13 @@ def shown_element(values: dict[str, Value]) -> str:
 
 
 def short(value: Value) -> str:
-    """A value in a line: of a file its name, of a path its end, of a map what names it."""
+    """A value in a line: of a file its name, of a path its end, of a map what names it, or its first text."""
     if (file := file_of(value)) is not None:
         value = file.name
     if isinstance(value, dict) and not is_spilled(value):
-        keys = (*ROW_NAMES, *value)  # what names it, or the first column of a table
-        named = next((value[key] for key in keys if isinstance(value.get(key), str | int | float)), None)
+        named = next((value[key] for key in ROW_NAMES if isinstance(value.get(key), str | int | float)), None)
+        if named is None:
+            named = next((cell for cell in value.values() if isinstance(cell, str)), None)
         value = value if named is None else named
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if "/" in text and isinstance(value, str):

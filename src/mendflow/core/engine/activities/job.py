@@ -93,7 +93,9 @@ class JobKind(ItemKind[JobItem]):
                 instance.data[path] = given
             else:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: {input_flaw(path, given)}")
-        instance.order = SubmitJob(serial=0, spec=JobSpec(item=instance.item, inputs=inputs, **fields))
+        folders = tuple(path for path, given in wanted.items() if path.endswith("/") and is_empty(given))
+        spec = JobSpec(item=instance.item, inputs=inputs, folders=folders, **fields)
+        instance.order = SubmitJob(serial=0, spec=spec)
 
     def ask(self, run: Run, instance: JobItem) -> None:
         instance.staging = instance.needs_staging
@@ -178,6 +180,11 @@ def input_path(run: Run, env: int, activity: JobActivity, path: str) -> str:
         told += f'write `inputs: {{NAME: "{path}"}}` to have it there under a name'
         raise flow_fault(INVALID_EXPRESSION_VALUE, told)
     return worked_out
+
+
+def is_empty(given: Value) -> bool:
+    """Whether a list for a folder has no file in it: the job finds the folder all the same."""
+    return isinstance(given, list) and all(each is None for each in files_in(given))
 
 
 def is_data(given: Value) -> bool:
