@@ -23,8 +23,8 @@ from mendflow.formats.yaml.shapes import (
     PresenceShape,
     ShellShape,
     TextShape,
-    ToleranceShape,
 )
+from mendflow.formats.yaml.tolerance_shape import ToleranceShape
 
 BODY: Final = DeferredShape("a command, a list of steps, or a map with a step or with `jobs:`", "body")
 STEPS: Final = DeferredShape("a list of steps", "steps")

@@ -2,7 +2,7 @@
 describes itself as JSON Schema: so the parser and the schema cannot disagree."""
 
 import re
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from mendflow.core.expressions import RESERVED, ExpressionError, template_parts
 from mendflow.core.model.expr import Expr
@@ -262,36 +262,6 @@ class InstantShape:
             if found := self.pattern.fullmatch(value):
                 whole = value if found.group(1) else re.sub(r"(T\d\d:\d\d)", r"\1:00", value)
                 return reader.expression(f"timestamp('{whole}')", node.place)
-        return refuse(self, reader, node)
-
-
-class Percent(NamedTuple):
-    percent: float
-
-
-class ToleranceShape:
-    """A whole number, a part such as `10 %`, or an expression that gives a number."""
-
-    expected = "a number of iterations, a part such as `10 %`, or ${{ an expression }},"
-    pattern: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
-
-    def schema(self) -> Schema:
-        text: Schema = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*%\s*$|{TEMPLATE_PATTERN}", "examples": ["10 %"]}
-        return {"anyOf": [{"type": "integer", "minimum": 0}, text]}
-
-    def read(self, reader: YamlReader, node: YamlNode) -> Any:
-        number = number_in(node)
-        if isinstance(number, int) and number >= 0:
-            return number
-        value = node.value if isinstance(node, ScalarNode) else None
-        if isinstance(node, ScalarNode) and isinstance(value, str):
-            if "${{" in value:
-                return expression_in(reader, node, value, "expr")
-            if (found := self.pattern.fullmatch(value)) and float(found.group(1)) <= 100:
-                return Percent(float(found.group(1)))
-        if isinstance(number, float) and 0 < number < 1:
-            reader.problem(node, f"{self.expected} is expected here, not {number}", f"`{number * 100:g} %`")
-            return None
         return refuse(self, reader, node)
 
 

@@ -38,6 +38,13 @@ from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
 from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.core.model.values import FileRef, Value, file_of, has_files, spilled_file
 
+UNITS: Final = {
+    "memory_bytes": (1_000_000, "memory", "bytes", "GB"),
+    "disk_bytes": (1_000_000, "disk", "bytes", "GB"),
+    "wall_ms": (1_000, "time", "milliseconds", "min"),
+}
+"""What an expression gives at least for a size or a time, unless it gives a text with a unit."""
+
 PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
 
 
@@ -249,7 +256,21 @@ def resolve_part(run: Run, env: int, activity: JobActivity, part: str) -> Value:
         return data.text_of(case, env, given)
     if part in ("env", "files"):
         return {data.text_of(case, env, key): data.text_of(case, env, each) for key, each in given.items()}
-    return data.value_of(case, env, given)
+    found = data.value_of(case, env, given)
+    if part == "resources":
+        _demand_units(activity.name, given, found)
+    return found
+
+
+def _demand_units(name: str, templates: dict[str, Value], found: dict[str, Value]) -> None:
+    """Refuse the number of an expression that can only lack its unit: nothing runs in 2 bytes, or for 30 ms."""
+    for key, (least, word, one, many) in UNITS.items():
+        value, template = found.get(key), templates.get(key)
+        if not isinstance(template, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        if 0 < value < least:
+            told = f"{name}: `{word}: {template}` gives {value}, which is {value} {one}"
+            raise flow_fault(INVALID_EXPRESSION_VALUE, f"{told}; write its unit behind it, as `{template} {many}`")
 
 
 def as_command(value: Value, name: str) -> str:
