@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from mendflow.formats.python.jobs import job
     from mendflow.formats.python.retries import Retry
     from mendflow.formats.python.shell_jobs import shell
+    from mendflow.formats.python.tables import Table
     from mendflow.formats.python.tasks import task
     from mendflow.reporting import report
 
-__all__ = ["Retry", "call", "flow", "job", "report", "shell", "task"]
+__all__ = ["Retry", "Table", "call", "flow", "job", "report", "shell", "task"]
 HOMES = {
     "Retry": "formats.python.retries",
+    "Table": "formats.python.tables",
     "call": "formats.python.calls",
     "flow": "formats.python.flows",
     "job": "formats.python.jobs",

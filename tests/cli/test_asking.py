@@ -40,8 +40,7 @@ def test_why_shows_the_error_itself_and_not_an_exit_code(shell: Shell) -> None:
     assert "script: it failed: KeyError: 'row1' (exit code 1)" in told
     assert "| reading" in told
     assert "| KeyError: 'row1'" in told
-    assert "no-such-program: " in (missing := shell.ok("why", "last:missing"))
-    assert "not found (exit code 127" in missing
+    assert "command not found: no-such-program (exit code 127" in shell.ok("why", "last:missing")
     assert "spoken: it failed: Error: cannot open /data/run1.db: it is locked (exit code 1)" in shell.ok(
         "why", "last:spoken"
     )

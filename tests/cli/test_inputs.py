@@ -104,7 +104,7 @@ def test_a_file_of_inputs_that_is_no_map_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="must contain a map"):
         read(file=str(source))
     source.write_text("{")
-    with pytest.raises(InvalidRequest, match="neither JSON nor YAML"):
+    with pytest.raises(InvalidRequest, match="line 1, column 2: this is not JSON"):
         read(file=str(source))
 
 
@@ -160,3 +160,29 @@ def test_a_file_input_is_a_path_with_or_without_the_at_sign(tmp_path: Path) -> N
         assert read(f"table={text}")["table"] == str(tmp_path / "data.in")
     with pytest.raises(NotFound, match=r"gone\.in"):
         read(f"table={tmp_path}/gone.in")
+
+
+def test_a_number_by_its_default_alone_may_be_a_version(tmp_path: Path) -> None:  # DU-1
+    declared = {"version": Input(type="number", default=1.9, inferred=True), "n": Input(type="number", default=1.9)}
+    with pytest.raises(InvalidRequest, match=r"1\.10 would become 1\.1; for a text write `version: \{type: string"):
+        read_inputs(declared, ["version=1.10"], "", flow="f")
+    assert read_inputs(declared, ["version=2.1", "n=1.10"], "", flow="f") == {"version": 2.1, "n": 1.1}
+    given = tmp_path / "inputs.yaml"
+    given.write_text("version: 1.10\n")
+    with pytest.raises(InvalidRequest, match=r"inputs.yaml: input version is a number"):
+        read_inputs(declared, [], str(given), flow="f")
+
+
+def test_words_in_a_file_of_inputs_are_read_by_the_declared_type(tmp_path: Path) -> None:  # DU-1
+    declared = {"s": Input(type="string"), "n": Input(type="number"), "b": Input(type="boolean"), "any": Input()}
+    given = tmp_path / "inputs.yaml"
+    given.write_text("s: 1.90\nn: 1e3\nb: yes\nany: [007, 1.10, 12345678901234567890, 5]\n")
+    any_ = ["007", "1.10", 12345678901234567890, 5]
+    found = read_inputs(declared, [], str(given), flow="f")
+    assert found == {"s": "1.90", "n": 1000.0, "b": True, "any": any_}
+    given = tmp_path / "inputs.json"
+    given.write_text('{"s": 1.90, "n": 1.10, "b": true, "any": [1e-05, 5]}')
+    assert read_inputs(declared, [], str(given), flow="f") == {"s": "1.90", "n": 1.1, "b": True, "any": [1e-05, 5]}
+    given.write_text('{"any": [1.10]}')
+    with pytest.raises(InvalidRequest, match=r'1.10 could be meant as a text; write 1.1 for the number, or "1.10"'):
+        read_inputs(declared, [], str(given), flow="f")

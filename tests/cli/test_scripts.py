@@ -115,3 +115,32 @@ def test_scripts_folders_and_names_come_back_as_they_were(shell: Shell) -> None:
     )
     assert (out / "Ärger \u65e5.txt").read_text() == "Größe\na\nb\ndeep\n"
     assert (out / "deep/été").stat().st_mode & 0o100 and not (out / "a.txt").stat().st_mode & 0o100
+
+
+ODD = """\
+name: odd
+jobs:
+  none:
+    inputs: {parts/: "${{ [] }}"}
+    run: ls parts | wc -l
+  twice:
+    run: printf 'n=1\\nn=2\\nm=3\\nm=3\\n' >> "$MENDFLOW_OUTPUT"
+  bytes:
+    retries: 0
+    run: printf 'a=1\\nn=\\351\\n' >> "$MENDFLOW_OUTPUT"
+  absent:
+    retries: 0
+    shell: sh
+    run: no_such_program
+outputs: {n: "${{ jobs.twice.outputs.n }}"}
+"""
+
+
+def test_odd_outputs_and_missing_commands_are_told_in_a_sentence(shell: Shell) -> None:  # DU-1, DU-4
+    shell.write("odd.yaml", ODD)
+    assert shell("run", "odd.yaml", "--quiet").returncode == 1
+    assert "0" in shell.ok("logs", "last:none"), "a folder of inputs is there, also with no file in it"
+    twice = shell.ok("logs", "last:twice")
+    assert "$MENDFLOW_OUTPUT has several values for `n`; the last one counts" in twice and "`m`" not in twice
+    assert "line 2: it is not UTF-8 text (byte 0xe9)" in shell.ok("why", "last:bytes")
+    assert "command not found: no_such_program (exit code 127" in shell.ok("why", "last:absent")

@@ -363,3 +363,66 @@ def test_a_whole_rule_of_snakemake_is_answered_key_by_key(complaints: Complaints
     assert len(found) == 3
     assert "stands under `inputs:`" in found[0] and "stand under `files:`" in found[1]
     assert found[2].startswith("5:5: nothing says what this step does") and "(did you mean `run`?)" in found[2]
+
+
+@pytest.mark.parametrize(
+    ("flow", "told"),
+    [
+        ("samples: [a]\nsteps: [x]\n", "as a table, `inputs: {samples: {type: table, default: samples.csv}}`"),
+        ("jobs: {x: {for-each: \"${{ csv('a.csv') }}\", run: y}}", "a table is an input"),
+        ("jobs: {x: {for-each: splitCsv('a.csv'), run: y}}", "a table is an input"),
+        ("jobs: {x: {for-each: {s: a.csv}, run: y}}", "{type: table, default: a.csv}"),
+        ('jobs: {x: {for-each: "${{ [].groupTuple() }}", run: y}}', "rows are grouped by rows.group_by('sample')"),
+        ("jobs: {x: {run: \"${{ expand('{s}.txt', s=[1]) }}\"}}", "inputs.samples.map(s, s + '.txt')"),
+        ("jobs: {x: {run: y, env: {name: A, value: b}}}", "two variables; one has its name before the colon"),
+    ],
+)
+def test_what_is_guessed_for_tables_and_groups_is_answered(complaints: Complaints, flow: str, told: str) -> None:
+    found = complaints(flow)
+    assert len(found) == 1 and told in found[0], found
+
+
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        ("echo $sample", "$sample"),
+        ("echo ${sample}.txt", "${sample}"),
+        ("echo ${sample%.txt}", "${sample%.txt}"),
+        ("echo {sample}.txt", "{sample}"),
+        ('echo "x $sample"', "$sample"),
+    ],
+)
+def test_a_loops_name_as_a_variable_of_the_shell_is_answered(
+    complaints: Complaints, command: str, written: str
+) -> None:
+    found = complaints(f"jobs:\n  x:\n    for-each: {{sample: [a]}}\n    run: |\n      {command}\n")
+    assert [each.partition(": ")[2] for each in found] == [
+        f"the shell gets `{written}` as it stands: a value of the flow is `${{{{ sample }}}}`"
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "for sample in a b; do echo $sample; done",
+        "sample=1; echo $sample",
+        "ls | while read -r other sample; do echo $sample; done",
+        "awk '{print $sample}' x.txt",
+        "echo ${sample:-none} $samples ${sample_1} \\$sample",
+    ],
+)
+def test_a_variable_that_the_script_sets_is_its_own(read: Reader, command: str) -> None:
+    head = "jobs:\n  x:\n    for-each: {sample: [a]}\n    run: |\n"
+    read(f"{head}      {command}\n")
+    read(f"{head}      echo $sample\n    env: {{sample: x}}\n")
+    read(f"{head}      print('$sample')\n    shell: python\n")
+
+
+def test_a_job_without_a_command_has_all_its_wrong_keys_told(complaints: Complaints) -> None:
+    found = complaints("jobs: {c: {memry: 2 GB, requires: [a], time: 5, cpus: 2}}\n")
+    assert [each.partition(": ")[2].partition(" (")[0][:40] for each in found] == [
+        "nothing says what this step does; give i",
+        "a `run` step has no key `memry`",
+        "a `run` step has no key `requires`",
+        "a duration",
+    ]

@@ -2,9 +2,13 @@
 
 import pytest
 
+from mendflow.core.engine import Case, decide, evolve
+from mendflow.core.engine.messages import StartCase
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.formats.spelling import nearest_word
-from tests.formats.conftest import Complaints
+from tests.formats.conftest import Complaints, Reader
 
 
 @pytest.mark.parametrize(
@@ -113,3 +117,25 @@ def test_what_has_no_unit_or_two_meanings_is_answered_with_what_to_write(
 ) -> None:
     [said] = complaints(f"jobs:\n  a:\n    run: x\n    {key}\n")
     assert meant in said
+
+
+def first_orders(flow: Flow) -> str:
+    case = Case.blank()
+    command = StartCase(case=CaseId("c"), flow=flow, inputs={})
+    return str([order for event in decide(case, command, 0) for order in evolve(case, event)])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told", "good"),
+    [
+        ("memory", "${{ inputs.n }}", "gives 2, which is 2 bytes; write its unit behind it", "${{ inputs.n }} kB"),
+        ("disk", "${{ inputs.n * 100 }}", "gives 200, which is 200 bytes", "${{ inputs.n * 1000000 }}"),
+        ("time", "${{ inputs.n * 15 }}", "gives 30, which is 30 milliseconds", "${{ duration('1s') * inputs.n }}"),
+    ],
+)
+def test_a_number_of_an_expression_that_lacks_its_unit_is_refused(  # DU-3
+    read: Reader, key: str, value: str, told: str, good: str
+) -> None:
+    flow = 'inputs: {n: 2}\njobs: {x: {run: y, %s: "%s"}}\n'
+    assert told in first_orders(read(flow % (key, value)))
+    assert "SubmitJob" in first_orders(read(flow % (key, good)))

@@ -165,7 +165,7 @@ def test_inputs_are_given_in_full_or_by_their_default(read: Reader) -> None:
     )
     assert flow.inputs == {
         "a": Input(type="list", default=[1], description="some"),
-        "b": Input(type="number", default=3),
+        "b": Input(type="number", default=3, inferred=True),
         "c": Input(required=True),
         "d": Input(type="file", required=True),
     }

@@ -27,7 +27,7 @@ jobs:
 """)
     assert found == [
         "1:1: a flow has no key `nam` (did you mean `name`?)",
-        "3:17: one of string, number, boolean, list, map, file, files is expected here, not the text `nummer` "
+        "3:17: one of string, number, boolean, list, map, table, file, files is expected here, not the text `nummer` "
         "(did you mean `number`?)",
         "7:5: a `run` step has no key `memry` (did you mean `memory`?)",
         "9:12: there is no job `fecth` beside `count` (did you mean `fetch`?)",

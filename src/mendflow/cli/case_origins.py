@@ -17,7 +17,7 @@ from mendflow.client import Client
 from mendflow.client.files import reference_of
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Conflict, RequestError
-from mendflow.core.model.flow import FILES, Flow, Input
+from mendflow.core.model.flow import FILES, TABLE, Flow, Input
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseOrigin, CaseView
 from mendflow.formats import PYTHON, YAML
@@ -44,6 +44,8 @@ def _path_text(text: str, declared: Input) -> str:
         return _pattern_text(patterns, ".")
     if declared.type == "file":
         return "" if text.startswith(LOGICAL_PREFIX) else str(Path(text.removeprefix("@")).absolute())
+    if declared.type == TABLE:
+        return "" if text.lstrip().startswith("[") else f"@{Path(text.removeprefix('@')).absolute()}"
     return f"@{Path(text[1:]).absolute()}" if text.startswith("@") and not text.startswith("@@") else ""
 
 
@@ -77,6 +79,8 @@ def _is_same(now: Value, before: Value) -> bool:
     """Whether a path, or a list of paths, has what was stored."""
     if isinstance(now, list) and isinstance(before, list):
         return len(now) == len(before) and all(map(_is_same, now, before))
+    if isinstance(now, dict) and isinstance(before, dict) and file_of(before) is None:
+        return now.keys() == before.keys() and all(_is_same(now[name], before[name]) for name in now)
     ref = file_of(before)
     if ref is None or not isinstance(now, str):
         return bool(now == before)

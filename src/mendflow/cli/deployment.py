@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from mendflow.cli.traces import upload_generated
 from mendflow.client import Client
 from mendflow.client.files import reference_of
+from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import Flow, JobActivity, Stage, Template
+from mendflow.core.model.flow import Flow, Input, JobActivity, Stage, Template
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
 from mendflow.formats.python.sources import code_files, with_code
@@ -56,13 +57,19 @@ def check_files(flow: Flow) -> None:
 
 
 def local_files(flow: Flow) -> set[Path]:
-    """The files that jobs of the flow, and of the flows it calls, read by a plain path."""
+    """The files that jobs of the flow, and of the flows it calls, read by a plain path, and those that tables name."""
     found: set[Path] = set()
     pending: list[tuple[Any, str]] = [(flow, flow.folder)]
     while pending:
         value, folder = pending.pop()
         if isinstance(value, Flow):
             folder = value.folder
+            found |= {
+                Path(folder, path)
+                for each in value.inputs.values()
+                for path in paths_in(each.default, each.columns)
+                if _is_plain(path, folder)
+            }
         if isinstance(value, JobActivity | Stage):
             sources = value.inputs if isinstance(value, JobActivity) else value.files
             found |= {Path(folder, source) for source in sources.values() if _is_plain(source, folder)}
@@ -82,9 +89,16 @@ def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
             for path, source in sources.items()
         }
 
+    def with_stored(input: Input, folder: str) -> Input:
+        paths = [path for path in paths_in(input.default, input.columns) if _is_plain(path, folder)]
+        files = {path: kept[Path(folder, path)].as_value() for path in paths}
+        return replace(input, default=with_files(input.default, input.columns, files)) if files else input
+
     def changed(value: Any, folder: str) -> Any:
         if isinstance(value, Flow):
             folder = value.folder
+            inputs = {name: with_stored(each, folder) for name, each in value.inputs.items()}
+            value = replace(value, inputs=inputs)
         if isinstance(value, JobActivity):
             return replace(value, inputs=taken(value.inputs, folder))
         if isinstance(value, Stage):

@@ -2,7 +2,8 @@
 
 `k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
 input is a path here, with or without the @, and a stored file in the case: pilots on other machines have it too. Or it
-is a logical file, as `lfn:NAME`. An input of files takes a pattern, or a list in JSON."""
+is a logical file, as `lfn:NAME`. An input of files takes a pattern, or a list in JSON. A table is the path of one, and
+its rows in the case; the files that it names are stored, too."""
 
 import glob
 from pathlib import Path
@@ -11,21 +12,28 @@ import msgspec
 
 from mendflow.client import Client
 from mendflow.core.data.path_patterns import is_pattern
+from mendflow.core.data.table_files import is_table, paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
-from mendflow.core.model.flow import FILES, Flow, Input
-from mendflow.core.model.text_data import data_or_text
+from mendflow.core.model.flow import FILES, TABLE, Flow, Input
+from mendflow.core.model.text_data import data_or_text, declared_number, number_or_text, number_text
 from mendflow.core.model.values import Value
+from mendflow.formats import YAML
+from mendflow.formats.data_files import data_of, named_data
+from mendflow.formats.exact_json import InexactJson, NotJson, decode_exactly
 from mendflow.formats.spelling import nearest_word
+from mendflow.formats.tables import ENDINGS, SEPARATED, BadTable, read_table
 
 WORDS_MAX = 10
 INPUTS_BYTES_MAX = 10_000_000
+TYPED_WORDS = ("string", "number", "boolean", TABLE)
+LISTS = ("", "list")
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow: str) -> dict[str, Value]:
     """The inputs of a case: those of the file, overridden by the pairs. Reports all errors at once."""
-    values = _from_file(file) if file else {}
+    values = _from_file(file, declared) if file else {}
     wrong: list[RequestError] = []
     named = set(values)
     for pair in pairs:
@@ -77,6 +85,9 @@ async def upload_inputs(client: Client, flow: Flow, values: dict[str, Value]) ->
         elif flow.inputs[name].type == FILES and isinstance(value, list):
             # Whatever else is a path is one in the folder of the flow, where the server looks for it.
             kept[name] = [await _stored(client, each) if _is_here(each) else each for each in value]
+        elif (columns := flow.inputs[name].columns) and is_table(value):
+            paths = [path for path in paths_in(value, columns) if _is_here(path)]
+            kept[name] = with_files(value, columns, {path: await _stored(client, path) for path in paths})
     return kept
 
 
@@ -106,24 +117,69 @@ def input_value(name: str, text: str, input: Input) -> Value:
             raise NotFound(f"input {name}: there is no file {path}; check its name")
         return str(path.absolute())
     if text.startswith("@@"):
-        text = text[1:]
-    elif text.startswith("@"):
-        text = _content(text[1:])
+        return typed_value(name, text[1:], input)
+    if not text.startswith("@") or input.type == TABLE:
+        return typed_value(name, text, input)
+    path = Path(text[1:])
+    if path.suffix in SEPARATED and input.type in LISTS:
+        return _table(name, path, input)
+    if path.suffix in YAML and input.type in (*LISTS, "map"):
+        return data_of(_content(text[1:]), text[1:])
+    return typed_value(name, _content(text[1:]), input)
+
+
+def typed_value(name: str, text: str, input: Input) -> Value:
+    """What a text means as an input of this type."""
     if input.type == "string":
         return text
     if input.type == "boolean":
         return _boolean(name, text)
-    if not input.type:
+    if input.type == "number":
+        return _number(name, text, input)
+    is_json = text.lstrip()[:1] in ("[", "{")
+    if input.type == TABLE and not is_json:
+        return _table(name, Path(text.removeprefix("@")), input)
+    if not is_json and not input.type:
         return data_or_text(text)
     try:
-        value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        value = decode_exactly(text)
+    except NotJson:
+        if not input.type:
+            return text
         told = f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not"
         raise InvalidRequest(told + _likely_list(name, text, input.type)) from None
-    kinds = {"number": int | float, "list": list, "map": dict}
-    if input.type in kinds and (not isinstance(value, kinds[input.type]) or isinstance(value, bool)):
+    except InexactJson as inexact:
+        raise InvalidRequest(f"input {name}: {inexact}") from None
+    fits = {
+        "list": lambda: isinstance(value, list),
+        "map": lambda: isinstance(value, dict),
+        TABLE: lambda: is_table(value),
+    }
+    if input.type in fits and not fits[input.type]():
         told = f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not"
         raise InvalidRequest(told + _likely_list(name, text, input.type))
+    return value
+
+
+def _table(name: str, path: Path, input: Input) -> Value:
+    try:
+        return read_table(path, input.columns)
+    except BadTable as bad:
+        raise InvalidRequest(f"input {name}: {bad.message}") from None
+
+
+def _number(name: str, text: str, input: Input) -> Value:
+    """A number. `1.10` is one only if the flow says that the input is a number: the default alone may be a version."""
+    try:
+        value = declared_number(text)
+    except ValueError as flaw:
+        raise InvalidRequest(f"input {name} is a number; {flaw}") from None
+    if input.inferred and number_or_text(text.strip()) == text.strip():
+        told = f"input {name} is a number, as its default {number_text(input.default)} is, and {text} would become"
+        instead = f"`{name}: {{type: string, default: {number_text(input.default)}}}`"
+        raise InvalidRequest(
+            f"{told} {number_text(value)}; for a text write {instead} in the flow, and `type: number` for the number"
+        )
     return value
 
 
@@ -172,6 +228,7 @@ def _expected_text(type: str) -> str:
         "number": "a number",
         "list": 'a list in JSON, such as ["a", "b"]',
         "map": 'a map in JSON, such as {"a": 1}',
+        TABLE: f"a table: the path of a file that ends in {', '.join(ENDINGS)}, or a list of maps in JSON",
     }[type]
 
 
@@ -188,14 +245,14 @@ def _content(path: str) -> str:
         raise InvalidRequest(f"{path} is not text; give it as an input of type file") from error
 
 
-def _from_file(path: str) -> dict[str, Value]:
+def _from_file(path: str, declared: dict[str, Input]) -> dict[str, Value]:
     if "=" in path and not Path(path).exists():
         raise InvalidRequest(f"--inputs takes a file with inputs; one value is --input {path}")
-    text = _content(path)
-    try:
-        values = msgspec.json.decode(text) if path.endswith(".json") else msgspec.yaml.decode(text)
-    except msgspec.DecodeError as error:
-        raise InvalidRequest(f"{path} is neither JSON nor YAML: {error}") from error
-    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-        raise InvalidRequest(f"{path} must contain a map from input names to values")
+    typed = [name for name, each in declared.items() if each.type in TYPED_WORDS]
+    values, words = named_data(_content(path), path, typed)
+    for name, word in words.items():
+        try:
+            values[name] = typed_value(name, word, declared[name])
+        except InvalidRequest as invalid:
+            raise InvalidRequest(f"{path}: {invalid.message}") from None
     return values

@@ -27,7 +27,7 @@ from mendflow.formats.yaml.document import (
     YamlNode,
     describe,
     parse,
-    plain_data,
+    setting_data,
 )
 from mendflow.formats.yaml.flow_file import in_order
 from mendflow.formats.yaml.reader import YamlReader
@@ -114,7 +114,7 @@ class _DataSetFileParser:
         before, given = len(self.reader.problems), {"name": name}
         for word, each in self._map(entry.value, where).items():
             try:
-                made = parse_setting(word, plain_data(each.value), kind)
+                made = parse_setting(word, setting_data(each.value), kind)
             except InvalidRequest as invalid:
                 self.reader.problem(each.key, f"{where}: {invalid.message}")
             else:

@@ -59,6 +59,10 @@ PRINTED: Final = (
     "`files: out.txt`"
 )
 TOLD: Final = "who is told how a case ended is said by `mendflow run --notify URL` or `mendflow admin webhooks add`"
+TABLES: Final = (
+    "a table is an input, `inputs: {samples: {type: table, default: samples.csv}}`, and `inputs.samples` the list of "
+    'its rows: `for-each: {s: "${{ inputs.samples }}"}`, and then `${{ s.COLUMN }}`'
+)
 LISTS_OF_LOOPS: Final = "the list has the element's name before it, as `for-each: {sample: [...]}`"
 FILES_OF_A_LOOP: Final = (
     "the files of a loop are an input: `inputs: {samples: {type: files, default: PATTERN}}`, and then "
@@ -253,6 +257,11 @@ FLOW_HINTS: Final[Hints] = hints(
     ("trigger triggers watch notify notifications", STARTING),
     ("schedule cron schedule-interval start-date catchup", CLOCK),
     ("params parameters config configfile args arguments input", "what a flow is given stands under `inputs:`"),
+    (
+        "samples sample sheet samplesheet sample-sheet sample-table units lanes table csv pep pepfile",
+        "what a flow is given stands under `inputs:`, as a list, `inputs: {samples: [a, b]}`, or as a table, "
+        "`inputs: {samples: {type: table, default: samples.csv}}`",
+    ),
     ("tasks rules rule processes process stages workflow pipeline dag templates spec all", WHAT_IT_DOES),
     (
         "resources threads retry retries memory cpus time mem cores cpu timeout walltime attempts max-retries site "
@@ -387,6 +396,7 @@ TYPES_ELSEWHERE: Final[Hints] = hints(
     ("dict object record mapping hash", "map"),
     ("path filename filepath", "file"),
     ("dir directory folder filelist paths glob", "files"),
+    ("csv tsv sheet samplesheet dataframe df rows records samples", "table"),
 )
 """Names of types in other tools, and ours."""
 

@@ -7,7 +7,7 @@ from mendflow.core.model.errors import BadFile, BadFlow, InvalidRequest
 from mendflow.core.model.sites import Site, site_flaw
 from mendflow.formats.files import settings_text
 from mendflow.formats.settings import missing_settings, nested_kind, parse_setting
-from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe, parse, plain_data
+from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe, parse, setting_data
 from mendflow.formats.yaml.flow_file import in_order
 from mendflow.formats.yaml.reader import YamlReader
 
@@ -43,7 +43,7 @@ def _build(reader: YamlReader, node: YamlNode, kind: Any, where: str) -> Any:
             given[word] = _build(reader, entry.value, part, f"`{word}` of {where}")
             continue
         try:
-            given.update([parse_setting(word, plain_data(entry.value), kind)])
+            given.update([parse_setting(word, setting_data(entry.value), kind)])
         except InvalidRequest as invalid:
             reader.problem(entry.key, f"{where}: {invalid.message}")
     if len(reader.problems) == before:

@@ -102,3 +102,9 @@ def test_a_value_with_files_in_it_is_not_written(value: object, flaw: str) -> No
 def test_a_folder_that_is_given_nothing_is_told_in_words() -> None:
     fault = started(JobActivity(name="merge", command="true", inputs={"parts/": "${{ null }}"})).ended.fault
     assert fault is not None and "nothing is given for the folder parts/ of its inputs" in fault.message
+
+
+def test_a_folder_for_which_no_file_is_given_is_there_all_the_same() -> None:  # FM-6
+    assert submitted(merging([])).folders == ("parts/",)
+    assert submitted(merging([None])).folders == ("parts/",)
+    assert submitted(merging([kept("a.dat").as_value()])).folders == ()

@@ -182,7 +182,7 @@ def test_references_of_a_template_come_from_all_its_texts() -> None:
         ("  ${{ total }}", "  10"),
         ("n=${{ total }}", "n=10"),
         ("${{ total }}${{ total }}", "1010"),
-        ("half: ${{ total * 0.5 }}, ${{ total * 0.25 }}", "half: 5, 2.5"),
+        ("half: ${{ total * 0.5 }}, ${{ total * 0.25 }}", "half: 5.0, 2.5"),
         ("${{ words }}!", '["b", "a", "b"]!'),
         ("is ${{ inputs.none }}.", "is ."),
         ("${{ true }} and ${{ null }}", "true and "),
@@ -354,3 +354,14 @@ def test_functions_on_long_lists_within_loops_end_in_an_error() -> None:
     with pytest.raises(ExpressionError, match="too much work"):
         evaluate(Expr("l.map(x, l.sort().distinct().size())"), names.__getitem__)
     assert evaluate(Expr("l.sort().distinct().size()"), names.__getitem__) == 3000
+
+
+def test_rows_are_grouped_by_a_member_in_the_order_of_their_values() -> None:
+    rows: list[Value] = [{"s": "b", "n": 1}, {"s": "a", "n": 2}, {"s": "b", "n": 3}]
+    names: dict[str, Value] = {"rows": rows, "odd": [{"s": 1}, {"t": 2}]}
+    grouped = [{"key": "b", "items": [rows[0], rows[2]]}, {"key": "a", "items": [rows[1]]}]
+    for text in ("rows.group_by('s')", "group_by(rows, 's')"):
+        assert evaluate(Expr(text), names.__getitem__) == grouped
+    assert evaluate(Expr("rows.group_by('s').map(g, g.items.map(i, i.n))"), names.__getitem__) == [[1, 3], [2]]
+    with pytest.raises(ExpressionError, match="element 1 has no member `s` to group by; it has t"):
+        evaluate(Expr("odd.group_by('s')"), names.__getitem__)

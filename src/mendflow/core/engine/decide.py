@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
+from mendflow.core.data.table_files import is_table
 from mendflow.core.engine.admission import (
     demand_answer,
     demand_message,
@@ -40,7 +41,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, Item
 from mendflow.core.model.errors import Conflict, NotFound, RequestError
-from mendflow.core.model.flow import Flow, Input
+from mendflow.core.model.flow import TABLE, Flow, Input
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.values import Value, file_of
 
@@ -99,6 +100,7 @@ _TYPES: Final[dict[str, Callable[[Value], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     "list": lambda value: isinstance(value, list),
     "map": lambda value: isinstance(value, dict),
+    TABLE: is_table,
     "file": lambda value: (isinstance(value, str) and value != "") or file_of(value) is not None,
 }
 

@@ -3,14 +3,13 @@
 import json
 from typing import Final
 
+from mendflow.core.data.table_files import ROW_NAMES
 from mendflow.core.engine.plan import Plan, PlanNode, ancestors
 from mendflow.core.engine.state import Case
 from mendflow.core.model.flow import ForEach
 from mendflow.core.model.values import Value, file_of, is_spilled
 
 CHARS_MAX: Final = 48
-NAMING: Final = ("name", "id", "sample", "title", "key")
-"""Members of a map that tell it from others; the first that it has is shown."""
 
 
 def element_of(case: Case, serial: int) -> str:
@@ -46,13 +45,15 @@ def shown_element(values: dict[str, Value]) -> str:
 
 
 def short(value: Value) -> str:
-    """A value in a line: of a file its name, of a path its end, of a map what names it."""
+    """A value in a line: of a file its name, of a path its end, of a map what names it, or its first text."""
     if type(value) is int:
         return str(value)
     if (file := file_of(value)) is not None:
         value = file.name
     if isinstance(value, dict) and not is_spilled(value):
-        named = next((value[key] for key in NAMING if isinstance(value.get(key), str | int | float)), None)
+        named = next((value[key] for key in ROW_NAMES if isinstance(value.get(key), str | int | float)), None)
+        if named is None:
+            named = next((cell for cell in value.values() if isinstance(cell, str)), None)
         value = value if named is None else named
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if "/" in text and isinstance(value, str):

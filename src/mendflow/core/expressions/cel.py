@@ -2,8 +2,8 @@
 
 It differs from bare CEL in three ways that users expect. Integers and floats mix in arithmetic (`2 * 0.5`), which CEL
 leaves undefined; division of two integers stays whole, as in CEL. A duration is returned as milliseconds, a timestamp
-as milliseconds since 1970. Lists have `sum()`, `sort()`, `distinct()` and `flatten()`, `json(x)` gives the JSON of any
-value, and `quote(x)` the same as one word of a shell."""
+as milliseconds since 1970. Lists have `sum()`, `sort()`, `distinct()`, `flatten()` and, of maps, `group_by(member)`;
+`json(x)` gives the JSON of any value, and `quote(x)` the same as one word of a shell."""
 
 import json
 import math
@@ -71,6 +71,19 @@ def _flatten(values: list[Value]) -> list[Value]:
     return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 
+def _group_by(rows: list[Value], key: str) -> list[Value]:
+    """The rows of each value of a member, in the order in which the values come first."""
+    WORK.spend(len(rows))
+    groups: dict[str, dict[str, Value]] = {}
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict) or key not in row:
+            known = f"; it has {', '.join(row)}" if isinstance(row, dict) else ""
+            raise ExpressionError(f"element {number} has no member `{key}` to group by{known}")
+        group = groups.setdefault(json.dumps(row[key], sort_keys=True), {"key": row[key], "items": []})
+        group["items"].append(row)
+    return list(groups.values())
+
+
 def _counted(run: Callable[[list[Value]], Value]) -> Callable[[list[Value]], Value]:
     def counted(values: list[Value]) -> Value:
         WORK.spend(len(values))
@@ -122,6 +135,11 @@ def _extension() -> Any:
         for name, (result, run) in on_lists.items()
     ]
     text = kinds.STRING
+    grouped = [
+        _overload("list_group_by", anything, [anything, text], _group_by, member=True),
+        _overload("group_by_list", anything, [anything, text], _group_by),
+    ]
+    declared.append(cel.FunctionDecl("group_by", grouped))
     declared.append(
         cel.FunctionDecl(
             REWRITE,

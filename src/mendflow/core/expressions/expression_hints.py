@@ -16,6 +16,7 @@ _OPERATORS: Final = {
 }
 """Words and signs between values in other languages, and what stands here."""
 
+_CALLED: Final = re.compile(r"(\w+)\([^()]*$")
 _WORD: Final = re.compile(r"\w+|&+|\|+|[=!<>]+")
 
 
@@ -36,7 +37,20 @@ _FUNCTIONS: Final = _functions(
     ("format", "values are put into a text by expressions in it, as `a ${{ x }}`, or by 'a ' + string(x)"),
     ("range seq", "a loop over numbers is `for-each: {from: 1, to: 10}`"),
     (
-        "glob listdir files expand glob_wildcards",
+        "csv read_csv readCsv splitCsv fromCsv from_csv read_table tsv sheet samplesheet",
+        "a table is an input, `inputs: {samples: {type: table, default: samples.csv}}`, and `inputs.samples` its rows",
+    ),
+    (
+        "groupTuple groupby groupBy group groupKey group_tuple",
+        "rows are grouped by rows.group_by('sample'), which gives a list of {key, items}",
+    ),
+    ("expand", "a list is worked out from another by inputs.samples.map(s, s + '.txt')"),
+    (
+        "zip combine cross product",
+        "lists are combined by a loop: `for-each: {x: [...], y: [...]}`, with `zip: true` or not",
+    ),
+    (
+        "glob listdir files glob_wildcards",
         "files are an input, `inputs: {samples: {type: files, default: samples/*.txt}}`, and then `inputs.samples`",
     ),
     ("basename stem", "the name of a file is x.name"),
@@ -58,6 +72,9 @@ def operator_hint(text: str, offset: int) -> str:
     """What stands here for the word at that place, or for the one before it; empty if there is nothing to say."""
     before = [found.group() for found in _WORD.finditer(text[:offset])]
     here = _WORD.match(text, offset)
+    around = _CALLED.search(text[:offset])
+    if around and here and here.group() == "=" and (hint := function_hint(around[1])):
+        return hint
     for word in [here.group() if here else "", *before[-1:]]:
         if word in _OPERATORS:
             return f"; for `{word}` write {_OPERATORS[word]}"

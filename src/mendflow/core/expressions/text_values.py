@@ -7,6 +7,7 @@ import json
 from typing import Final
 
 from mendflow.core.expressions.contract import ExpressionError
+from mendflow.core.model.text_data import number_text
 from mendflow.core.model.values import Value, is_size, is_spilled
 
 SEAL: Final = "$too-large"
@@ -50,8 +51,8 @@ def as_text(value: Value, name: str = "a value in the text") -> str:
         return str(value)
     if value is None:
         return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
+    if isinstance(value, float):
+        return number_text(value)
     return as_json(value, name)
 
 

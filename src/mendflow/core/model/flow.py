@@ -25,6 +25,9 @@ Template = Value
 FILES: Final = "files"
 """The type of an input that is a list of files."""
 
+TABLE: Final = "table"
+"""The type of an input that is a list of maps, one for each row."""
+
 DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
 """Nobody waits longer than ten years."""
 
@@ -392,14 +395,17 @@ Activity = Union[
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An input of a flow. Without a default it is required. `type` is one of string, number, boolean, list, map, file,
-    files, or empty for any. The value of `files` is a list of files; given as a pattern, or several, it becomes the
-    files that match when a case begins."""
+    """An input of a flow. Without a default it is required. `type` is one of string, number, boolean, list, map, table,
+    file, files, or empty for any. The value of `files` is a list of files; given as a pattern, or several, it becomes
+    the files that match when a case begins. A table is a list of maps, and `columns` says what is in some of their
+    members. A number that is `inferred` is one because of its default, and nobody has said so."""
 
     type: str = ""
+    inferred: bool = False
     description: str = ""
     required: bool = False
     default: Value = None
+    columns: dict[str, str] = {}
 
 
 OnUnhandled = Literal["", "fail", "hold"]

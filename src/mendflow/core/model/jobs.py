@@ -102,7 +102,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `shell` says what runs the command, in the words of core/model/shells. `unstaged` are files beside the flow that the
     command names and that are not among its inputs: a failure tells of them. `file_lists` are those of `files` whose
     path is a folder (it ends with `/`) or a pattern, in the words of core/data/path_patterns: each becomes a list of
-    files, in the order of their paths.
+    files, in the order of their paths. `folders` are those of its inputs that no file stands in.
 
     `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
     Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule.
@@ -115,6 +115,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shell: str = ""
     unstaged: tuple[str, ...] = ()
     file_lists: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     function: FunctionRef | None = None
     args: list[Value] = []
     kwargs: dict[str, Value] = {}

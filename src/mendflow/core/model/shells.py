@@ -62,3 +62,8 @@ def _unquoted(quoted: re.Match[str]) -> str:
 def pipes_fail(shell: str) -> bool:
     """Whether a failure inside a pipe ends a script of this shell, as far as the name says."""
     return shell in (DEFAULT_SHELL, "bash") or "pipefail" in shell
+
+
+def runs_in_shell(shell: str) -> bool:
+    """Whether a script is one of a POSIX shell, as far as the name says."""
+    return shell == DEFAULT_SHELL or shell in OPTIONS

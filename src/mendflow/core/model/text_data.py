@@ -1,9 +1,11 @@
-"""What a text means where data may be written as text: an output of a script, a value on the command line.
+"""What a text means where data may be written as text: a flow file, a table, an output of a script, a value on the
+command line; and how a number stands in a text.
 
 Nothing of what was written may be lost: `1.10` is a version and `1234567e8` a commit, and as numbers they would be
-others. So a number is one only if JSON would write it with the same characters."""
+others. So a number is one only if a command that gets it would get the same characters."""
 
 import re
+from decimal import Decimal
 from typing import Final
 
 import msgspec
@@ -12,6 +14,11 @@ from mendflow.core.model.values import Value, check_value
 
 WORDS: Final[dict[str, Value]] = {"true": True, "false": False, "null": None}
 NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
+DIGITS_MAX: Final = 40
+"""No number that is kept exactly has more characters."""
+
+POSITIONAL_MIN, POSITIONAL_MAX = 1e-7, 1e21
+"""Between these, numbers are written without an exponent."""
 
 
 def data_or_text(text: str) -> Value:
@@ -26,13 +33,36 @@ def data_or_text(text: str) -> Value:
             return text
     if text in WORDS:
         return WORDS[text]
-    return _number(text) if NUMBER.fullmatch(text) else text
+    return number_or_text(text)
 
 
-def _number(text: str) -> Value:
+def number_or_text(text: str) -> Value:
     """The number, or the text itself where something of it would be lost: written otherwise, or too large."""
+    if not NUMBER.fullmatch(text) or len(text) > DIGITS_MAX:
+        return text
+    number = float(text) if "." in text else int(text)
+    return number if number_text(number) == text and not check_value(number) else text
+
+
+def declared_number(text: str) -> int | float:
+    """The number that a text means where a number is declared, also if it is written as `1.10` or `1e3`. Raises
+    ValueError with a sentence."""
     try:
         number = msgspec.json.decode(text)
     except msgspec.DecodeError:
+        number = None
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise ValueError(f"{text[:60]!r} is not a number")
+    if check_value(number):
+        raise ValueError(f"{text[:60]} has more digits than a number keeps; declare it as a string")
+    return number
+
+
+def number_text(number: float) -> str:
+    """A number as it stands in a text: a fraction always has its point, so that `1.0` stays `1.0`, and an exponent only
+    if it is very large or very small."""
+    text = repr(number)
+    if "e" not in text or not POSITIONAL_MIN <= abs(number) < POSITIONAL_MAX:
         return text
-    return number if msgspec.json.encode(number).decode() == text and not check_value(number) else text
+    digits = format(Decimal(text), "f")
+    return digits if "." in digits else f"{digits}.0"

@@ -32,6 +32,10 @@ _NOT_FOUND: Final = re.compile(
     r"^.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory"
     r"|unbound variable|parameter not set|No space left on device|Exec format error|bad interpreter.*)$"
 )
+_NO_COMMAND: Final = re.compile(r"^(?P<place>.*?(?:line )?\d+): (?P<name>[^\s:]+): (?:command )?not found$")
+_OWN_SHELL: Final = re.compile(r"(?:\S*/)?(?:sh|bash|dash|\S+\.script): (?:line )?\d+$")
+"""A shell that runs the job's own command, and not a script that this calls."""
+
 _WORD: Final = re.compile(
     r"^(?:\S+: )?(?:\[?\b(?:fatal|error|critical|severe|failure)\b\]?(?: error)?)\s*(?::|\]|-|\s)", re.IGNORECASE
 )
@@ -151,8 +155,14 @@ _RECOGNISERS: Final[tuple[Callable[[Sequence[str], int, str], str], ...]] = (_py
 
 
 def _last_complaint(lines: Sequence[str]) -> str:
-    """The last line that reads like an error."""
-    return next((line.strip() for line in reversed(lines) if any(each.search(line) for each in _COMPLAINTS)), "")
+    """The last line that reads like an error. Each shell has its own words for a command that is not there."""
+    found = next((line.strip() for line in reversed(lines) if any(each.search(line) for each in _COMPLAINTS)), "")
+    missing = _NO_COMMAND.match(found)
+    if missing is None:
+        return found
+    place = missing["place"].rstrip(": ")
+    where = f" ({place})" if place and not _OWN_SHELL.match(place) else ""
+    return f"command not found: {missing['name']}{where}"
 
 
 def _last_words(lines: Sequence[str]) -> str:

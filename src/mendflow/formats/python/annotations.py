@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin
 
-from mendflow.core.model.flow import FILES
+from mendflow.core.model.flow import FILES, TABLE
+from mendflow.formats.python.tables import Table
 
 FILE: Final = "file"
 TYPES: Final[dict[Any, str]] = {
@@ -19,6 +20,7 @@ TYPES: Final[dict[Any, str]] = {
     tuple: "list",
     dict: "map",
     Path: FILE,
+    Table: TABLE,
 }
 NAMED_TYPES: Final = {**{kind.__name__: kind for kind in TYPES}, "pathlib.Path": Path}
 LISTS: Final = (list, tuple, Sequence, Iterable)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import FILES, Call, Flow, Input, OnUnhandled
+from mendflow.core.model.flow import FILES, TABLE, Call, Flow, Input, OnUnhandled
 from mendflow.core.model.ids import FlowName
 from mendflow.formats.links import parallel_with_links
 from mendflow.formats.python.annotations import FILE, annotations_of, file_parameters, type_of
@@ -23,6 +23,7 @@ from mendflow.formats.python.options import KNOWN, KNOWN_OF_CALLS, OWN, CallOpti
 from mendflow.formats.python.problems import bad_flow, bad_function, collect, problem_list
 from mendflow.formats.python.shell_jobs import check_shell
 from mendflow.formats.python.steps import StepFunction
+from mendflow.formats.python.tables import Table, TableHandle
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class FlowFunction(StepFunction[P, R]):
             if self._problems:
                 raise BadFlow(problems=self._problems)
             check_shell(self._shell)
-            inputs = inputs_of(self.function)
+            inputs = inputs_of(self.function, self._folder())
             building = FlowBuilder(
                 self._on_failure, self._env, self._shell, self._folder(), defaults_of(self._defaults)
             )
@@ -258,6 +259,8 @@ def defaults_of(given: Mapping[str, Any]) -> JobOptions:
 
 
 def input_handle(building: FlowBuilder, name: str, given: Input) -> Handle:
+    if given.type == TABLE:
+        return TableHandle(building, f"inputs.{name}", given)
     holds: Holds = "file" if given.type == FILE else "files" if given.type == FILES else ""
     return Handle(building, f"inputs.{name}", holds=holds)
 
@@ -270,8 +273,8 @@ def call_inputs(inputs: Mapping[str, Any], building: FlowBuilder, name: str) -> 
     return found
 
 
-def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:
-    """The function's parameters as inputs; those without a default are required."""
+def inputs_of(function: Callable[..., Any], folder: Path) -> dict[str, Input]:
+    """The function's parameters as inputs; those without a default are required. `folder` is the flow's."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise bad_flow(f"the flow `{function.__name__}` is a generator or async; write a plain function")
     found = {}
@@ -279,6 +282,9 @@ def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise bad_flow(f"the flow {function.__name__} takes its inputs by name; `{parameter}` cannot be one")
+        if isinstance(parameter.default, Table):
+            found[name] = parameter.default.as_input(folder)
+            continue
         required = parameter.default is parameter.empty
         given_type = type_of(annotations.get(name, parameter.annotation))
         default = None if required else default_of(parameter.default, name)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 
 from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.text_data import number_text
 from mendflow.core.model.values import Value
 from mendflow.formats.yaml.document import FRACTION, WHOLE, WORDS, parse, plain_data
 
@@ -44,7 +45,12 @@ def _represent_null(dumper: yaml.SafeDumper, _: None) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:null", "")
 
 
+def _represent_number(dumper: yaml.SafeDumper, number: float) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:float", number_text(number))
+
+
 Dumper.add_representer(str, _represent_text)
+Dumper.add_representer(float, _represent_number)
 Dumper.add_representer(type(None), _represent_null)
 
 

@@ -134,6 +134,7 @@ class StepBuilder:
             return Empty(name=name)
         kind = self.kind(node)
         if kind is None:
+            self.judge_values(node, also)
             return Empty(name=name)
         key, own = self.kinds[kind]
         fields = Fields(self.reader, node, {**flow_keys.COMMON, **also, kind: key, **own})
@@ -236,10 +237,28 @@ class StepBuilder:
                 if other not in meant and (hint := hint_for(other, STEP_HINTS)):
                     self.reader.problem(entry.key, f"a `{ours}` step has no key `{other}`; {hint}")
             return
-        tables = (KIND_HINTS, STEP_HINTS)
-        hint = next((hint for table in tables for name in node.entries if (hint := hint_for(name, table))), "")
-        likely = "" if hint else next((word for name in node.entries if (word := nearest_word(name, self.kinds))), "")
+        _, hint = hinted_key(node)
+        likely = "" if hint else self.likely_kind(node)[1]
         self.reader.problem(node, f"{message}; {hint}" if hint else message, likely)
+
+    def likely_kind(self, node: MapNode) -> tuple[str, str]:
+        """The key that was probably meant to say what the step does, and the word for it."""
+        job_keys = self.kinds["run"][1] if "run" in self.kinds else {}
+        others = [name for name in node.entries if name not in job_keys and not nearest_word(name, job_keys)]
+        return next(((name, word) for name in others if (word := nearest_word(name, self.kinds))), ("", ""))
+
+    def judge_values(self, node: MapNode, also: Table) -> None:
+        """Say what else is wrong with a step of which nothing says what it does: it is most likely a command."""
+        table = {**flow_keys.COMMON, **also, **self.kinds["run"][1]} if "run" in self.kinds else {}
+        fields = Fields(self.reader, node, table)
+        meant = [name for name in node.entries if our_word_for(name) in self.kinds]
+        told = {name for name in node.entries if name in meant or hint_for(name, STEP_HINTS)} if meant else set()
+        told |= {hinted_key(node)[0] or self.likely_kind(node)[0]}
+        for name, entry in node.entries.items():
+            if name in table and name not in self.kinds and name not in told:
+                fields.get(name)
+            elif name not in self.kinds and name not in told:
+                self.refuse_stranger(entry.key, name, "run", table)
 
     def refuse_stranger(self, key: ScalarNode, name: str, kind: str, table: Table) -> None:
         message = f"a `{kind}` step has no key `{name}`"
@@ -265,3 +284,12 @@ class StepBuilder:
                 self.refuse_stranger(entry.key, name, kind, fields.table)
                 continue
             self.reader.problem(entry.key, message)
+
+
+def hinted_key(node: MapNode) -> tuple[str, str]:
+    """The first key of a step without a kind that is a word of another tool, and how that is said here."""
+    for table in (KIND_HINTS, STEP_HINTS):
+        for name in node.entries:
+            if hint := hint_for(name, table):
+                return name, hint
+    return "", ""

@@ -2,6 +2,7 @@
 command would do something else than what was meant."""
 
 import re
+from collections.abc import Container
 from typing import Final
 
 from mendflow.core.expressions import ExpressionError, template_parts
@@ -18,6 +19,36 @@ IN_OTHER_SIGNS: Final = (
 
 WILDCARD: Final = re.compile(r"\{wildcards\.(\w+)\}")
 OF_A_LOOP: Final = re.compile(r"(?<!\$)\{\{\s*(\w+)\s*\}\}")
+QUOTED: Final = re.compile(r"'[^']*'")
+OF_THE_SHELL: Final = re.compile(r"(?<![\\$])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:[%#/^,][^}]*)?\})")
+IN_BRACES: Final = re.compile(r"(?<![$\w])\{([A-Za-z_]\w*)\}")
+SETTING: Final = (
+    r"(?:^|[\s;&|(`])(?:{0}\+?=|(?:for|select) +{0}\b"
+    r"|(?:read|readarray|mapfile|declare|local|getopts|printf -v)\b[^;|&\n]*\b{0}\b)"
+)
+"""How a script gives a variable its value."""
+
+
+def shell_variable(command: str, reader: YamlReader, known: Container[str]) -> tuple[str, str] | None:
+    """The first `$sample` or `{sample}` that means a variable of the flow, because the shell has none of that name. It
+    has those that are `known` from its environment, and those that the script sets."""
+    try:
+        texts = [part.text for part in template_parts(command) if not part.is_expression]
+    except ExpressionError:
+        return None  # which is told of elsewhere
+    script = QUOTED.sub("''", "\x01".join(texts))
+    for pattern in (OF_THE_SHELL, IN_BRACES):
+        for found in pattern.finditer(script):
+            name = next(group for group in found.groups() if group)
+            if (
+                name == "inputs"
+                or name in known
+                or not reader.sees(name)
+                or re.search(SETTING.format(name), script, re.MULTILINE)
+            ):
+                continue
+            return found[0], name
+    return None
 
 
 def literal_value(command: str, reader: YamlReader) -> tuple[str, str] | None:

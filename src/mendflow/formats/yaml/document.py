@@ -2,7 +2,8 @@
 
 The parser's events are processed one by one and everything that could grow without bound is counted: size, depth, the
 number of values, and the expansion of aliases. Only plain data is constructed, and nothing recurses. Plain words follow
-YAML 1.2: `on`, `no` and `12:30` are texts."""
+YAML 1.2: `on`, `no` and `12:30` are texts. A number is one only if nothing of what is written is lost by that: `1.10`
+and `007` are texts, and numbers only for a key that takes a number."""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import msgspec
 import yaml
 
 from mendflow.core.model.errors import BadFlow, Problem
+from mendflow.core.model.text_data import number_or_text
 from mendflow.core.model.values import Value
 from mendflow.formats.files import TEXT_BYTES_MAX, too_large_error
 
@@ -40,11 +42,12 @@ class SourceSpan(msgspec.Struct, frozen=True):
 
 
 class ScalarNode(msgspec.Struct, frozen=True):
-    """`written` is the original text if the value differs: `1.10` is a number, but as a text it is not `1.1`."""
+    """`written` is the original text. What is `plain` has no quotes, and could be a number where one is expected."""
 
     place: SourceSpan
     value: Value
     written: str = ""
+    plain: bool = False
 
 
 class ListNode(msgspec.Struct, frozen=True):
@@ -92,6 +95,34 @@ def plain_data(node: YamlNode) -> Value:
             return [plain_data(part) for part in node.parts]
         case MapNode():
             return {name: plain_data(entry.value) for name, entry in node.entries.items()}
+
+
+def number_in(node: YamlNode | None) -> int | float | None:
+    """The number that stands where a number is expected: also `1.50`, `1e3` or `007`, which in data are texts."""
+    if not isinstance(node, ScalarNode) or isinstance(node.value, bool):
+        return None
+    if isinstance(node.value, (int, float)):
+        return node.value
+    text = node.written if node.plain else ""
+    if WHOLE.fullmatch(text):
+        return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
+    return float(text) if FRACTION.fullmatch(text) and not text.lstrip("+-").isdigit() else None
+
+
+def spelling_flaw(node: ScalarNode) -> str:
+    """What is wrong with `True` or `NULL` in data, which a command would get in other letters; else nothing."""
+    if not node.plain or not (node.value is None or isinstance(node.value, bool)):
+        return ""
+    meant = {None: "null", True: "true", False: "false"}[node.value]
+    if node.written in (meant, "", "~"):
+        return ""
+    return f'`{node.written}` is not `{meant}` in a command; write `{meant}`, or "{node.written}" for the text'
+
+
+def setting_data(node: YamlNode) -> Value:
+    """The data of a node where types are known, and a number is meant wherever one can be read."""
+    number = number_in(node)
+    return plain_data(node) if number is None else number
 
 
 def parse(text: str, file: str, holds: str = "a flow has `jobs:` or `steps:`") -> tuple[YamlNode, list[Problem]]:
@@ -153,16 +184,12 @@ def _bare_expression(text: str, place: int) -> bool:
     return at >= 0 and before[:at].count('"') % 2 == 0 and before[:at].count("'") % 2 == 0
 
 
-def scalar_value(event: yaml.ScalarEvent) -> Value:
+def scalar_node(event: yaml.ScalarEvent, place: SourceSpan) -> ScalarNode:
     """What a scalar means: a quoted one is text; a plain one may be a number, true, false or null."""
     text = event.value
     if event.style in ("'", '"', "|", ">") or (event.tag or "").endswith(":str"):
-        return text
-    if text in WORDS:
-        return WORDS[text]
-    if WHOLE.fullmatch(text):
-        return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
-    return float(text) if FRACTION.fullmatch(text) else text
+        return ScalarNode(place, text, text)
+    return ScalarNode(place, WORDS[text] if text in WORDS else number_or_text(text), text, plain=True)
 
 
 class OpenCollection:
@@ -201,7 +228,7 @@ class NodeBuilder:
         match event:
             case yaml.ScalarEvent():
                 place = self._seen(event)
-                self._close(ScalarNode(place, scalar_value(event), event.value), 1, event.anchor)
+                self._close(scalar_node(event, place), 1, event.anchor)
             case yaml.AliasEvent():
                 self._alias(event)
             case yaml.SequenceStartEvent():

@@ -39,6 +39,10 @@ class EnvironmentShape(MapOf):
             message = f"{self.expected} is expected here, such as {{NAME: value}}"
             reader.problem(node, message, f"`{likely}`" if likely else "")
             return None
+        if node.entries.keys() == {"name", "value"}:
+            told = "`name` and `value` would be two variables; one has its name before the colon"
+            reader.problem(node, told, f"`{likely_map(node)}`")
+            return None
         for name, entry in node.entries.items():
             if isinstance(entry.value, ScalarNode) and entry.value.value is None:
                 message = f"`{name}` has no value; a job has the variables of its pilot anyway"

@@ -9,9 +9,10 @@ from mendflow.core.data.path_patterns import is_pattern
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import FILES, Activity, Assign, Copy, Empty, Flow, Input, Sequence
+from mendflow.core.model.flow import FILES, TABLE, Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
+from mendflow.formats import tables
 from mendflow.formats.hints import (
     FLOW_HINTS,
     INPUT_HINTS,
@@ -24,12 +25,22 @@ from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
 from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
-from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, parse, plain_data
+from mendflow.formats.yaml.document import (
+    ListNode,
+    MapNode,
+    ScalarNode,
+    YamlNode,
+    describe,
+    parse,
+    plain_data,
+    setting_data,
+)
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
 from mendflow.formats.yaml.job_steps import limits_of, python_job, shell_job
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import retries_of
+from mendflow.formats.yaml.shapes import DataShape
 from mendflow.formats.yaml.triggers import triggers_of
 
 MAKERS: Final[dict[str, StepFactory]] = {
@@ -69,10 +80,15 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
     "list": (list,),
     "map": (dict,),
     "file": (str,),
+    TABLE: (str, list),
     FILES: (str, list),
 }
-LISTS: Final = ("list", FILES)
-WANTED: Final = {FILES: "a path with or without `*`, or a list of such"}
+DATA: Final = DataShape()
+LISTS: Final = ("list", TABLE, FILES)
+WANTED: Final = {
+    FILES: "a path with or without `*`, or a list of such",
+    TABLE: "the path of a CSV, TSV, JSON or YAML file, or a list of maps",
+}
 assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
 
 
@@ -205,21 +221,55 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     if isinstance(node, ScalarNode) and node.value is None:
         return Input(required=True)
     if not isinstance(node, MapNode):
-        if is_template(plain_data(node)):
-            reader.problem(node, "no expression can stand here: a default is data as it is")
+        default = default_of(reader, node, "")
         refuse_bare_type(reader, node)
-        return Input(default=plain_data(node), type=type_of(plain_data(node)))
+        return Input(default=default, type=type_of(default), inferred=type_of(default) == "number")
     fields = fields_of(reader, node, flow_keys.INPUT, "an input", INPUT_HINTS)
     assert fields is not None
     wanted = fields.get("type", "")
     default_node = fields.node_of("default")
-    default = plain_data(default_node) if default_node is not None else None
+    default = default_of(reader, default_node, wanted) if default_node is not None else None
     if default_node is not None and default is not None and wanted and not fits_type(default, wanted):
         shown = WANTED.get(wanted, f"a {wanted}")
         reader.problem(default_node, f"the default of a {wanted} must be {shown}, not {describe(default_node)}")
-    if default_node is not None and is_template(default):
-        reader.problem(default_node, "no expression can stand here: a default is data as it is")
-    return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
+    columns = fields.get("columns", {})
+    if columns and wanted != TABLE:
+        reader.problem(fields.node.entries["columns"].key, "`columns` are those of a table", "`type: table`")
+    elif isinstance(default, str) and wanted == TABLE:
+        default = table_beside(reader, default_node, default, columns)
+    return Input(
+        type=wanted,
+        description=fields.get("description", ""),
+        required=default_node is None,
+        default=default,
+        columns=columns if wanted == TABLE else {},
+    )
+
+
+def table_beside(reader: YamlReader, node: YamlNode | None, path: str, columns: dict[str, str]) -> Value:
+    """The rows of a table beside the flow, as they are when the flow is read."""
+    try:
+        return tables.read_table(reader.folder / path, columns, str(reader.folder))
+    except tables.BadTable as bad:
+        assert node is not None
+        for problem in bad.problems:
+            told = str(msgspec.structs.replace(problem, file=path, suggestion=""))
+            reader.problem(node, told, problem.suggestion)
+        return []
+
+
+def default_of(reader: YamlReader, node: YamlNode, wanted: str) -> Value:
+    """The data of a default: of a declared number `1.10` is that number, of a declared string `1.9` is that text."""
+    if is_template(plain_data(node)):
+        reader.problem(node, "no expression can stand here: a default is data as it is")
+        return plain_data(node)
+    if wanted == "number":
+        return setting_data(node)
+    if isinstance(node, ScalarNode) and wanted == "string" and node.value is not None:
+        return node.written
+    if isinstance(node, ScalarNode) and wanted == "boolean":
+        return node.value
+    return DATA.read(reader, node)
 
 
 def with_lists(reader: YamlReader, inputs: dict[str, Input]) -> dict[str, Input]:
@@ -235,6 +285,8 @@ def with_lists(reader: YamlReader, inputs: dict[str, Input]) -> dict[str, Input]
         is_path = isinstance(given.default, str) and is_pattern(given.default)
         shown = msgspec.json.encode(given.default).decode() if given.default is not None else "a"
         likely = f"{{type: files, default: {given.default}}}" if is_path else f"[{shown}]"
+        if isinstance(given.default, str) and given.default.endswith(tables.ENDINGS):
+            likely = f"{{type: table, default: {given.default}}}"
         message = f"a loop goes over a list, and the input `{name}` is a {given.type or 'value of another kind'}"
         reader.problem(place, f"{message}; declare it as a list", f"`{name}: {likely}`")
     return found
@@ -250,8 +302,8 @@ def refuse_bare_type(reader: YamlReader, node: YamlNode) -> None:
 
 
 def fits_type(value: Value, wanted: str) -> bool:
-    if wanted == FILES and isinstance(value, list):
-        return all(isinstance(each, str) for each in value)
+    if wanted in (FILES, TABLE) and isinstance(value, list):
+        return all(isinstance(each, str if wanted == FILES else dict) for each in value)
     return isinstance(value, TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from mendflow.core.data.table_files import COLUMN_KINDS
 from mendflow.core.model.platforms import MACHINES, SYSTEMS
 from mendflow.formats.hints import FOR_ALL_FAILURES, LISTS_OF_LOOPS, TYPES_ELSEWHERE
 from mendflow.formats.yaml.env_shapes import EnvironmentShape
@@ -22,8 +23,8 @@ from mendflow.formats.yaml.shapes import (
     PresenceShape,
     ShellShape,
     TextShape,
-    ToleranceShape,
 )
+from mendflow.formats.yaml.tolerance_shape import ToleranceShape
 
 BODY: Final = DeferredShape("a command, a list of steps, or a map with a step or with `jobs:`", "body")
 STEPS: Final = DeferredShape("a list of steps", "steps")
@@ -389,11 +390,16 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
 
 INPUT: Final[Table] = {
     "type": Key(
-        ChoiceShape("string", "number", "boolean", "list", "map", "file", "files", elsewhere=TYPES_ELSEWHERE),
+        ChoiceShape("string", "number", "boolean", "list", "map", "table", "file", "files", elsewhere=TYPES_ELSEWHERE),
         "What the input must be.",
     ),
     "description": Key(TextShape(template=False, prose=True), "What it is for."),
     "default": Key(DataShape(), "Its value unless one is given. Without a default the input is required."),
+    "columns": Key(
+        MapOf(ChoiceShape(*COLUMN_KINDS, elsewhere=TYPES_ELSEWHERE), expected="a map from columns to types"),
+        "What is in columns of a table: `string`, `number`, `boolean` or `file`, whose paths are relative to the "
+        "table. All others of CSV and TSV are texts.",
+    ),
 }
 DEFAULTS: Final[Table] = {**SHELL, **JOB}
 FLOW: Final[Table] = {

@@ -13,12 +13,13 @@ from mendflow.core.expressions.scanner import scan
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.core.model.shells import runs_in_shell
 from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
 from mendflow.formats.hints import LIMIT_HINTS
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
-from mendflow.formats.yaml.command_hints import literal_value
+from mendflow.formats.yaml.command_hints import literal_value, shell_variable
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader
@@ -33,11 +34,15 @@ def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activit
     node = fields.node_of("run")
     if isinstance(node, ScalarNode) and isinstance(node.value, str) and not command.strip():
         build.reader.problem(node, "the command is empty")
-    if node is not None and (written := literal_value(command, build.reader)) is not None:
+    shell = fields.get("shell") or build.defaults.get("shell") or build.shell
+    common = common_fields(build, fields)
+    written = literal_value(command, build.reader)
+    if written is None and runs_in_shell(shell):
+        written = shell_variable(command, build.reader, common["env"])
+    if node is not None and written is not None:
         message = f"the shell gets `{written[0]}` as it stands: a value of the flow is `${{{{ {written[1]} }}}}`"
         build.reader.problem(node, message)
-    shell = fields.get("shell") or build.defaults.get("shell") or build.shell
-    return JobActivity(command=command, shell=shell, **header.node(), **common_fields(build, fields))
+    return JobActivity(command=command, shell=shell, **header.node(), **common)
 
 
 def python_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:

@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 from mendflow.core.data.path_patterns import is_pattern
-from mendflow.formats.hints import FILES_OF_A_LOOP
+from mendflow.formats.hints import FILES_OF_A_LOOP, TABLES
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode
 
 CALLED: Final = re.compile(r"(?:\$\{\{\s*)?(\w+)\(\s*['\"]?([^'\")]*)['\"]?\s*\)(?:\s*\}\})?")
@@ -39,6 +39,8 @@ def _text_guess(text: str, name: str) -> tuple[str, str]:
         return "", f"`{{{found[1]}: {inner}}}`"
     if is_pattern(text):
         return files_hint(text), ""
+    if text.strip().endswith((".csv", ".tsv")):
+        return TABLES.replace("samples.csv", text.strip()), ""
     if WORDS.fullmatch(text.strip()):
         return "", f"`[{', '.join(text.replace(',', ' ').split())}]`"
     return "", ""
@@ -47,6 +49,8 @@ def _text_guess(text: str, name: str) -> tuple[str, str]:
 def _called_guess(function: str, given: str, name: str) -> tuple[str, str]:
     if function in ("glob", "files", "listdir", "glob_wildcards", "fromPath", "ls"):
         return files_hint(given), ""
+    if function in ("csv", "read_csv", "splitCsv", "readCsv", "fromCsv", "read_table", "tsv", "sheet", "samplesheet"):
+        return TABLES, ""
     if function in ("range", "seq"):
         numbers = [int(each) for each in re.findall(r"-?\d{1,9}", given)]
         first, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1]) if numbers else (0, 10)

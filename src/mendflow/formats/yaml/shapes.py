@@ -2,7 +2,7 @@
 describes itself as JSON Schema: so the parser and the schema cannot disagree."""
 
 import re
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from mendflow.core.expressions import RESERVED, ExpressionError, template_parts
 from mendflow.core.model.expr import Expr
@@ -13,7 +13,16 @@ from mendflow.formats.hints import Hints, hint_for
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.unit_hints import is_no_bound, likely_measure, with_unit
-from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data
+from mendflow.formats.yaml.document import (
+    ListNode,
+    MapNode,
+    ScalarNode,
+    YamlNode,
+    describe,
+    number_in,
+    plain_data,
+    spelling_flaw,
+)
 from mendflow.formats.yaml.reader import YamlReader
 
 Schema = dict[str, Any]
@@ -173,11 +182,11 @@ class NumberShape:
         return {"anyOf": [number, {"type": "string", "pattern": TEMPLATE_PATTERN}]} if self.expression else number
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
+        number = number_in(node)
+        if number is not None and number >= self.least and (not self.whole or isinstance(number, int)):
+            return number if self.whole else float(number)
         value = node.value if isinstance(node, ScalarNode) else None
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            if value >= self.least and (not self.whole or isinstance(value, int)):
-                return value if self.whole else float(value)
-        elif self.expression and isinstance(node, ScalarNode) and isinstance(value, str) and "${{" in value:
+        if self.expression and isinstance(node, ScalarNode) and isinstance(value, str) and "${{" in value:
             return expression_in(reader, node, value, self.expression)
         return refuse(self, reader, node)
 
@@ -211,6 +220,10 @@ class MeasureShape:
         return {"type": "string", "pattern": pattern, "examples": [example]}
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
+        if (plain := number_in(node)) is not None:
+            message = f"{self.expected} is expected here; {plain:g} lacks its unit"
+            reader.problem(node, message, with_unit(plain, self.kind))
+            return None
         value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(node, ScalarNode) and isinstance(value, str):
             if "${{" in value and self.expression:
@@ -227,10 +240,6 @@ class MeasureShape:
             told = "; leave the key out if there is no bound" if is_no_bound(value) else ""
             message = f"{self.expected} is expected here, not {describe(node)}{told}"
             reader.problem(node, message, likely_measure(value, self.kind))
-            return None
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            message = f"{self.expected} is expected here; {value:g} lacks its unit"
-            reader.problem(node, message, with_unit(value, self.kind))
             return None
         return refuse(self, reader, node)
 
@@ -253,35 +262,6 @@ class InstantShape:
             if found := self.pattern.fullmatch(value):
                 whole = value if found.group(1) else re.sub(r"(T\d\d:\d\d)", r"\1:00", value)
                 return reader.expression(f"timestamp('{whole}')", node.place)
-        return refuse(self, reader, node)
-
-
-class Percent(NamedTuple):
-    percent: float
-
-
-class ToleranceShape:
-    """A whole number, a part such as `10 %`, or an expression that gives a number."""
-
-    expected = "a number of iterations, a part such as `10 %`, or ${{ an expression }},"
-    pattern: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
-
-    def schema(self) -> Schema:
-        text: Schema = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*%\s*$|{TEMPLATE_PATTERN}", "examples": ["10 %"]}
-        return {"anyOf": [{"type": "integer", "minimum": 0}, text]}
-
-    def read(self, reader: YamlReader, node: YamlNode) -> Any:
-        value = node.value if isinstance(node, ScalarNode) else None
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
-        if isinstance(node, ScalarNode) and isinstance(value, str):
-            if "${{" in value:
-                return expression_in(reader, node, value, "expr")
-            if (found := self.pattern.fullmatch(value)) and float(found.group(1)) <= 100:
-                return Percent(float(found.group(1)))
-        if isinstance(value, float) and 0 < value < 1:
-            reader.problem(node, f"{self.expected} is expected here, not {value}", f"`{value * 100:g} %`")
-            return None
         return refuse(self, reader, node)
 
 
@@ -334,6 +314,8 @@ class DataShape:
             match pending.pop():
                 case ScalarNode() as scalar:
                     reader.template(scalar)
+                    if told := spelling_flaw(scalar):
+                        reader.problem(scalar, told)
                 case ListNode(parts=parts):
                     pending.extend(parts)
                 case MapNode(entries=entries):

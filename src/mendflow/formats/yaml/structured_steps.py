@@ -32,7 +32,8 @@ from mendflow.formats.yaml.fields import Fields, Key, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
 from mendflow.formats.yaml.loop_hints import files_hint, guessed_list
 from mendflow.formats.yaml.references import rename_job_in
-from mendflow.formats.yaml.shapes import DataShape, NameShape, Percent, sole_expression
+from mendflow.formats.yaml.shapes import DataShape, NameShape, sole_expression
+from mendflow.formats.yaml.tolerance_shape import Percent
 
 DATA = DataShape()
 NAMED: Final = NameShape("the name of an element, or a key of `for-each`,", variable=True)

@@ -12,7 +12,7 @@ _NOTHING = Measurements()
 
 def has_own_folder(spec: JobSpec) -> bool:
     """Whether the agent creates the attempt's folder, because files go into it or are taken from it."""
-    return bool(spec.inputs or spec.files or spec.replicas)
+    return bool(spec.inputs or spec.files or spec.replicas or spec.folders)
 
 
 def build_work(

@@ -96,7 +96,7 @@ def check_inside(path: str) -> str:
 
 def needs_files(spec: JobSpec) -> bool:
     """Whether files must be staged before a slot can run the job."""
-    return bool(spec.inputs or spec.files or spec.replicas) or any(
+    return bool(spec.inputs or spec.files or spec.replicas or spec.folders) or any(
         True for _ in spilled_digests([spec.args, spec.kwargs])
     )
 
@@ -140,7 +140,7 @@ class FileStager:
         began, path = time.monotonic(), ""
         try:
             transfer = _transfer_of(spec)
-            for path in spec.files.values():
+            for path in (*spec.files.values(), *spec.folders):
                 check_inside(path)
             path = ""
             if has_own_folder(spec):
@@ -155,6 +155,8 @@ class FileStager:
             for name, path in spec.files.items():
                 above = fixed_folder(path) if name in spec.file_lists else os.path.dirname(path)
                 os.makedirs(os.path.join(folder, above), exist_ok=True)
+            for path in spec.folders:
+                os.makedirs(os.path.join(folder, path), exist_ok=True)
             if tally.links:
                 entries.wait_for_tick()
             return StagedFiles(pins, tally.measures(int((time.monotonic() - began) * 1000)), tally.links)

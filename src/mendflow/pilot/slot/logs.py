@@ -103,6 +103,12 @@ class LogFile:
             os.close(self._file)
             self._file = -1
 
+    def add_last(self, data: bytes) -> None:
+        """Add to a log that was closed, unless it was too long for its file."""
+        if self._rest is None:
+            self.feed(data)
+            self.close()
+
     def _write(self, data: bytes) -> None:
         # A log that cannot be written (a full disk) must not harm the job: the result still contains its tail.
         left = memoryview(data)

@@ -30,8 +30,16 @@ class BadOutput(ValueError):
     """The output file is invalid; the message names the line."""
 
 
-def parse_outputs(text: str) -> dict[str, Value]:
+def parse_outputs(text: str, repeated: set[str] | None = None) -> dict[str, Value]:
+    """The values by their keys. Of a key that is given again the last value counts; with another value, the key is
+    added to `repeated`."""
     outputs: dict[str, Value] = {}
+
+    def put(key: str, value: Value) -> None:
+        if repeated is not None and outputs.get(key, value) != value:
+            repeated.add(key)
+        outputs[key] = value
+
     lines = text.split("\n")
     at = given = 0
     while at < len(lines):
@@ -49,13 +57,13 @@ def parse_outputs(text: str) -> dict[str, Value]:
                 close = lines.index(end, at)
             except ValueError:
                 raise BadOutput(f"line {at}: `{key}<<{end}` has no closing line `{end}`") from None
-            outputs[_key(key, at)] = _value("\n".join(lines[at:close]), at)
+            put(_key(key, at), _value("\n".join(lines[at:close]), at))
             at = close + 1
             continue
         key, equals, value = line.partition("=")
         if not equals:
             raise BadOutput(f"line {at}: expected `key=value`, found {line[:80]!r}")
-        outputs[_key(key.strip(), at)] = _value(value.rstrip("\r"), at)
+        put(_key(key.strip(), at), _value(value.rstrip("\r"), at))
     return outputs
 
 
@@ -75,8 +83,8 @@ def _value(text: str, line: int) -> Value:
     return value
 
 
-def read_outputs(path: str) -> dict[str, Value] | None:
-    """The outputs in a file, or None if the job left none."""
+def read_outputs(path: str, repeated: set[str] | None = None) -> dict[str, Value] | None:
+    """The outputs in a file, or None if the job left none; for `repeated` see `parse_outputs`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -92,7 +100,13 @@ def read_outputs(path: str) -> dict[str, Value] | None:
         content = file.read(OUTPUT_BYTES_MAX + 1)
     if len(content) > OUTPUT_BYTES_MAX:
         raise BadOutput(f"it has more than {OUTPUT_BYTES_MAX} bytes: leave large data in a file of the job")
-    return parse_outputs(content.decode(errors="replace").replace("\r\n", "\n"))
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        shown = content[error.start : error.start + 1].hex()
+        raise BadOutput(f"line {line}: it is not UTF-8 text (byte 0x{shown}): leave other data in a file") from None
+    return parse_outputs(text.replace("\r\n", "\n"), repeated)
 
 
 def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:

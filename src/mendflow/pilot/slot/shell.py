@@ -31,6 +31,7 @@ from mendflow.pilot.slot.settings import SlotSettings
 
 PIPE_BYTES = 1 << 18
 SCRIPT_END = ".script"
+KEYS_TOLD_MAX = 10
 _DEFAULT_SIGNALS = [signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
 if hasattr(signal, "SIGXFSZ"):
     _DEFAULT_SIGNALS.append(signal.SIGXFSZ)
@@ -139,6 +140,11 @@ class ShellRun:
         """Add a line of our own to the job's log."""
         self._log.feed(text)
         self.tail.feed(text)
+
+    def _add_line(self, text: str) -> None:
+        """Add a line to the log of a job that is over."""
+        self.tail.feed(text.encode())
+        self._log.add_last(text.encode())
 
     @property
     def reported(self) -> bool:
@@ -278,9 +284,12 @@ class ShellRun:
 
     def _outputs(self) -> tuple[Value, list[str], Fault | None]:
         try:
-            outputs = read_outputs(f"{self.folder}.output")
+            repeated: set[str] = set()
+            outputs = read_outputs(f"{self.folder}.output", repeated)
             if outputs is None:
                 return None, [], None
+            for key in sorted(repeated)[:KEYS_TOLD_MAX]:
+                self._add_line(f"[mendflow: $MENDFLOW_OUTPUT has several values for `{key}`; the last one counts]\n")
             kept, spills = within_bounds(outputs, self.folder)
             return kept, spills, None
         except (BadOutput, RecursionError, OverflowError) as error:

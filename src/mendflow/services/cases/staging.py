@@ -12,12 +12,13 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.data.table_files import is_table, paths_in, with_files
 from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import FILES, Flow
+from mendflow.core.model.flow import FILES, TABLE, Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
@@ -52,13 +53,16 @@ class FileStaging:
         await self._background.stop()
 
     async def fixed_inputs(self, flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
-        """The inputs of a case, with inputs of the type `files` as the files that there are now, stored: what the case
-        works on does not change when files come or go."""
+        """The inputs of a case, with inputs of the type `files`, and the files that tables name, as the files that are
+        there now, stored: what the case works on does not change when files come or go."""
         fixed = dict(given)
         for name, declared in flow.inputs.items():
             value = given.get(name, declared.default)
             if declared.type == FILES and value is not None:
                 fixed[name] = await self._files_of(name, value, flow.folder)
+            elif declared.type == TABLE and is_table(value) and (paths := paths_in(value, declared.columns)):
+                files = {path: (await self._file_of(path, flow.folder)).as_value() for path in sorted(paths)}
+                fixed[name] = with_files(value, declared.columns, files)
         return fixed
 
     async def demand_early_files(self, flow: Flow, inputs: dict[str, Value]) -> None:
@@ -115,11 +119,12 @@ class FileStaging:
             outcome = Outcome(fault=failed.fault)
         await self._finished(case, order.serial, outcome)
 
+    async def _file_of(self, source: str, folder: str) -> FileRef:
+        return await (self._resolve(source) if source.startswith(LOGICAL_PREFIX) else self._store_path(source, folder))
+
     async def _fetch(self, name: str, source: str, folder: str) -> FileRef:
         try:
-            return await (
-                self._resolve(source) if source.startswith(LOGICAL_PREFIX) else self._store_path(source, folder)
-            )
+            return await self._file_of(source, folder)
         except StoreUnavailable:
             raise
         except RequestError as error:

@@ -38,6 +38,13 @@ from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
 from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.core.model.values import FileRef, Value, file_of, has_files, spilled_file
 
+UNITS: Final = {
+    "memory_bytes": (1_000_000, "memory", "bytes", "GB"),
+    "disk_bytes": (1_000_000, "disk", "bytes", "GB"),
+    "wall_ms": (1_000, "time", "milliseconds", "min"),
+}
+"""What an expression gives at least for a size or a time, unless it gives a text with a unit."""
+
 PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
 
 
@@ -93,7 +100,9 @@ class JobKind(ItemKind[JobItem]):
                 instance.data[path] = given
             else:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: {input_flaw(path, given)}")
-        instance.order = SubmitJob(serial=0, spec=JobSpec(item=instance.item, inputs=inputs, **fields))
+        folders = tuple(path for path, given in wanted.items() if path.endswith("/") and is_empty(given))
+        spec = JobSpec(item=instance.item, inputs=inputs, folders=folders, **fields)
+        instance.order = SubmitJob(serial=0, spec=spec)
 
     def ask(self, run: Run, instance: JobItem) -> None:
         instance.staging = instance.needs_staging
@@ -167,15 +176,22 @@ class JobKind(ItemKind[JobItem]):
 
 
 def input_path(run: Run, env: int, activity: JobActivity, path: str) -> str:
-    """Where an input stands in the job's folder; never outside it."""
+    """Where an input stands in the job's folder, a file by its name; never outside it."""
     if "${{" not in path:
         return path
-    worked_out = data.text_of(run.case, env, path)
+    file = file_of(data.value_of(run.case, env, path))
+    worked_out = file.name if file is not None else data.text_of(run.case, env, path)
     parts = [part for part in worked_out.split("/") if part not in ("", ".")]
     if worked_out.startswith("/") or ".." in parts or not parts or "\0" in worked_out:
-        told = f"{activity.name}: `{path}` gives {worked_out!r:.200}, which is no path inside the job's folder"
+        told = f"{activity.name}: `{path}` gives {worked_out!r:.200}, which is no path inside the job's folder; "
+        told += f'write `inputs: {{NAME: "{path}"}}` to have it there under a name'
         raise flow_fault(INVALID_EXPRESSION_VALUE, told)
     return worked_out
+
+
+def is_empty(given: Value) -> bool:
+    """Whether a list for a folder has no file in it: the job finds the folder all the same."""
+    return isinstance(given, list) and all(each is None for each in files_in(given))
 
 
 def is_data(given: Value) -> bool:
@@ -240,7 +256,21 @@ def resolve_part(run: Run, env: int, activity: JobActivity, part: str) -> Value:
         return data.text_of(case, env, given)
     if part in ("env", "files"):
         return {data.text_of(case, env, key): data.text_of(case, env, each) for key, each in given.items()}
-    return data.value_of(case, env, given)
+    found = data.value_of(case, env, given)
+    if part == "resources":
+        _demand_units(activity.name, given, found)
+    return found
+
+
+def _demand_units(name: str, templates: dict[str, Value], found: dict[str, Value]) -> None:
+    """Refuse the number of an expression that can only lack its unit: nothing runs in 2 bytes, or for 30 ms."""
+    for key, (least, word, one, many) in UNITS.items():
+        value, template = found.get(key), templates.get(key)
+        if not isinstance(template, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        if 0 < value < least:
+            told = f"{name}: `{word}: {template}` gives {value}, which is {value} {one}"
+            raise flow_fault(INVALID_EXPRESSION_VALUE, f"{told}; write its unit behind it, as `{template} {many}`")
 
 
 def as_command(value: Value, name: str) -> str:
