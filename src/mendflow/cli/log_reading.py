@@ -88,7 +88,7 @@ class LogReading:
             left_out = part.offset - self._at
             self._at, self._number = part.next, part.attempt
             yield _with_gap(part, left_out) if left_out > 0 and not part.silent else part
-            if self._at < part.size and not part.silent:
+            if self._at < part.size and part.text and not part.silent:
                 continue
             if not self._follow or (part.over and (section.attempt or part.job_over)):
                 return

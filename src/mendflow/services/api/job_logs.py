@@ -105,7 +105,7 @@ class JobLogs:
         if chosen.attempt.log is not None:
             try:
                 start, data = await self._stored.read(chosen.attempt.log, offset)
-                return _view(chosen, start, data, chosen.attempt.log.bytes, over=True)
+                return self._view(chosen, start, data, chosen.attempt.log.bytes, over=True)
             except NotFound:
                 pass  # somebody has removed the file: the end of the log is in the job's document
         return _tail_view(chosen.job, chosen.number, _tail(chosen), offset, over=True, attempt=chosen.attempt)
@@ -115,10 +115,29 @@ class JobLogs:
         meta = self._server.runtime.meta
         part = await meta.read_log(chosen.job.id, offset)
         if part is not None:
-            return _view(chosen, part.offset, part.data, part.size, over=False)
+            return self._view(chosen, part.offset, part.data, part.size, over=False)
         tail = meta.log_tail(chosen.job.id) if not offset else ""
         view = _tail_view(chosen.job, chosen.number, tail, 0, over=False, attempt=chosen.attempt)
         return msgspec.structs.replace(view, offset=offset, next=offset, silent=True)
+
+    def _view(self, chosen: _Chosen, start: int, data: bytes, size: int, *, over: bool) -> LogView:
+        """What was read, up to the end of a character, and without the beginning of what is hidden: the rest of that
+        comes with the next part."""
+        hidden = self._server.hidden
+        if not over or start + len(data) < size:
+            data = data[: _whole_characters(data)]
+            data = data[: hidden.whole(data)]
+        return LogView(
+            job=chosen.job.id,
+            attempt=chosen.number,
+            offset=start,
+            text=hidden.mask_bytes(data).decode(errors="replace"),
+            next=start + len(data),
+            size=size,
+            over=over,
+            host=chosen.attempt.host,
+            folder=chosen.attempt.folder,
+        )
 
 
 def _choose(submissions: Sequence[Job], number: int) -> _Chosen | None:
@@ -161,24 +180,6 @@ def _tail_view(job: Job, number: int, tail: str, offset: int, *, over: bool, att
         over=over,
         host=host,
         folder=folder,
-    )
-
-
-def _view(chosen: _Chosen, start: int, data: bytes, size: int, *, over: bool) -> LogView:
-    """What was read, up to the end of a character: the rest of that comes with the next part."""
-    end = start + len(data)
-    if not over or end < size:
-        data = data[: _whole_characters(data)]
-    return LogView(
-        job=chosen.job.id,
-        attempt=chosen.number,
-        offset=start,
-        text=data.decode(errors="replace"),
-        next=start + len(data),
-        size=size,
-        over=over,
-        host=chosen.attempt.host,
-        folder=chosen.attempt.folder,
     )
 
 
