@@ -340,6 +340,7 @@ async def _serve_http(
     pilot_token, known = _add_pilot_token(options.tokens, peers.pilot_token if peers is not None else "")
     sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
     known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
+    server.hidden.add(pilot_token, sites_token, peers.token if peers is not None else "")
     access = AccessControl(known, servers_token=peers.token if peers is not None else "")
     peer = PeerHandler(server) if peers is not None else None
     homes = CaseLocator(server) if peers is not None else None

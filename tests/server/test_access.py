@@ -8,6 +8,8 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, Unauthorized
+from mendflow.core.model.flow import Flow, JobActivity
+from mendflow.core.model.ids import FlowName
 from mendflow.server.access import (
     AccessControl,
     AccessToken,
@@ -278,3 +280,16 @@ def test_a_refusal_shows_no_token() -> None:
     with pytest.raises(RequestError) as refused:
         AccessControl(PEOPLE).admit("GET", "/api/v1/cases", _headers(host="h", authorization="Bearer t-wrong"))
     assert "t-wrong" not in msgspec.json.encode([refused.value.message, str(refused.value.fields)]).decode()
+
+
+async def test_who_may_only_read_sees_the_names_in_the_environment_of_jobs_and_no_values(guarded: HttpServer) -> None:
+    body = JobActivity(name="work", command="true", env={"ARCHIVE_KEY": "hush"})
+    async with Client(guarded.url, "t-bob") as bob, Client(guarded.url, "t-rita") as rita:
+        await bob.deploy(Flow(name=FlowName("shy"), body=body))
+        case = (await bob.start("shy")).id
+        for client, value in ((bob, "hush"), (rita, "(hidden)")):
+            assert [job.spec.env for job in await client.jobs()] == [{"ARCHIVE_KEY": value}]
+            assert (await client.job(f"{case}/1")).spec.env == {"ARCHIVE_KEY": value}
+            for flow in (await client.flow_of(case), (await client.flow("shy")).flow):
+                assert flow is not None and isinstance(flow.body, JobActivity)
+                assert flow.body.env == {"ARCHIVE_KEY": value}

@@ -30,7 +30,8 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("health", "openapi", "docs"), ALL),
     **dict.fromkeys(("cases", "case", "flow_of", "items", "item", "why", "case_events", "all_events"), READ),
     **dict.fromkeys(("flows", "flow", "jobs", "job", "log", "pilots", "worklist", "user_task"), READ),
-    **dict.fromkeys(("count_jobs", "count_cases", "export"), READ),
+    **dict.fromkeys(("count_jobs", "count_cases"), READ),
+    "export": CHANGE,  # an archive has all that jobs were given
     "import_archive": ADMINISTER,
     **dict.fromkeys(("history", "flow_history", "triggers", "failures", "failure", "decisions", "decision"), READ),
     **dict.fromkeys(("rule_sets", "rule_set", "rule_versions", "compensations", "levels", "patterns"), READ),

@@ -246,3 +246,21 @@ async def test_an_archive_of_the_case_contains_its_logs(domain: Domain, server: 
     await pilot.sync(a=failed("said\n", log))
     document = msgspec.json.encode(await domain.job(job))
     assert log.file.sha256 in files_in(document), "exports take along what documents refer to"
+
+
+async def test_a_token_of_the_server_that_a_job_prints_is_masked_wherever_its_log_is_shown(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-4
+    token = "local-pilot-token-0123456789"
+    server.hidden.add(token)
+    job = await started(domain, pilot)
+    printed = b"x" * (PART_BYTES - 10) + f"{token}\nthe end of {token}\n{token[:9]}".encode()
+    tail = f"the end of {token}\n"
+    fault = Fault(name="exitCode", category=Category.JOB, message=f"printed {token}", log_tail=tail)
+    await pilot.sync(a=Outcome(fault=fault, log_tail=tail, log=await stored(server, printed)))
+    text, _ = await whole(domain, job, 1)
+    masked = "*" * len(token)
+    assert text == printed.decode().replace(token, masked), "also where a part ends in it; what is like it stays"
+    (item,) = await domain.items(job.partition("/")[0])
+    told = msgspec.json.encode([item, await domain.job(job), await domain.why(job)]).decode()
+    assert token not in told and f"the end of {masked}" in told

@@ -85,7 +85,7 @@ SPECIAL = (
         "export",
         "GET",
         "/archives",
-        READERS,
+        USERS,
         tag="archives",
         doc="""An archive of cases. Exports the named cases, those that match the condition, or everything, from
         whichever servers they live on. If one of these servers cannot be asked, there is no archive, or one that lists

@@ -17,6 +17,7 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import CALLS, OPERATIONS
 from mendflow.server.access import Principal, check_roles
+from mendflow.server.env_values import without_env_values
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.routes import about, archives, events, files, history, metrics
 from mendflow.server.routes.parameters import CALLER, page
@@ -82,7 +83,9 @@ def handler_of(operation: ApiOperation) -> Handler:
         if operation.waits:
             return await _held(asking, given["open_requests"])
         answer = await asking
-        return answer if operation.rows is None else page(answer.rows, answer.next)
+        if operation.rows is None:
+            return without_env_values(answer, caller)
+        return page([without_env_values(each, caller) for each in answer.rows], answer.next)
 
     handle.__dict__["__signature__"] = signature
     handle.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}

@@ -19,6 +19,7 @@ from mendflow.services.base.cluster import Peers, root_of
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
 from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.events import EventStream
+from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -96,6 +97,7 @@ class ServerContext(Protocol):
     chance: Callable[[int], str]
     stopped: StoppedCases
     unprocessed_reports: UnprocessedReports
+    hidden: HiddenTexts
 
     def on_broken(self, runtime: "Runtime", reason: str) -> None: ...
 
@@ -220,6 +222,7 @@ class Runtime:
             relay=self._build_relay(server),
             sites=self.sites.monitor,
             unprocessed=server.unprocessed_reports,
+            hidden=server.hidden,
         )
         self.recovery = self._build_recovery(server, repairing)
         self.exceptions = self.recovery.exceptions

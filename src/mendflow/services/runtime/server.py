@@ -18,6 +18,7 @@ from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import NO_PEERS, Peers, ServerDocument
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
 from mendflow.services.base.counters import ServerMetrics
+from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.membership import OwnMembership, SingleServer
 from mendflow.services.base.poster import NO_POSTER, Poster
 from mendflow.services.base.stopped_cases import StoppedCases
@@ -91,6 +92,7 @@ class Server:
         self.chance = chance
         self.way_to_queue = way_to_queue
         self.unprocessed_reports = UnprocessedReports()
+        self.hidden = HiddenTexts()
         self.shipped = shipped
         self.patterns = patterns
         self.store = store

@@ -33,6 +33,7 @@ from mendflow.core.scheduling.reported_outcomes import accepted_outcome, unproce
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.scheduling.answer import AnswerBuilder
@@ -72,9 +73,11 @@ class Exchange:
         relay: PilotRelay | None = None,
         sites: SubmittedPilots | None = None,
         unprocessed: UnprocessedReports | None = None,
+        hidden: HiddenTexts | None = None,
     ) -> None:
         """Without a relay this server is alone, and decides about everything. `sites` knows the pilots that were
-        submitted to batch systems, `unprocessed` the reports that have raised an internal error."""
+        submitted to batch systems, `unprocessed` the reports that have raised an internal error, `hidden` what no log
+        may show."""
         self._meta = meta
         self._hub = meta.hub
         self._relay = relay
@@ -85,6 +88,7 @@ class Exchange:
         self._clock = clock
         self._notices = notices
         self._unprocessed = unprocessed or UnprocessedReports()
+        self._hidden = hidden or HiddenTexts()
         self._task: asyncio.Task[None] | None = None
         # jobs for which the exception service is being asked whether to retry them
         self._in_recovery: set[JobId] = set()
@@ -246,6 +250,7 @@ class Exchange:
         now, policy, outcome = self._clock.now(), self._meta.policy, accepted_outcome(job.spec, report.outcome)
         if error := self._unprocessed.error_of(report.job, report.fence):
             outcome = unprocessed_outcome(report.outcome, error)
+        outcome = self._hidden.mask_outcome(outcome)
         verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1
@@ -343,7 +348,7 @@ class Exchange:
                 self._hub.publish(AttemptHeartbeat(beat.job))
                 self._repeat_order(pilot, beat)
                 if beat.log_tail:
-                    pilot.log_tails[beat.job] = beat.log_tail
+                    pilot.log_tails[beat.job] = self._hidden.mask(beat.log_tail)
         for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:
             if id in pilot.held:
                 await self._take_back(pilot, id, request.leaves if request.leaving else None)
