@@ -75,7 +75,7 @@ def test_rules_of_cms_are_taken_tried_and_given_back(shell: Shell) -> None:  # P
     assert 'path-match="/+store/(.*)" result="/pnfs/$1"' in shell.ok("data", "storage", "rules", "eos", "--cms")
     assert "to-physical:" in shell.ok("data", "storage", "rules", "eos")
     other = shell("data", "storage", "add", "se.yaml", "--read-only")
-    assert other.returncode == 6 and "say that it is to change" in other.stderr
+    assert other.returncode == 6 and "--replace changes them" in other.stderr
     assert "read" in shell.ok("data", "storage", "add", "se.yaml", "--read-only", "--replace") + shell.ok(
         "data", "storage", "list"
     )

@@ -8,6 +8,7 @@ import urllib.parse
 from typing import NamedTuple
 
 from mendflow.core.data.protocols import LOCAL, PROTOCOLS, WEB
+from mendflow.core.data.url_passwords import SEAL, password_in
 from mendflow.transfer.errors import BadFileUrl
 
 
@@ -21,6 +22,11 @@ class FileAddress(NamedTuple):
 
 def address_of(url: str) -> FileAddress:
     """Parses a URL or an absolute path."""
+    if password_in(url).startswith(SEAL):
+        raise BadFileUrl(
+            f"the password for {shown(url)!r} was sealed by the servers of another store, and cannot be opened here: "
+            "deploy the flow again, with the password"
+        )
     if os.path.isabs(url):
         return FileAddress("file", _tidy(url, url), url)
     protocol, mark, _ = url.partition("://")

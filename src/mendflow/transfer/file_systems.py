@@ -20,6 +20,9 @@ OWN: Final = "MENDFLOW_"
 
 SECRET_NAMES: Final = ("key", "secret", "token", "password", "passphrase", "credential", "sas")
 CONNECT_S_MAX: Final = 10.0
+REFUSED_LOGINS: Final = frozenset({"error_perm", "AuthenticationException", "BadAuthenticationType"})
+"""Errors of protocols that connect at once: a wrong password stays wrong."""
+
 EXTRAS: Final = {"s3": "mendflow[s3]", "s3a": "mendflow[s3]"}
 
 
@@ -55,7 +58,9 @@ def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> A
     except (TypeError, ValueError, KeyError, ImportError) as error:
         raise BadFileUrl(f"{protocol}:// does not take these options: {error}") from None
     except Exception as error:  # noqa: BLE001 - some protocols connect here, and each raises what it likes
-        raise TransferFailed(f"{protocol}:// cannot be reached: {error}", passing=True) from None
+        refused = type(error).__name__ in REFUSED_LOGINS
+        what = "refuses the login" if refused else "cannot be reached"
+        raise TransferFailed(f"{protocol}:// {what}: {error}", passing=not refused) from None
     if protocol in ("s3", "s3a"):
         made.retries = 1  # retries are counted in one place
     return made

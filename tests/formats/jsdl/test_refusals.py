@@ -253,3 +253,34 @@ def test_what_is_no_job_description_is_refused(text: str, told: str) -> None:  #
 def test_all_problems_of_a_document_are_told_at_once_from_its_top_to_its_bottom() -> None:
     parts = [staging("a", flag="append", source="urn:a"), program("a;b"), resources("<TotalCPUTime/>")]
     assert [each.partition(":")[0] for each in complaints(*parts)] == ["2", "2", "3", "4"]
+
+
+WSS = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
+
+
+def credential(inner: str) -> str:
+    return f'<c:Credential xmlns:c="http://schemas.ogf.org/hpcp/2007/11/ac" xmlns:w="{WSS}">{inner}</c:Credential>'
+
+
+@pytest.mark.parametrize(
+    ("source", "inner", "told"),
+    [
+        ("file:///a", "<w:UsernameToken><w:Username>u</w:Username></w:UsernameToken>", "takes no user and password"),
+        ("ftp://me@h/a", "<w:UsernameToken><w:Username>u</w:Username></w:UsernameToken>", "say it once"),
+        ("ftp://h/a", "<w:UsernameToken/>", "no <Username>"),
+        ("ftp://h/a", "", "this one has 0"),
+        ("ftp://h/a", "<w:BinarySecurityToken/>", "<BinarySecurityToken> is no credential that can be honoured"),
+        (
+            "ftp://h/a",
+            "<w:UsernameToken><w:Username>u</w:Username><w:Password Type='#PasswordDigest'>hush</w:Password>"
+            "</w:UsernameToken>",
+            "not plain text",
+        ),
+    ],
+)
+def test_a_credential_that_nobody_can_log_in_with_is_refused_and_not_repeated(
+    source: str, inner: str, told: str
+) -> None:  # FM-2
+    found = complaints(RUN, staging("a", source=source, more=credential(inner)))
+    assert any(told in each for each in found), found
+    assert not any("hush" in each for each in found)

@@ -122,7 +122,7 @@ async def test_files_are_listed_by_name_page_by_page(data: Domain) -> None:
 
 async def test_an_element_is_changed_only_if_that_is_said(data: Domain) -> None:
     assert await data.put_element(element("here", sites=("S",)), who=WHO) == await data.element("here")
-    with pytest.raises(Conflict, match="say that it is to change"):
+    with pytest.raises(Conflict, match="--replace changes them"):
         await data.put_element(element("here", tries=7), who=WHO)
     assert (await data.put_element(element("here", tries=7), who=WHO, replace=True)).tries == 7
     assert [each.name for each in await data.elements()] == ["here"]

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from mendflow.core.model.data import StorageElement
+from mendflow.core.model.data import NameRule, NameRules, StorageElement
 from mendflow.core.model.data_sets import FolderWatch, Gathering, WatchView
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.services.api.domain import Domain
@@ -158,6 +159,23 @@ async def test_a_file_that_is_only_touched_is_the_same(watched: Watched) -> None
     watched.write("b.dat")
     await watched.until(known=2, left_out=0, problem="")
     assert await watched.left_out() == []
+
+
+async def test_files_that_were_left_out_come_when_the_rules_of_the_storage_name_them(watched: Watched) -> None:  # PJ-9
+    elements = watched.world.runtime.catalogue.elements
+    element = await elements.find("disk")
+    all_but_b = NameRules(
+        to_physical=(NameRule(protocol=element.protocol, match="/in/(.*)", result="in/$1"),),
+        to_logical=(NameRule(protocol=element.protocol, match="in/([^b].*)", result="/in/$1"),),
+    )
+    await elements.put(replace(element, rules=all_but_b), replace=True)
+    watched.write("a.dat")
+    watched.write("b.dat")
+    await watched.watch(stable_ms=0)
+    await watched.until(known=1, left_out=1)
+    await elements.put(element, replace=True)
+    await watched.until(known=2, left_out=0, problem="")
+    assert await watched.files() == ["/in/a.dat", "/in/b.dat"]
 
 
 async def test_of_many_files_that_are_left_out_the_first_are_named_in_one_notice(watched: Watched) -> None:

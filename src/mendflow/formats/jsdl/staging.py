@@ -17,9 +17,10 @@ from mendflow.core.expressions import literal
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import PublicationTemplate
 from mendflow.core.xml import ParsedElement
+from mendflow.formats.jsdl.credentials import Login, read_credential, with_login
 from mendflow.formats.jsdl.file_systems import FileLocation, FileSystems
 from mendflow.formats.jsdl.reader import JsdlReader, abbreviate, local
-from mendflow.formats.jsdl.vocabulary import FLAGS
+from mendflow.formats.jsdl.vocabulary import CREDENTIAL, FLAGS
 from mendflow.formats.names import NAME
 from mendflow.formats.spelling import nearest_word
 
@@ -30,6 +31,7 @@ PARTS: Final = {
     "DeleteOnTermination": 1,
     "Source": 1,
     "Target": 1,
+    "Credential": 1,
 }
 SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 APPEND: Final = (
@@ -59,13 +61,14 @@ def _add_staging(
     reader: JsdlReader, at: ParsedElement, systems: FileSystems, folder: FileLocation, found: JsdlStaging
 ) -> None:
     name = reader.attributes(at, "name").get("name", "").strip()
-    parts = reader.parts(at, PARTS)
+    parts = reader.parts(at, PARTS, namespaces=CREDENTIAL)
+    login = read_credential(reader, parts.get("Credential", []))
     path = _path(reader, at, parts.get("FileName", []), parts.get("FilesystemName", []), systems, folder)
     flag = _flag(reader, at, parts.get("CreationFlag", []))
     for each in parts.get("DeleteOnTermination", []):
         reader.truth(each)
     for each in parts.get("Source", []):
-        source = _source(reader, each)
+        source = _source(reader, each, login)
         if path and path in found.inputs:
             reader.problem(
                 each, f"two sources are brought to {abbreviate(path)}, and nobody says which one stays; give them names"
@@ -73,7 +76,7 @@ def _add_staging(
         if path and source:
             found.inputs[path] = source
     for each in parts.get("Target", []):
-        target = _target(reader, each, overwrite=flag != "dontOverwrite")
+        target = _target(reader, each, login, overwrite=flag != "dontOverwrite")
         if path and path in found.targets:
             reader.problem(each, f"{abbreviate(path)} has two targets: let the job copy it under a second name")
         if path and target is not None:
@@ -134,7 +137,7 @@ def _flag(reader: JsdlReader, at: ParsedElement, given: Sequence[ParsedElement])
     return flag
 
 
-def _uri(reader: JsdlReader, at: ParsedElement) -> tuple[ParsedElement, str] | None:
+def _uri(reader: JsdlReader, at: ParsedElement, login: Login) -> tuple[ParsedElement, str] | None:
     reader.attributes(at)
     found = reader.parts(at, {"URI": 1}).get("URI", [])
     if not found:
@@ -143,12 +146,12 @@ def _uri(reader: JsdlReader, at: ParsedElement) -> tuple[ParsedElement, str] | N
     text = reader.word(found[0])
     if re.match(r"file:/(?!/)", text):
         text = f"file://{text.removeprefix('file:')}"
-    return (found[0], text) if text else None
+    return (found[0], with_login(reader, found[0], text, login)) if text else None
 
 
-def _source(reader: JsdlReader, at: ParsedElement) -> str:
+def _source(reader: JsdlReader, at: ParsedElement, login: Login) -> str:
     """Where a file comes from, as a template that is nothing but text."""
-    given = _uri(reader, at)
+    given = _uri(reader, at, login)
     if given is None:
         return ""
     place, text = given
@@ -178,8 +181,8 @@ def _demand_file(reader: JsdlReader, at: ParsedElement, text: str) -> None:
         reader.problem(at, f"there is no file {abbreviate(text)} in {reader.folder}")
 
 
-def _target(reader: JsdlReader, at: ParsedElement, *, overwrite: bool) -> PublicationTemplate | None:
-    given = _uri(reader, at)
+def _target(reader: JsdlReader, at: ParsedElement, login: Login, *, overwrite: bool) -> PublicationTemplate | None:
+    given = _uri(reader, at, login)
     if given is None:
         return None
     place, text = given

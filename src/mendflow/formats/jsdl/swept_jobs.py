@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from mendflow.core.data.url_passwords import password_in
 from mendflow.core.expressions import literal, plain_text
 from mendflow.core.model.flow import Activity, Flow, ForEach, JobActivity, Parallel
 from mendflow.core.model.values import Value
@@ -113,7 +114,10 @@ class LoopItems:
         """The template that gives each its text. What all begin and end with stays in it."""
         if all(each == given[0] for each in given):
             return given[0]
-        rows = [WORD.findall(plain_text(each) or "") for each in given]
+        texts = [plain_text(each) or "" for each in given]
+        if len({password_in(text) for text in texts}) > 1:
+            return self._name_it(name, texts)  # so that it is found, and sealed
+        rows = [WORD.findall(text) for text in texts]
         head = "".join(_common(rows)).rstrip("$")  # which would make a literal of the expression behind it
         texts = ["".join(row)[len(head) :] for row in rows]
         tail = "".join(_common([WORD.findall(text)[::-1] for text in texts])[::-1])

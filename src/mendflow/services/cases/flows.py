@@ -18,6 +18,7 @@ from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.sealing import Sealer
 from mendflow.stores.contract import Store, StoredDocument
 
 FLOW_KIND = "flow"
@@ -71,7 +72,8 @@ def _names(flow: Flow) -> Iterator[str]:
 
 
 class Flows:
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, sealer: Sealer) -> None:
+        self._sealer = sealer
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -114,10 +116,15 @@ class Flows:
     def digest(flow: Flow) -> str:
         return hashlib.sha256(msgspec.json.encode(flow)).hexdigest()[:16]
 
+    async def sealed(self, flow: Flow) -> Flow:
+        """The flow as it may be stored: without passwords in the clear."""
+        return await self._sealer.sealed(flow)
+
     async def deploy(self, flow: Flow) -> FlowView:
         """Make this the newest version. Deploying an unchanged flow makes no new version."""
         check_names(flow)
         compile_flow(flow)
+        flow = await self.sealed(flow)
         if problems := list(step_problems(each for each in walk_activities(flow) if isinstance(each, PrimitiveStep))):
             raise BadFlow(problems=problems)
         digest = self.digest(flow)

@@ -34,6 +34,12 @@ async def shared_secret(store: Store) -> str:
     raise StoreUnavailable("the secret of the servers can be neither read nor written; start the server again")
 
 
+async def known_secret(store: Store) -> str:
+    """The secret of the store; empty if no server has made one."""
+    found = await store.get(SECRET_KIND, _ID)
+    return _decode(found.body).secret if found is not None else ""
+
+
 def derived(secret: str, purpose: str) -> str:
     """A token for one purpose; none can be computed from another."""
     return hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).hexdigest()

@@ -26,6 +26,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
+from mendflow.services.base.sealing import Sealer
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.flow_manager import FlowManager
@@ -43,6 +44,7 @@ from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.progress import ProgressWriter
 from mendflow.services.cluster.relay import Relay
 from mendflow.services.cluster.remote_pilots import RemotePilots
+from mendflow.services.cluster.shared_secret import known_secret, shared_secret
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
@@ -120,7 +122,8 @@ class Runtime:
         self.hub = hub = Hub()
         self.events = events = EventStream(clock.now())
         self.notices = Notices(store, ledger, clock, events)
-        self.flows = Flows(store, ledger, clock)
+        self._sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
+        self.flows = Flows(store, ledger, clock, self._sealer)
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: dict[CaseId, LiveCase] = {}
         self.counts = server.counts
@@ -141,7 +144,9 @@ class Runtime:
             signals=self._signals,
             is_loading=self.homes.is_loading,
             is_stopped=server.stopped.holds,
-            spec_for_pilot=server.tracer.spec_for_pilot if server.tracer is not None else lambda job: job.spec,
+            spec_for_pilot=lambda job: self._sealer.opened(
+                server.tracer.spec_for_pilot(job) if server.tracer is not None else job.spec
+            ),
             promised_until=self._promised_until,
         )
         hub.subscribe(JobMoved, self._job_moved)
@@ -333,6 +338,7 @@ class Runtime:
 
     async def read_shared(self) -> None:
         """Load what all servers on the store share; other servers may have changed it."""
+        await self._sealer.start()
         await self.flows.start()
         await self._data.read_shared()
         await self.catalogue.elements.start()

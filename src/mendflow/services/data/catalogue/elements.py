@@ -75,7 +75,7 @@ class StorageElementRegistry:
         for _ in range(TRIES):
             found = await self._store.get(STORAGE_KIND, element.name)
             if found is not None and _decode(found.body) != element and not replace:
-                raise Conflict(f"storage element {element.name} exists with other settings; say that it is to change")
+                raise Conflict(f"storage element {element.name} exists with other settings; --replace changes them")
             if await self._ledger.put_now(STORAGE_KIND, element.name, element, found.version if found else 0):
                 self._known[element.name] = element
                 return element

@@ -38,6 +38,13 @@ class ScanState:
         self.taken: dict[str, str] = {}  # its identity when it was found to be the one in the set
         self.refused: dict[str, tuple[str, str]] = {}  # its identity when it was refused, and why
         self.unread: dict[str, str] = {}  # why it could not be read
+        self._element: StorageElement | None = None  # as it was when they were refused
+
+    def seen_on(self, element: StorageElement) -> None:
+        """Consider again what was left out if the element has changed: its rules may name those files now."""
+        if self._element != element:
+            self.refused.clear()
+        self._element = element
 
     def only(self, paths: Collection[str]) -> None:
         """Forget all files except these."""
@@ -80,6 +87,7 @@ class FolderScanner:
         state = await self._sets.find(watch.data_set) or DataSet(name=watch.data_set)
         wanted = {each.path: each for each in found if matches(watch, each.path)}
         memory.only(wanted.keys())
+        memory.seen_on(element)
         earlier = set(memory.refused.values())
         known = unsettled = 0
         for seen in wanted.values():

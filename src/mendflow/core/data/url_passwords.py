@@ -1,0 +1,22 @@
+"""Passwords in URLs of files, and the seals that stand in their place wherever a flow is stored."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+SEAL: Final = "sealed-"
+"""What a password begins with that a server has sealed."""
+
+_WITH_PASSWORD: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/@:\s]*:)([^/\s]+)(@[^/@\s]*(?:/.*)?)", re.DOTALL)
+
+
+def password_in(url: str) -> str:
+    """The password as it stands in a URL, sealed or not; empty if there is none."""
+    found = _WITH_PASSWORD.fullmatch(url)
+    return found.group(2) if found else ""
+
+
+def change_password(url: str, change: Callable[[str], str]) -> str:
+    """The URL with another password; a text that is none, or has none, stays as it is."""
+    found = _WITH_PASSWORD.fullmatch(url)
+    return f"{found.group(1)}{change(found.group(2))}{found.group(3)}" if found else url
