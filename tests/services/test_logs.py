@@ -20,6 +20,7 @@ from mendflow.services.api.archive.kinds import files_in
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.job_logs import OPEN_MAX, PART_BYTES, StoredLogReader
 from mendflow.services.base.contracts import FileStore
+from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import CAPACITY, HandPilot
 
@@ -105,7 +106,7 @@ async def test_a_long_log_is_unpacked_once_for_who_reads_on_and_its_file_is_clos
     printed = ("日本語の記録" * 100 + "\n") * 2_000
     log = await stored(server, printed.encode())
     files = OpenedFiles(server)
-    reader = StoredLogReader(cast(FileStore, files))
+    reader = StoredLogReader(cast(FileStore, files), HiddenTexts())
     found, starts = await read_all(reader, log)
     assert found.decode() == printed and len(starts) == 4
     assert (files.opened, files.open) == (1, 0)
@@ -114,7 +115,7 @@ async def test_a_long_log_is_unpacked_once_for_who_reads_on_and_its_file_is_clos
 async def test_logs_that_nobody_reads_on_in_are_closed(server: Server) -> None:
     log = await stored(server, b"x" * (3 * PART_BYTES))
     files = OpenedFiles(server)
-    reader = StoredLogReader(cast(FileStore, files))
+    reader = StoredLogReader(cast(FileStore, files), HiddenTexts())
     for offset in range(2 * OPEN_MAX):
         await reader.read(log, offset)
     assert files.open == OPEN_MAX

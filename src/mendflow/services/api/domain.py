@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
-from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
 from mendflow.core.model.data import StoreAnswer, StoreRequest
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
@@ -201,7 +201,7 @@ class Domain(
         """Changes as they happen: of one case from the given serial on (ends with the case), or of all cases from now
         on; of every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         told = self._server.runtime.events
-        source = told.listen("", 0, kind=kind, over=False)
+        source: AsyncIterator[ChangeEvent] = told.listen("", 0, kind=kind, over=False)
         if case:
             document = await self._document(await self._id(case))
             source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
