@@ -124,7 +124,9 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
     if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
         listed.append(
-            of_tests.stage("opensearch", f"opensearch and {_none_of('slurm', 'ode')}", 2, "--dist", "loadfile", "--timeout", "300")
+            of_tests.stage(
+                "opensearch", f"opensearch and {_none_of('slurm', 'ode')}", 2, "--dist", "loadfile", "--timeout", "300"
+            )
         )
     if possible("slurm", slurm.lacking()):
         listed.append(of_tests.stage("slurm", "slurm", 1, "--timeout", "300", quiet=True))

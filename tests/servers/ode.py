@@ -70,7 +70,8 @@ AXIS2_XML = """<?xml version="1.0" encoding="UTF-8"?>
     <phase name="OperationInPhase"/>
   </phaseOrder>
   <phaseOrder type="OutFlow">
-    <phase name="OperationOutPhase"/><phase name="PolicyDetermination"/><phase name="MessageOut"/><phase name="Security"/>
+    <phase name="OperationOutPhase"/><phase name="PolicyDetermination"/><phase name="MessageOut"/>
+    <phase name="Security"/>
   </phaseOrder>
   <phaseOrder type="InFaultFlow">
     <phase name="Addressing"/><phase name="Security"/><phase name="PreDispatch"/>
@@ -112,7 +113,9 @@ SERVICE = """<wsdl:definitions xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xml
   {1}
 </wsdl:definitions>
 """
-PORT = """<wsdl:portType name="{0}"><wsdl:operation name="none"><wsdl:input message="t:nothing"/></wsdl:operation></wsdl:portType>
+PORT = """<wsdl:portType name="{0}">
+    <wsdl:operation name="none"><wsdl:input message="t:nothing"/></wsdl:operation>
+  </wsdl:portType>
   <wsdl:binding name="{0}Binding" type="t:{0}">
     <soap:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>
     <wsdl:operation name="none"><soap:operation/><wsdl:input><soap:body use="literal"/></wsdl:input></wsdl:operation>

@@ -38,9 +38,7 @@ def test_several_interceptors_of_one_process_call_and_throw_as_the_original_did(
 def test_original_and_adapted_call_the_same_partner(foreign: Foreign, kind: str) -> None:  # FM-9 FM-10
     first, second = foreign.banks
     body = ASK if kind == "static" else ASSIGNED.replace("OTHER", str(second.port))
-    found = [
-        asked(foreign.deploy(f"{kind}{adapted}", body, adapted=adapted), 17)["offer"] for adapted in (False, True)
-    ]
+    found = [asked(foreign.deploy(f"{kind}{adapted}", body, adapted=adapted), 17)["offer"] for adapted in (False, True)]
     assert found == [str((first if kind == "static" else second).port)] * 2
 
 
