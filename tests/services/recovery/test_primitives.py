@@ -355,7 +355,7 @@ async def test_restage_brings_the_files_again_in_one_of_four_ways(world: World, 
     # FM-8 re-stage a b c d
     fault = Fault(name="missingInput", category=Category.DATA, message="x did not arrive", file="x", stage="stage-in")
     settings: dict[str, Any] = {"way": way, **({"parameters": {"tries": 3}} if way == "parameters" else {})}
-    case = await failing(world, mend(Primitive.RESTAGE, **settings), fault=Outcome(fault=fault))
+    await failing(world, mend(Primitive.RESTAGE, **settings), fault=Outcome(fault=fault))
     assert await world.take() == ["a"], "also to another target, where there is but one host"
     if way == "parameters":
         assert world.pilot.held[0].spec.transfer == {"tries": 3}

@@ -92,7 +92,7 @@ def next_source(decision: Decision | None) -> dict[str, str]:
 
 
 def host_to_leave(decision: Decision | None) -> str:
-    """The host where the job was last, if there is another to go to; a job that avoids all hosts would wait for ever."""
+    """The host where the job was last, if there is another to go to: who avoids all hosts would wait for ever."""
     context = decision.context if decision is not None else {}
     job, capacity = context.get("job"), context.get("capacity")
     if not isinstance(job, dict) or not isinstance(capacity, dict):
