@@ -63,3 +63,14 @@ def test_deploy_without_a_server_says_to_start_one_and_under_which_path_the_flow
     assert deployed.count("mendflow serve") == 1  # a flow in YAML takes no messages in SOAP
     elsewhere = shell.ok("flows", "deploy", "loan.bpel", "--data-dir", ".mendflow")
     assert "start `mendflow serve --data-dir .mendflow`" in elsewhere
+
+
+def test_check_lists_what_xpath_2_may_mean_otherwise_and_run_says_that_there_is_something(shell: Shell) -> None:  # FM-2
+    copy = '<copy><from>$asked.loan/bank:sum * 2</from><to variable="left"/></copy>'
+    path = written(shell.folder, f"<assign>{copy}</assign>")
+    language = 'expressionLanguage="urn:oasis:names:tc:wsbpel:2.0:sublang:xpath2.0"'
+    path.write_text(path.read_text().replace("<process ", f"<process {language} ", 1))
+    assert "--xpath2-as-1" in shell("check", "loan.bpel").stderr
+    said = shell.ok("check", "loan.bpel", "--xpath2-as-1")
+    assert "1 flow, no problems" in said and "note: loan.bpel:" in said and "XPath 1.0 calculates NaN" in said
+    assert "1 expression may mean" in shell("flows", "graph", "loan.bpel", "--xpath2-as-1").stderr

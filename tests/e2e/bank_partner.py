@@ -51,7 +51,7 @@ class Bank(BaseHTTPRequestHandler):
             return 500, fault(f'<broke xmlns="{BANK}">not a penny</broke>')
         if value == 14:
             return 500, fault(f'<surprise xmlns="{BANK}">the vault is open</surprise>')
-        offered = self.server.server_address[1] if value == 17 else 2 * value
+        offered = sys.argv[1] if value == 17 else 2 * value
         return 200, f'<offer xmlns="{BANK}">{offered}</offer>'
 
     def reply(self, status: int, body: str) -> None:

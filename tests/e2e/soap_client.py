@@ -46,15 +46,15 @@ def texts(answer: bytes) -> dict[str, str]:
 class Asking(threading.Thread):
     """A request that is under way."""
 
-    def __init__(self, url: str, body: str, id: str) -> None:
+    def __init__(self, url: str, body: str, id: str, *, action: str = "") -> None:
         super().__init__(daemon=True)
-        self.url, self.body, self.id = url, body, id
+        self.url, self.body, self.id, self.action = url, body, id, action
         self.status, self.answer, self.away = 0, b"", ""
         self.start()
 
     def run(self) -> None:
         try:
-            self.status, self.answer = send(self.url, self.body, self.id)
+            self.status, self.answer = send(self.url, self.body, self.id, action=self.action)
         except Away as away:
             self.away = str(away)
 

@@ -130,6 +130,7 @@ HOST = f"this pilot (host {socket.gethostname()})"
     ("code", "log", "unstaged", "told"),
     [
         (127, "bash: line 2: samtools: command not found\n", [], f"`samtools` is not installed on {HOST}"),
+        (127, "sh: 1: exec: /no/such/tool: not found\n", [], "`/no/such/tool` is not on this pilot"),
         (127, "sh: 1: samtools: not found\n", [], "add `inputs: [samtools]` and call it as `./samtools`"),
         (127, "bash: line 1: ./analyse.sh: No such file or directory\n", [], "add `inputs: [analyse.sh]`"),
         (127, "bash: line 1: /opt/x/run: No such file or directory\n", [], f"`/opt/x/run` is not on {HOST}"),

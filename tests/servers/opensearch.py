@@ -3,11 +3,7 @@
 Maven fetches the jars once, at the versions of opensearch.pom.xml, into a folder outside the project. A node keeps its
 ports and its data: killed and started again, it is the same node."""
 
-import fcntl
-import functools
-import hashlib
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -17,6 +13,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.servers.jars import fetched_jars
 from tests.servers.processes import dying_with_us, end, free_port, launch
 
 POM = Path(__file__).with_name("opensearch.pom.xml")
@@ -34,21 +31,9 @@ def lacking() -> str:
     return " and ".join(program for program in ("java", "mvn") if shutil.which(program) is None)
 
 
-@functools.cache
 def jars() -> Path:
-    """The folder with a node's jars. Whoever comes first fetches them; others wait for that."""
-    cache = Path(os.environ.get("MENDFLOW_TEST_CACHE", "~/.cache/mendflow")).expanduser() / "opensearch"
-    folder = cache / hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            fetched = cache / "fetching"
-            shutil.rmtree(fetched, ignore_errors=True)
-            goal = ["dependency:copy-dependencies", f"-DoutputDirectory={fetched}"]
-            subprocess.run(["mvn", "-q", "-B", "-f", str(POM), *goal], check=True, cwd=cache)
-            fetched.rename(folder)
-    return folder
+    """The folder with a node's jars."""
+    return fetched_jars(POM)
 
 
 class Node:

@@ -1,10 +1,11 @@
 """In a history causes stand before their consequences, whatever was recorded first."""
 
+import msgspec
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, Measurements
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry, HistorySource
 from mendflow.services.observe import history
@@ -51,6 +52,24 @@ def test_a_failure_is_told_before_its_repair_and_the_repair_before_its_result(fa
     decisions = [decision(decided_at, 120, 150)]
     told = merged([], [*history.attempts(jobs, decisions), *history.decided(decisions)], [])
     assert [entry.what for entry in told] == ["began", "failed", "decided", "began", "repaired"]
+
+
+@pytest.mark.parametrize("ahead", [0, 5, 3_600_000])
+def test_an_attempt_began_before_it_was_over_also_by_a_clock_that_is_ahead(ahead: int) -> None:  # FM-13
+    done = job("c-1/1", 100, 110, "completed")
+    measures = Measurements(started_at=104 + ahead, ended_at=109 + ahead)
+    done.history[-1] = msgspec.structs.replace(done.history[-1], measures=measures)
+    journal = [entry(100, "submitted"), entry(110, "completed"), entry(110, "submitted", name="b")]
+    told = merged(journal, history.attempts([done]), [])
+    assert [each.what for each in told] == ["submitted", "began", "completed", "submitted"]
+    assert 100 < told[1].at < 110
+
+
+def test_an_attempt_that_runs_did_not_begin_in_the_future() -> None:  # FM-13
+    running = job("c-1/1", 100, 0, "")
+    running.history[-1] = msgspec.structs.replace(running.history[-1], measures=Measurements(started_at=3_600_104))
+    told = merged([entry(100, "submitted"), entry(150, "suspended")], history.attempts([running], now=160), [])
+    assert [each.what for each in told] == ["submitted", "began", "suspended"]
 
 
 def entry(at: int, what: str, source: HistorySource = "engine", name: str = "a", **more: str) -> HistoryEntry:

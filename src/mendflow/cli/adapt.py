@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from mendflow.cli.flow_files import Xpath2As1
 from mendflow.cli.options import Json
 from mendflow.cli.output_paths import check_file
 from mendflow.cli.printing import print_json, say
@@ -33,11 +34,12 @@ def adapt_file(
         list[str] | None,
         typer.Option("--only", metavar="ACTIVITY", help="Only the invoke of this name; may be repeated."),
     ] = None,
+    xpath2_as_1: Xpath2As1 = False,
     json: Json = False,
 ) -> None:
     """Let the invokes of a BPEL process go through the proxy."""
     _check(file, out, proxy)
-    adapted = adapt(file, out, proxy, only or ())
+    adapted = adapt(file, out, proxy, only or (), xpath2_as_1=xpath2_as_1)
     for path, data in adapted.files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

@@ -11,7 +11,7 @@ from mendflow.cli.case_origins import origin_of
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.deployment import deploy as give_flow
-from mendflow.cli.flow_files import is_flow_file, load_one
+from mendflow.cli.flow_files import Xpath2As1, is_flow_file, load_one
 from mendflow.cli.flow_triggers import deploy_as_said, trigger_lines, warn_of_triggers
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
 from mendflow.cli.options import CaseArgument, Inputs, InputsFile, ServerTarget, complete_from_server, store_url
@@ -35,9 +35,10 @@ ItemArgument = Annotated[
 def deploy(
     context: CommandContext,
     flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL.")],
+    xpath2_as_1: Xpath2As1 = False,
 ) -> None:
     """Deploy a flow to the server, as its newest version; what it has under `on` takes effect."""
-    loaded = [load_one(path) for path in flow]
+    loaded = [load_one(path, xpath2_as_1=xpath2_as_1) for path in flow]
 
     async def give(client: Client) -> list[tuple[FlowView, str]]:
         return [(await deploy_as_said(client, each), client.endpoint(each.name)) for each in loaded]
@@ -98,9 +99,10 @@ def start(
         str,
         typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
     ] = "",
+    xpath2_as_1: Xpath2As1 = False,
 ) -> None:
     """Start a case of a deployed flow, or of a flow file."""
-    file = load_one(flow) if is_flow_file(flow) else None
+    file = load_one(flow, xpath2_as_1=xpath2_as_1) if is_flow_file(flow) else None
     if file is not None:
         warn_of_triggers(file, flow)
 

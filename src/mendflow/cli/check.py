@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.flow_files import main_first, named_stores
+from mendflow.cli.flow_files import Xpath2As1, main_first, named_stores, xpath2_notes
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
@@ -31,11 +31,12 @@ def check(
     flow: Annotated[
         list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL, or traces.")
     ],
+    xpath2_as_1: Xpath2As1 = False,
     json: Json = False,
 ) -> None:
     """Report every problem of the flow files."""
-    problems = problems_of([Path(path) for path in flow])
-    found = [main_first(flows_of(path)) for path in flow] if not problems else []
+    problems = problems_of([Path(path) for path in flow], xpath2_as_1=xpath2_as_1)
+    found = [main_first(flows_of(path, xpath2_as_1=xpath2_as_1)) for path in flow] if not problems else []
     open_questions: list[str] = []
     for path, flows in zip(flow, found, strict=False):
         if named_stores(flows):
@@ -53,6 +54,8 @@ def check(
                 say(f"{path}: {', '.join(each.name for each in flows)}")
         for question in open_questions:
             say(question)
+        for note in (note for path in flow if xpath2_as_1 for note in xpath2_notes(path)):
+            say(f"note: {note}")
     raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
 
 

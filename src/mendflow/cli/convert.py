@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.options import Json
 from mendflow.cli.output_paths import check_file
 from mendflow.cli.printing import print_json, say
@@ -26,6 +26,7 @@ def convert(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="OUT.bpel for a process, OUT.jsdl for a job.")
     ],
+    xpath2_as_1: Xpath2As1 = False,
     json: Json = False,
 ) -> None:
     """Write a flow as a BPEL process, or a flow of one job in JSDL."""
@@ -34,7 +35,7 @@ def convert(
     if out.resolve() == Path(flow).resolve():
         raise InvalidRequest(f"--out {out} is the flow itself; name another file")
     check_file("--out", out)
-    files = _files(load_one(flow), out)
+    files = _files(load_one(flow, xpath2_as_1=xpath2_as_1), out)
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -4,21 +4,32 @@ all."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from mendflow.core.model.errors import InvalidRequest
+import typer
+
+from mendflow.cli.printing import say
+from mendflow.core.model.errors import InvalidRequest, Problem
 from mendflow.core.model.flow import Flow
 from mendflow.formats import JOB, PROCESS, PYTHON, TRACE, XML, YAML, load
 from mendflow.formats.check import flows_of
 from mendflow.lazy import LazyModule
+from mendflow.pages.formatting import count_text
 
 if TYPE_CHECKING:
-    from mendflow.formats import wfformat
+    from mendflow.formats import bpel, wfformat
 else:
+    bpel = LazyModule("mendflow.formats.bpel")
     wfformat = LazyModule("mendflow.formats.wfformat")
 
 
-def load_one(text: str, scale: wfformat.Scale | None = None) -> Flow:
+Xpath2As1 = Annotated[
+    bool,
+    typer.Option("--xpath2-as-1", help="Read what a BPEL process has in XPath 2.0 as XPath 1.0."),
+]
+
+
+def load_one(text: str, scale: wfformat.Scale | None = None, *, xpath2_as_1: bool = False) -> Flow:
     """The flow of `flow.yaml`, `flow.py`, `flow.py:name`, `process.bpel`, `job.jsdl` or `trace.json`; only a trace
     can be scaled."""
     if scale is not None:
@@ -28,12 +39,21 @@ def load_one(text: str, scale: wfformat.Scale | None = None) -> Flow:
             )
         return wfformat.load_trace_flow(text, scale)
     if not text.endswith(PYTHON):
-        return load(Path(text))
+        found = load(Path(text), xpath2_as_1=xpath2_as_1)
+        if xpath2_as_1 and (differences := xpath2_notes(text)):
+            number = count_text(len(differences), "expression")
+            say(f"{number} may mean something else in XPath 2.0; `mendflow check --xpath2-as-1` lists them", err=True)
+        return found
     flows = main_first(flows_of(text))
     if len(flows) == 1:
         return flows[0]
     names = ", ".join(flow.name for flow in flows)
     raise InvalidRequest(f"{text} has several flows: {names}; choose one, as {text}:{flows[0].name}")
+
+
+def xpath2_notes(text: str) -> list[Problem]:
+    """The expressions of a process in XPath 2.0 that may mean something else as XPath 1.0; none for other files."""
+    return bpel.xpath2_differences(text) if Path(text).suffix in (PROCESS, XML) else []
 
 
 def main_first(flows: list[Flow]) -> list[Flow]:

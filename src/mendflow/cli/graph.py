@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.options import Json
 from mendflow.cli.output_paths import check_file
 from mendflow.cli.printing import print_answer
@@ -33,10 +33,11 @@ def graph(
             show_default=False,
         ),
     ] = "",
+    xpath2_as_1: Xpath2As1 = False,
     json: Json = False,
 ) -> None:
     """Draw a flow as an HTML page: its jobs and their dependencies."""
-    loaded = load_one(flow)
+    loaded = load_one(flow, xpath2_as_1=xpath2_as_1)
     plan = compile_flow(loaded)
     path = Path(out or f"{loaded.name}.html").absolute()
     check_file("--out", path)

@@ -16,7 +16,7 @@ from mendflow.cli.connection import connect, run_async
 from mendflow.cli.deployment import deploy
 from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.flow_triggers import warn_of_triggers
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.options import (
@@ -80,6 +80,7 @@ def run(
             "--part", metavar="NAME=VALUE", help="A part of the message that starts a BPEL process.", show_default=False
         ),
     ] = None,
+    xpath2_as_1: Xpath2As1 = False,
     on_unhandled: OnUnhandled = "",
     rules: Annotated[
         str,
@@ -125,7 +126,7 @@ def run(
     if cached and no_cache:
         raise typer.BadParameter("give --cached or --no-cache, not both")
     cache: CachePolicy = "none" if no_cache else "all" if cached else "declared"
-    loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
+    loaded = load_one(flow, scale_for(flow, scale, size_scale, slots), xpath2_as_1=xpath2_as_1)
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
     target = ServerTarget(server=server, token_file=token_file, data=data)

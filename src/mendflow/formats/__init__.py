@@ -26,9 +26,10 @@ YAML = (".yaml", ".yml")
 PYTHON, TRACE, JOB, PROCESS, XML = ".py", ".json", ".jsdl", ".bpel", ".xml"
 
 
-def load(path: str | Path, flow_name: str = "") -> Flow:
+def load(path: str | Path, flow_name: str = "", *, xpath2_as_1: bool = False) -> Flow:
     """The flow of a file: `flow.yaml`, `flow.py` if it has one flow, `flow.py:name`, a process, `process.bpel`, a job,
-    `job.jsdl`, or a trace, `trace.json`; what is in an `.xml` file is known by its root element. Raises BadFlow."""
+    `job.jsdl`, or a trace, `trace.json`; what is in an `.xml` file is known by its root element. `xpath2_as_1`:
+    what a process has in XPath 2.0 is read as XPath 1.0. Raises BadFlow."""
     text = str(path)
     if ".py:" in text and not flow_name:
         text, _, flow_name = text.rpartition(":")
@@ -42,8 +43,8 @@ def load(path: str | Path, flow_name: str = "") -> Flow:
     if file.suffix == JOB:
         return select_flow({(flow := jsdl.load_jsdl(file)).name: flow}, flow_name, text)
     if file.suffix == PROCESS:
-        return select_flow({(flow := bpel.load_bpel(file)).name: flow}, flow_name, text)
+        return select_flow({(flow := bpel.load_bpel(file, xpath2_as_1=xpath2_as_1)).name: flow}, flow_name, text)
     if file.suffix == XML:
-        return select_flow({(flow := xml_files.load_xml(file)).name: flow}, flow_name, text)
+        return select_flow({(flow := xml_files.load_xml(file, xpath2_as_1=xpath2_as_1)).name: flow}, flow_name, text)
     message = "a flow file ends in .yaml, .yml, .py, .bpel, .jsdl or .xml for a job, or .json for a trace"
     raise BadFlow(problems=[Problem(file=text, message=message)])

@@ -7,34 +7,50 @@ from typing import TYPE_CHECKING
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.formats import load
+from mendflow.formats import PROCESS, XML, load
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:
+    from mendflow.formats import bpel
     from mendflow.formats.python import loader as python_files
 else:
+    bpel = LazyModule("mendflow.formats.bpel")
     python_files = LazyModule("mendflow.formats.python.loader")
 
 
-def check(paths: Iterable[str | Path]) -> list[Problem]:
+def check(paths: Iterable[str | Path], *, xpath2_as_1: bool = False) -> list[Problem]:
     """All problems of all files, in the order of the files."""
-    return [problem for path in paths for problem in problems_of(str(path))]
+    return [problem for path in paths for problem in problems_of(str(path), xpath2_as_1=xpath2_as_1)]
 
 
-def problems_of(path: str) -> list[Problem]:
+def problems_of(path: str, *, xpath2_as_1: bool = False) -> list[Problem]:
+    is_process, problems = path.endswith(PROCESS), list[Problem]()
     try:
-        for flow in flows_of(path):
+        for flow in flows_of(path, xpath2_as_1=xpath2_as_1):
             compile_flow(flow)
+            is_process = is_process or (path.endswith(XML) and flow.xml is not None)
     except BadFlow as error:
         # Problems that only the engine finds have no position in the file.
-        return [each if each.file else Problem(file=path, message=each.message) for each in error.problems]
-    return []
+        problems = [each if each.file else Problem(file=path, message=each.message) for each in error.problems]
+    return _with_flaws(path, problems, xpath2_as_1=xpath2_as_1) if is_process else problems
 
 
-def flows_of(path: str) -> list[Flow]:
+def _with_flaws(path: str, problems: list[Problem], *, xpath2_as_1: bool) -> list[Problem]:
+    """The problems of a process, and those of its expressions, which do not keep it from being deployed. What is wrong
+    with a line already is said once."""
+    told = {(each.file, each.line) for each in problems}
+    try:
+        flaws = bpel.expression_flaws(path, xpath2_as_1=xpath2_as_1)
+    except BadFlow:
+        return problems  # it is no process, which was said
+    more = [each for each in flaws if (each.file, each.line) not in told]
+    return sorted([*problems, *more], key=lambda each: (each.file, each.line)) if more else problems
+
+
+def flows_of(path: str, *, xpath2_as_1: bool = False) -> list[Flow]:
     """All flows of a Python file, unless one is named; else the file's one flow."""
     if path.endswith(".py"):
         flows = list(python_files.load_python(Path(path)).values())
         if flows:
             return flows
-    return [load(path)]
+    return [load(path, xpath2_as_1=xpath2_as_1)]

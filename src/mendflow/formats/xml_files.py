@@ -10,14 +10,13 @@ from mendflow.formats.bpel.names import local_name
 from mendflow.formats.files import flow_bytes
 from mendflow.formats.jsdl import load_jsdl
 
-LOADERS = {"JobDefinition": load_jsdl, "process": load_bpel}
 
-
-def load_xml(path: Path) -> Flow:
+def load_xml(path: Path, *, xpath2_as_1: bool = False) -> Flow:
     """Raises BadFlow if it is neither, and with all that is wrong with it."""
     root = local_name(parse(flow_bytes(path, str(path)), str(path)))
-    load = LOADERS.get(root)
-    if load is None:
-        message = f"<{root:.80}> is neither a job description in JSDL, <JobDefinition>, nor a BPEL process, <process>"
-        raise BadFlow(problems=[Problem(file=str(path), line=1, message=message)])
-    return load(path)
+    if root == "JobDefinition":
+        return load_jsdl(path)
+    if root == "process":
+        return load_bpel(path, xpath2_as_1=xpath2_as_1)
+    message = f"<{root:.80}> is neither a job description in JSDL, <JobDefinition>, nor a BPEL process, <process>"
+    raise BadFlow(problems=[Problem(file=str(path), line=1, message=message)])

@@ -160,6 +160,7 @@ async def test_what_passes_is_mended_and_whoever_called_hears_only_the_answer(
     assert len(set(shop.ids)) == 1, "the partner may have taken what it did not answer"
     case = await domain.case(text_in(answer, "callId"))
     assert case.status == "completed"
+    assert [(count.kind, count.done, count.mended) for count in case.counts] == [("invoke", 1, 1)]
 
 
 async def test_what_does_not_pass_is_told_under_its_own_name_after_all_levels(server: Server, shop: Shop) -> None:

@@ -10,6 +10,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery
+from mendflow.services.recovery.primitive_settings import host_to_leave
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
@@ -354,14 +355,17 @@ async def test_restage_brings_the_files_again_in_one_of_four_ways(world: World, 
     # FM-8 re-stage a b c d
     fault = Fault(name="missingInput", category=Category.DATA, message="x did not arrive", file="x", stage="stage-in")
     settings: dict[str, Any] = {"way": way, **({"parameters": {"tries": 3}} if way == "parameters" else {})}
-    case = await failing(world, mend(Primitive.RESTAGE, **settings), fault=Outcome(fault=fault))
-    assert await world.take() == ["a"] if way != "target" else True
-    if way == "target":
-        await world.until_decided(case, "done")
-        job = await world.domain.job(f"{case}/1~2")
-        assert job.spec.resources.avoid_hosts == ("here",)
+    await failing(world, mend(Primitive.RESTAGE, **settings), fault=Outcome(fault=fault))
+    assert await world.take() == ["a"], "also to another target, where there is but one host"
     if way == "parameters":
         assert world.pilot.held[0].spec.transfer == {"tries": 3}
+
+
+@pytest.mark.parametrize(("hosts", "avoided", "leaves"), [(1, [], ""), (2, [], "a"), (2, ["b"], ""), (3, ["b"], "a")])
+def test_another_target_is_another_host_if_there_is_one(hosts: int, avoided: list[str], leaves: str) -> None:  # FM-8
+    facts: dict[str, Any] = {"job": {"host": "a", "avoid_hosts": avoided}, "capacity": {"hosts": hosts}}
+    made = Decision(id="d", case=CaseId("c"), flow="f", type=ExceptionType.ABORT, at=1, state="running", context=facts)
+    assert host_to_leave(made) == leaves
 
 
 async def test_retry_later_waits_in_a_level_and_then_submits_again(world: World) -> None:

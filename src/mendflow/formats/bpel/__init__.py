@@ -4,36 +4,61 @@ from pathlib import Path
 
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.formats.bpel.analysis import analyse
+from mendflow.formats.bpel.analysis import analyse, differences_in, flaws_in
 from mendflow.formats.bpel.definitions import Definitions
 from mendflow.formats.bpel.process import ParsedProcess, flow_of, parse_process
 from mendflow.formats.bpel.reader import SourceDocument
 from mendflow.formats.files import flow_bytes
 
-__all__ = ["BPEL_ENDING", "Definitions", "ParsedProcess", "SourceDocument", "load_bpel", "parse_bpel", "read_bpel"]
+__all__ = [
+    "BPEL_ENDING",
+    "Definitions",
+    "ParsedProcess",
+    "SourceDocument",
+    "expression_flaws",
+    "load_bpel",
+    "parse_bpel",
+    "read_bpel",
+    "xpath2_differences",
+]
 
 BPEL_ENDING = ".bpel"
 UNDEFINED = "SA00010"
 
 
-def load_bpel(path: str | Path, file_name: str = "") -> Flow:
-    """The flow of a file, which errors call `file_name`. Raises BadFlow with all that is wrong."""
+def load_bpel(path: str | Path, file_name: str = "", *, xpath2_as_1: bool = False) -> Flow:
+    """The flow of a file, which errors call `file_name`; what is in XPath 2.0 may be read as XPath 1.0. Raises BadFlow
+    with all that is wrong."""
     path, file_name = Path(path), file_name or str(path)
-    return read_bpel(flow_bytes(path, file_name), path, file_name)
+    return read_bpel(flow_bytes(path, file_name), path, file_name, xpath2_as_1=xpath2_as_1)
 
 
-def read_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: str = "") -> Flow:
+def read_bpel(
+    data: bytes | str, path: str | Path = "process.bpel", file_name: str = "", *, xpath2_as_1: bool = False
+) -> Flow:
     """The flow of a text at this (perhaps hypothetical) path."""
-    given = parse_bpel(data, path, file_name)
+    given = parse_bpel(data, path, file_name, xpath2_as_1=xpath2_as_1)
     flow = flow_of(given)
     if problems := _check_process(given):
         raise BadFlow(problems=problems)
     return flow
 
 
-def parse_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: str = "") -> ParsedProcess:
+def parse_bpel(
+    data: bytes | str, path: str | Path = "process.bpel", file_name: str = "", *, xpath2_as_1: bool = False
+) -> ParsedProcess:
     """The process and the definitions of its imports, not yet validated."""
-    return parse_process(data, Path(path), file_name or str(path))
+    return parse_process(data, Path(path), file_name or str(path), xpath2_as_1=xpath2_as_1)
+
+
+def expression_flaws(path: str | Path, *, xpath2_as_1: bool = False) -> list[Problem]:
+    """Expressions of a process that can never be evaluated, each a fault when it is. Raises BadFlow for no process."""
+    return flaws_in(parse_bpel(flow_bytes(Path(path), str(path)), path, xpath2_as_1=xpath2_as_1))
+
+
+def xpath2_differences(path: str | Path) -> list[Problem]:
+    """Expressions of a process in XPath 2.0 that may mean something else as XPath 1.0."""
+    return differences_in(parse_bpel(flow_bytes(Path(path), str(path)), path))
 
 
 def _check_process(given: ParsedProcess) -> list[Problem]:

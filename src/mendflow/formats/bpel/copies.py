@@ -91,6 +91,8 @@ def _one_form(process: ProcessReader, at: ParsedElement, forms: tuple[frozenset[
     given = {name for name in map(str, at.keys()) if not name.startswith("{")}
     given |= {f"<{local_name(each)}>" for each in own_elements(at) if local_name(each) != "documentation"}
     given |= {"an expression"} if text_of(at).strip() else set()
+    if given == {"expressionLanguage"}:
+        process.problem(at, f"SA00032: <{local_name(at)}> names a language and has no expression: write one")
     if not any(given <= form for form in forms):
         listed = ", ".join(sorted(given))
         process.problem(at, f"SA00032: <{local_name(at)}> has {listed}, which do not go together: choose one form")

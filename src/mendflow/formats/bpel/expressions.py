@@ -12,7 +12,7 @@ from mendflow.core.model.expr import CEL, XPATH, Expr
 from mendflow.core.xml import ParsedElement
 from mendflow.formats.bpel.names import local_name
 from mendflow.formats.bpel.reader import XmlReader, abbreviate, text_of
-from mendflow.formats.bpel.vocabulary import CEL_LANGUAGE, XPATH_1_0
+from mendflow.formats.bpel.vocabulary import CEL_LANGUAGE, XPATH_1_0, XPATH_2_0
 
 LANGUAGES: Final = {XPATH_1_0: XPATH, CEL_LANGUAGE: CEL}
 PREFIX: Final = re.compile(r"([^\W\d][\w.-]*):(?!:)")
@@ -54,8 +54,18 @@ def language_of(reader: XmlReader, at: ParsedElement, attribute: str, otherwise:
     language = at.get(attribute, "").strip() or otherwise
     if language not in LANGUAGES:
         advice = f"write it in XPath 1.0, which is {XPATH_1_0}"
+        if language == XPATH_2_0:
+            advice += ", or have it read as that with --xpath2-as-1"
         reader.problem(at, f"SA00004: nobody here knows the language {abbreviate(language)}; {advice}")
     return LANGUAGES.get(language, XPATH)
+
+
+def read_xpath_2_as_1(root: ParsedElement) -> None:
+    """Let all that says it is in XPath 2.0 say that it is in XPath 1.0."""
+    for each in root.iter("*"):
+        for name in ("expressionLanguage", "queryLanguage"):
+            if each.get(name, "").strip() == XPATH_2_0:
+                each.set(name, XPATH_1_0)
 
 
 def prefixes_used(at: ParsedElement, text: str) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from mendflow.core.xml import ParsedElement, parse
 from mendflow.formats.bpel import basic_activities, message_activities, scopes, structured_activities
 from mendflow.formats.bpel.declarations import DECLARING, declared_in
 from mendflow.formats.bpel.definitions import Definitions
-from mendflow.formats.bpel.expressions import Languages, language_of
+from mendflow.formats.bpel.expressions import Languages, language_of, read_xpath_2_as_1
 from mendflow.formats.bpel.imports import definitions_of
 from mendflow.formats.bpel.names import local_name, namespace, own_elements
 from mendflow.formats.bpel.process_reader import ActivityReader, ProcessReader, ScopeContext
@@ -49,9 +49,11 @@ class ParsedProcess(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[Problem]
 
 
-def parse_process(data: bytes | str, path: Path, file: str) -> ParsedProcess:
+def parse_process(data: bytes | str, path: Path, file: str, *, xpath2_as_1: bool = False) -> ParsedProcess:
     """Read the process that stands at this path, and all files that it imports. Raises BadFlow if it is no process."""
     root = parse(data, file, BOUNDS)
+    if xpath2_as_1:
+        read_xpath_2_as_1(root)
     problems: list[Problem] = []
     document = SourceDocument(root=root, file=file, location=path.name)
     reader = XmlReader(file, problems)

@@ -15,6 +15,7 @@ XML: Final = "http://www.w3.org/XML/1998/namespace"
 ADDRESSING: Final = "http://www.w3.org/2005/08/addressing"
 
 XPATH_1_0: Final = "urn:oasis:names:tc:wsbpel:2.0:sublang:xpath1.0"
+XPATH_2_0: Final = "urn:oasis:names:tc:wsbpel:2.0:sublang:xpath2.0"
 CEL_LANGUAGE: Final = "urn:mendflow:cel"
 
 WELL_KNOWN: Final = frozenset(

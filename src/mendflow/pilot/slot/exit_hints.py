@@ -16,7 +16,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 TAIL_CHARS: Final = 4000
 
 _COMPLAINT: Final = re.compile(
-    r"^.*?: (?:line )?\d+: (?P<name>.+?):"
+    r"^.*?: (?:line )?\d+: (?:exec: )?(?P<name>.+?):"
     r" (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*)$",
     re.MULTILINE,
 )

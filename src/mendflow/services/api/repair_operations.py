@@ -217,7 +217,7 @@ class RepairOperations(DomainReader):
         tasks = [_decode_task(found.body) async for found in store.scan(TASK_KIND, f"{id}/")]
         decisions = await self._decisions.of_case(id)
         journal = history.with_actors(await history.journal(store, id), jobs, tasks)
-        told = [*history.attempts(jobs, decisions), *history.decided(decisions)]
+        told = [*history.attempts(jobs, decisions, now=self._server.clock.now()), *history.decided(decisions)]
         steps = list[HistoryEntry]()
         for decision in decisions:
             if decision.exlet_case is not None and decision.exlet_case != id:

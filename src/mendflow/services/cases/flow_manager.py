@@ -253,7 +253,9 @@ class FlowManager:
             item = _decode_item(found.body)
             self._ledger.known(ITEM_KIND, found.id, found.version)
             live.noted.add(found.id)
-            if item.kind != "receive":  # this is not work, and is not counted
+            if item.kind == "invoke" and item.state == "completed":
+                live.count_call(item.item, item.name)
+            elif item.kind not in ("receive", "invoke"):  # these are not work, and are not counted
                 live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
             restored.add(item.serial)
         for serial in list(live.failed):

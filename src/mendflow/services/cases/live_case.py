@@ -340,5 +340,11 @@ class LiveCase:
             self.tally.mended(name)
         return before is None or before[2] != state
 
+    def count_call(self, item: ItemId, name: str) -> None:
+        """A partner has answered. That is no work of its own, and is counted only if the call had to be mended."""
+        if item in self.runs:
+            self.tally.move(name, "invoke", "", "completed")
+            self.tally.mended(name)
+
     def view(self) -> CaseView:
         return self.document.view(self.tally.counts())

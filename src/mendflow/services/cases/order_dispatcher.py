@@ -321,9 +321,11 @@ class OrderDispatcher:
         self._note_item(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
 
     async def _item_done(self, live: LiveCase, order: ItemDone, again: bool) -> None:
-        """Write the item's document for lists of items; it is not work, so it is not counted."""
+        """Write the item's document for lists of items; it is not work, so it is not counted, unless it was mended."""
         at = self._clock.now()
         name, id = name_of(order.item), f"{live.id}/{order.item}"
+        if order.kind == "invoke" and order.fault is None and not again:
+            live.count_call(order.item, name)
         state: ItemState = "completed" if order.fault is None else "failed"
         done = ItemDocument(
             case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state=state, place=live.place

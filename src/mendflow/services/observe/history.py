@@ -44,7 +44,7 @@ from mendflow.core.engine.messages import (
     WriteData,
 )
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.jobs import Job, Requeue
+from mendflow.core.model.jobs import Attempt, Job, Requeue
 from mendflow.core.model.repair import BY_HAND, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import ItemView
@@ -252,9 +252,9 @@ def _order_text(order: Order) -> str:
     return ""
 
 
-def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = ()) -> Iterator[HistoryEntry]:
+def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = (), *, now: Instant = 0) -> Iterator[HistoryEntry]:
     """What pilots did: each attempt's start and end. The end of an attempt is recorded after it was decided about: what
-    was decided follows from it all the same."""
+    was decided follows from it all the same. `now` is the server's time, if it is known."""
     decided_at: dict[str, list[Instant]] = {}
     for decision in decisions:
         decided_at.setdefault(decision.id.partition(":")[0], []).append(decision.at)
@@ -265,8 +265,7 @@ def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = ()) -> Iterato
                 continue  # the grant came back, and the attempt never began
             text = f"attempt {number}" + (f" of submission {again}" if again else "")
             known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": name_of(job.spec.item)}
-            begun = max(attempt.granted_at, attempt.measures.started_at)
-            begun = min(begun, attempt.ended_at or begun)  # a pilot's clock may be ahead of ours
+            begun = _begun_at(attempt, now)
             yield msgspec.convert(
                 {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": text},
                 HistoryEntry,
@@ -287,6 +286,16 @@ def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = ()) -> Iterato
                     },
                     HistoryEntry,
                 )
+
+
+def _begun_at(attempt: Attempt, now: Instant) -> Instant:
+    """When an attempt began: by its pilot's clock, where that agrees with what the server saw. A clock that is ahead
+    still says how long the attempt took."""
+    told, seen_until = attempt.measures.started_at, attempt.ended_at or now
+    if told <= attempt.granted_at or not seen_until or told < seen_until:
+        return max(attempt.granted_at, told)
+    took_ms = max(attempt.measures.ended_at - told, 1)
+    return max(attempt.granted_at, attempt.ended_at - took_ms) if attempt.ended_at else attempt.granted_at
 
 
 def _failed_at(ended_at: Instant, begun: Instant, decided: Iterable[Instant]) -> Instant:

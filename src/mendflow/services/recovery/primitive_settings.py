@@ -91,6 +91,12 @@ def next_source(decision: Decision | None) -> dict[str, str]:
     return {file: str(sources[1])} if file and isinstance(sources, list) and len(sources) > 1 else {}
 
 
-def last_host(decision: Decision | None) -> str:
-    job = decision.context.get("job") if decision is not None else None
-    return str(job.get("host", "")) if isinstance(job, dict) else ""
+def host_to_leave(decision: Decision | None) -> str:
+    """The host where the job was last, if there is another to go to: who avoids all hosts would wait for ever."""
+    context = decision.context if decision is not None else {}
+    job, capacity = context.get("job"), context.get("capacity")
+    if not isinstance(job, dict) or not isinstance(capacity, dict):
+        return ""
+    host, avoided, hosts = str(job.get("host", "")), job.get("avoid_hosts"), capacity.get("hosts")
+    left = {host, *map(str, avoided if isinstance(avoided, list) else ())}
+    return host if isinstance(hosts, int) and hosts > len(left) else ""

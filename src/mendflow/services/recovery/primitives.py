@@ -33,7 +33,7 @@ from mendflow.services.recovery.primitive_settings import (
     change_of,
     failed,
     fault_for,
-    last_host,
+    host_to_leave,
     level_of,
     mode_of,
     next_source,
@@ -222,7 +222,7 @@ class Primitives:
         if way == "replica" and not sources:
             sources = next_source(mended.decision)
         named = change.resources.get("site") or change.publish_to or change.publish_on
-        if way == "target" and not named and (host := last_host(mended.decision)):
+        if way == "target" and not named and (host := host_to_leave(mended.decision)):
             change = msgspec.structs.replace(change, avoid_hosts=(*change.avoid_hosts, host))
         transfer = order.settings.get("parameters")
         await self._resubmit_items(

@@ -37,11 +37,18 @@ class AdaptedProcess(msgspec.Struct, frozen=True, kw_only=True):
     woven: WeavingReport
 
 
-def adapt(path: str | Path, out: str | Path, proxy: str = IN_PROCESS, only: Sequence[str] = ()) -> AdaptedProcess:
+def adapt(
+    path: str | Path,
+    out: str | Path,
+    proxy: str = IN_PROCESS,
+    only: Sequence[str] = (),
+    *,
+    xpath2_as_1: bool = False,
+) -> AdaptedProcess:
     """The process at `path` as it will be at `out`. Raises BadFlow if it is invalid, or cannot be intercepted."""
     path, out = Path(path), Path(out)
     data = flow_bytes(path, str(path))
-    world = read_bpel(data, path).xml
+    world = read_bpel(data, path, xpath2_as_1=xpath2_as_1).xml
     assert world is not None, "a process in BPEL knows its WSDL files"
     given = parse_bpel(data, path)
     root, reader = given.document.root, XmlReader(str(path), given.problems)

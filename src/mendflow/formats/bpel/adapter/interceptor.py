@@ -1,12 +1,12 @@
 """The interceptor that replaces an invoke, in standard BPEL.
 
 It is a scope. It draws a key for the call from the proxy, so that an engine that repeats a request calls no partner
-twice; builds a message to the proxy from the invoke's input and endpoint, and has the proxy begin the call; asks until the
-call is over, with a wait of its own in between, so that no line is held; and copies the answer to the variables that
-the invoke would have filled. A fault that the partner declares comes back as a fault of
-the proxy, and is thrown again under its own name with its data. Undeclared faults pass the proxy unchanged, so that an
-engine names them as before. The variables and the partner link are local to the scope: nothing else sees them, and
-isolated scopes that call different partners do not wait for each other."""
+twice; builds a message to the proxy from the invoke's input and endpoint, and has the proxy begin the call; asks until
+the call is over, with a wait of its own in between, so that no line is held; and copies the answer to the variables
+that the invoke would have filled. A fault that the partner declares comes back as a fault of the proxy, and is thrown
+again under its own name with its data. Undeclared faults pass the proxy unchanged, so that an engine names them as
+before. The variables and the partner link are local to the scope: nothing else sees them, and isolated scopes that call
+different partners do not wait for each other."""
 
 from collections.abc import Sequence
 from typing import Final

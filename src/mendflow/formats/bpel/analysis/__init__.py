@@ -11,6 +11,7 @@ from mendflow.formats.bpel.analysis import (
     declarations,
     documents,
     expressions,
+    flaws,
     handlers,
     links,
     messages,
@@ -18,10 +19,10 @@ from mendflow.formats.bpel.analysis import (
     start_activities,
 )
 from mendflow.formats.bpel.analysis.process_view import ProcessView
-from mendflow.formats.bpel.analysis.rules import AnalysisRule
+from mendflow.formats.bpel.analysis.rules import AnalysisRule, Violation
 from mendflow.formats.bpel.process import ParsedProcess
 
-__all__ = ["RULES", "analyse"]
+__all__ = ["RULES", "analyse", "differences_in", "flaws_in"]
 
 MODULES: Final = (documents, declarations, data, expressions, messages, start_activities, links, order, handlers)
 RULES: Final[tuple[AnalysisRule, ...]] = tuple(
@@ -33,13 +34,33 @@ RULES: Final[tuple[AnalysisRule, ...]] = tuple(
 """All that are checked here, by number."""
 
 
+def flaws_in(given: ParsedProcess) -> list[Problem]:
+    """Expressions that can never be evaluated."""
+    view = _view(given)
+    return [_problem(view, each) for each in flaws.flaws(view)]
+
+
+def differences_in(given: ParsedProcess) -> list[Problem]:
+    """Expressions in XPath 2.0 that may mean something else as XPath 1.0."""
+    view = _view(given)
+    return [_problem(view, each) for each in flaws.differences(view)]
+
+
 def analyse(given: ParsedProcess) -> list[Problem]:
     """All that breaks a rule, in the order of the rules."""
-    view = ProcessView(given.document, given.definitions, given.places)
+    view = _view(given)
     found = []
     for rule in RULES:
         before = f"SA{rule.number:05}: " if rule.number else ""
         for finding in rule.check(view):
-            line = finding.at.sourceline or 0
-            found.append(Problem(file=finding.file or view.file, line=line, message=before + finding.message))
+            found.append(_problem(view, finding, before))
     return list(dict.fromkeys(found))
+
+
+def _view(given: ParsedProcess) -> ProcessView:
+    return ProcessView(given.document, given.definitions, given.places)
+
+
+def _problem(view: ProcessView, finding: Violation, before: str = "") -> Problem:
+    line = finding.at.sourceline or 0
+    return Problem(file=finding.file or view.file, line=line, message=before + finding.message)

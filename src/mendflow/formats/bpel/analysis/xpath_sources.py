@@ -38,9 +38,20 @@ class XPathSource(msgspec.Struct, frozen=True):
     def term(self) -> Term | None:
         """None for what cannot be parsed: that is seen when it is evaluated, as BPEL has it."""
         try:
-            return parse(self.text, {prefix: uri for prefix, uri in self.at.nsmap.items() if prefix})
+            return self._parsed()
         except XPathError:
             return None
+
+    def flaw(self) -> XPathError | None:
+        """Why it cannot be parsed; None if it can."""
+        try:
+            self._parsed()
+        except XPathError as error:
+            return error
+        return None
+
+    def _parsed(self) -> Term:
+        return parse(self.text, {prefix: uri for prefix, uri in self.at.nsmap.items() if prefix})
 
 
 class XPathFunctionCall(msgspec.Struct, frozen=True):
@@ -51,22 +62,22 @@ class XPathFunctionCall(msgspec.Struct, frozen=True):
     arguments: tuple[str | None, ...]
 
 
-def xpath_sources(view: ProcessView) -> Iterator[XPathSource]:
-    """All that is in XPath, but for what is empty."""
+def xpath_sources(view: ProcessView, language: str = XPATH_1_0) -> Iterator[XPathSource]:
+    """All that is in XPath, by default in XPath 1.0, but for what is empty."""
     for at in view.all(*EXPRESSIONS, *COUNTERS):
-        yield from _in(view, at, "expression")
+        yield from _in(view, at, "expression", language)
     for at in view.all("from", "to"):
         if (
             not any(at.get(name) is not None for name in ("variable", "partnerLink"))
             and next(own_elements(at), None) is None
         ):
-            yield from _in(view, at, "expression")
+            yield from _in(view, at, "expression", language)
     for at in view.all("query"):
-        yield from _in(view, at, "query")
+        yield from _in(view, at, "query", language)
     for document in view.definitions.documents:
         for alias in document.root.iterchildren(f"{{{PROPERTIES}}}propertyAlias"):
             for query in alias.iterchildren(f"{{{PROPERTIES}}}query"):
-                if (text := text_of(query).strip()) and word(query, "queryLanguage") in ("", XPATH_1_0):
+                if (text := text_of(query).strip()) and (word(query, "queryLanguage") or XPATH_1_0) == language:
                     yield XPathSource(query, text, "alias", document.file)
 
 
@@ -95,10 +106,10 @@ def property_calls(view: ProcessView) -> Iterator[tuple[ParsedElement, str, str]
                     yield expression.at, variable, view.resolved(expression.at, property) if prefix else property
 
 
-def _in(view: ProcessView, at: ParsedElement, kind: Kind) -> Iterator[XPathSource]:
+def _in(view: ProcessView, at: ParsedElement, kind: Kind, language: str) -> Iterator[XPathSource]:
     attribute = "queryLanguage" if kind == "query" else "expressionLanguage"
-    language = word(at, attribute) or word(view.root, attribute) or XPATH_1_0
-    if (text := text_of(at).strip()) and language == XPATH_1_0:
+    spoken = word(at, attribute) or word(view.root, attribute) or XPATH_1_0
+    if (text := text_of(at).strip()) and spoken == language:
         yield XPathSource(at, text, kind)
 
 

@@ -1,0 +1,72 @@
+"""Adapted processes on an engine that nobody here wrote, with that engine's default settings."""
+
+import pytest
+
+from tests.e2e.ode.conftest import Foreign
+from tests.e2e.soap_client import Asking, send, texts
+from tests.e2e.test_bpel_adapter import TELL, loan
+from tests.formats.bpel.adapter.bank import ASK
+
+pytestmark = [pytest.mark.ode, pytest.mark.timeout(300)]
+
+SREF = "http://docs.oasis-open.org/wsbpel/2.0/serviceref"
+CAUGHT = (
+    '<catch faultName="bank:Broke" faultVariable="why" faultMessageType="bank:broke"><assign><copy>'
+    '<from>string-length($why.why)</from><to variable="offer"/></copy>'
+    '<copy><from variable="offer"/><to variable="answered" part="offer"/></copy></assign></catch>'
+)
+ASSIGNED = f"""<assign><copy>
+  <from><literal><s:service-ref xmlns:s="{SREF}"><a:EndpointReference xmlns:a="http://www.w3.org/2005/08/addressing">
+    <a:Address>http://127.0.0.1:OTHER/bank</a:Address></a:EndpointReference></s:service-ref></literal></from>
+  <to partnerLink="bank"/>
+</copy></assign>{ASK}"""
+
+
+def asked(url: str, value: int) -> dict[str, str]:
+    return texts(send(url, loan(value), f"urn:{url}:{value}", action="urn:ask")[1])
+
+
+def test_several_interceptors_of_one_process_call_and_throw_as_the_original_did(foreign: Foreign) -> None:  # FM-9
+    body = f"{TELL}{ASK.replace('/>', f'>{CAUGHT}</invoke>')}"
+    before = len(foreign.banks[0].calls())
+    url = foreign.deploy("several", body)
+    assert [asked(url, value)["offer"] for value in (4, 13)] == ["8", "11"]
+    assert foreign.banks[0].calls()[before:] == ["told 4", "asked 4", "told 13", "asked 13"]
+
+
+@pytest.mark.parametrize("kind", ["static", "assigned"])
+def test_original_and_adapted_call_the_same_partner(foreign: Foreign, kind: str) -> None:  # FM-9 FM-10
+    first, second = foreign.banks
+    body = ASK if kind == "static" else ASSIGNED.replace("OTHER", str(second.port))
+    found = [asked(foreign.deploy(f"{kind}{adapted}", body, adapted=adapted), 17)["offer"] for adapted in (False, True)]
+    assert found == [str((first if kind == "static" else second).port)] * 2
+
+
+def test_waiting_calls_hold_none_of_the_engine_s_connections(foreign: Foreign) -> None:  # FM-9 FM-10
+    bank = foreign.banks[0]
+    url, before = foreign.deploy("waiting", ASK), len(bank.calls())
+    bodies = [loan(16).replace("<number>16", f"<number>{number}") for number in range(12)]
+    waiting = [Asking(url, body, f"urn:wait:{number}", action="urn:ask") for number, body in enumerate(bodies)]
+    foreign.world.until(lambda: len(bank.calls()) == before + 12, 120, "all calls to reach the partner")
+    assert asked(url, 4)["offer"] == "8"
+    (bank.folder / "awake").touch()
+    for each in waiting:
+        each.join(120)
+    assert [texts(each.answer).get("offer") for each in waiting] == ["32"] * 12
+    assert bank.calls()[before:] == ["asked 16"] * 12 + ["asked 4"]
+
+
+def test_a_process_outlives_a_partner_that_is_away_and_an_engine_that_is_killed(foreign: Foreign) -> None:  # FM-9 FM-10
+    bank = foreign.banks[0]
+    url, before = foreign.deploy("away", ASK), len(bank.calls())
+    bank.stop()
+    Asking(url, loan(5), "urn:away", action="urn:ask")
+    call = foreign.world.client
+    known = {case.id for case in call.cases(flow="partner-call")}
+    foreign.world.until(lambda: {c.id for c in call.cases(flow="partner-call")} - known, 60, "a call by the proxy")
+    foreign.ode.stop(kill=True)
+    bank.start()
+    foreign.ode.start()
+    foreign.world.until(lambda: len(bank.calls()) > before, 60, "the partner to be called")
+    assert bank.calls()[before:] == ["asked 5"]
+    assert asked(url, 6)["offer"] == "12"
