@@ -9,7 +9,7 @@ import msgspec
 
 from experiments.paper.samples import summary
 from mendflow.pages.charts.model import BarSeries
-from mendflow.pages.charts.pages import Figure, Table
+from mendflow.pages.charts.pages import ChartTable, Figure
 
 Tell = Callable[[str], None]
 
@@ -27,7 +27,7 @@ class MachineCost(msgspec.Struct, frozen=True, kw_only=True):
 
     sentence: str
     numbers: dict[str, float]
-    table: Table
+    table: ChartTable
 
 
 class ScenarioFindings(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class ScenarioFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     sentence: str
     numbers: dict[str, float]
-    table: Table
+    table: ChartTable
     figures: tuple[Figure, ...] = ()
     measured: MachineCost | None = None
 

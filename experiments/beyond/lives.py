@@ -9,7 +9,7 @@ from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, me
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName
 from mendflow.pages.charts.model import BarChart
-from mendflow.pages.charts.pages import Figure, Table
+from mendflow.pages.charts.pages import ChartTable, Figure
 from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import BatchScene, GridScene, SiteScene
@@ -56,7 +56,7 @@ def lives(plan: ScenarioPlan) -> ScenarioFindings:
         for (says, life), ours in results.items()
     )
     heads = ("life of a pilot", "jobs", "turnaround", "pilots submitted", "attempts cut short")
-    table = Table(title="Limited lives", heads=heads, rows=rows, text=sentence)
+    table = ChartTable(title="Limited lives", heads=heads, rows=rows, text=sentence)
     numbers = {f"{life}, {says}": mean(cut[says, life]) for says, life in cut}
     return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="lives", chart=chart, text=sentence),)

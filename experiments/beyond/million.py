@@ -16,7 +16,7 @@ from experiments.beyond.findings import MachineCost, ScenarioFindings, ScenarioP
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.pages.charts.model import LineChart, LineSeries
-from mendflow.pages.charts.pages import Figure, Table
+from mendflow.pages.charts.pages import ChartTable, Figure
 from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import MB, ElementScene, GridScene, SiteScene
@@ -51,7 +51,7 @@ def million(plan: ScenarioPlan) -> ScenarioFindings:
         ("their time", f"{result.turnaround_s / 3600:.2f} h"),
         ("reads from caches", f"{result.hit_ratio:.1%}"),
     )
-    table = Table(title="A million jobs", heads=("", "seen"), rows=rows, text=sentence)
+    table = ChartTable(title="A million jobs", heads=("", "seen"), rows=rows, text=sentence)
     return ScenarioFindings(
         sentence=sentence,
         numbers={"jobs": done, "turnaround_s": result.turnaround_s},
@@ -72,7 +72,7 @@ def _measured(jobs: int, took_s: float, cpu_s: float) -> MachineCost:
     return MachineCost(
         sentence=sentence,
         numbers={"wall_s": took_s, "processor_s": cpu_s, "peak_bytes": peak_bytes},
-        table=Table(title="What it cost this machine", heads=("", "measured"), rows=rows),
+        table=ChartTable(title="What it cost this machine", heads=("", "measured"), rows=rows),
     )
 
 

@@ -14,7 +14,7 @@ from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import FileRef, Value
 from mendflow.pages.charts.model import BarChart
-from mendflow.pages.charts.pages import Figure, Table
+from mendflow.pages.charts.pages import ChartTable, Figure
 from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import GB, MB, ElementScene, GridScene, SiteScene
@@ -47,7 +47,7 @@ def policies(plan: ScenarioPlan) -> ScenarioFindings:
     rows = tuple(
         (name, share(hits[name]), minutes([each.mean_stage_in_s for each in results[name]])) for name in POLICIES
     )
-    table = Table(title="Policies", heads=("policy", "bytes from caches", "read in"), rows=rows, text=sentence)
+    table = ChartTable(title="Policies", heads=("policy", "bytes from caches", "read in"), rows=rows, text=sentence)
     numbers = {name: mean(ours) for name, ours in hits.items()}
     return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="policies", chart=chart, text=sentence),)

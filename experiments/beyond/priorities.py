@@ -6,7 +6,7 @@ from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, me
 from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.pages.charts.model import BarChart
-from mendflow.pages.charts.pages import Figure, Table
+from mendflow.pages.charts.pages import ChartTable, Figure
 from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import GridScene, SiteScene
@@ -39,7 +39,7 @@ def priorities(plan: ScenarioPlan) -> ScenarioFindings:
         note=f"{jobs} jobs, then {_urgent(jobs)} urgent ones, on {PILOTS} pilots. {seed_note(plan.seeds)}",
     )
     rows = tuple((f"{name} priority", *(minutes(times[flow, name]) for flow in FLOWS)) for name in PRIORITIES)
-    table = Table(title="Priorities", heads=("", "urgent flow", "patient flow"), rows=rows, text=sentence)
+    table = ChartTable(title="Priorities", heads=("", "urgent flow", "patient flow"), rows=rows, text=sentence)
     numbers = {"urgent, times as soon": urgent, "patient, times as long": 1 / patient}
     return ScenarioFindings(
         sentence=sentence,

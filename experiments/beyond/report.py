@@ -15,7 +15,7 @@ from experiments.beyond.priorities import priorities
 from experiments.beyond.sharing import sharing
 from experiments.beyond.sites import sites
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.pages.charts.pages import Table, page, write_figures
+from mendflow.pages.charts.pages import ChartTable, page, write_figures
 
 MILLION: Final = "million"
 _SCENARIO_FUNCTIONS: Final[dict[str, Callable[[ScenarioPlan], ScenarioFindings]]] = {
@@ -48,7 +48,7 @@ class BeyondReport(msgspec.Struct, frozen=True, kw_only=True):
     numbers: dict[str, dict[str, float]]
     measured: dict[str, dict[str, float]]
     sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[ChartTable, ...]
     written: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ from experiments.paper.experiments import run_all
 from experiments.paper.samples import Sample
 from experiments.paper.settings import Setup
 from mendflow.pages.charts.model import BarChart
-from mendflow.pages.charts.pages import Figure, Table
+from mendflow.pages.charts.pages import ChartTable, Figure
 
 WORKFLOWS: Final = ("W2", "W3")
 CONDITION: Final = "d2f2"
@@ -45,7 +45,7 @@ def sharing(plan: ScenarioPlan) -> ScenarioFindings:
     rows = tuple(_row(setup, ours) for setup, ours in found.items())
     heads = ("workflow", "scheme", "from caches", "read in", "turnaround")
     sentence = "Shared between hosts, " + "; ".join(told) + "."
-    table = Table(title="Sharing between hosts", heads=heads, rows=rows, text=sentence)
+    table = ChartTable(title="Sharing between hosts", heads=heads, rows=rows, text=sentence)
     return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="sharing", chart=chart, text=sentence),)
     )

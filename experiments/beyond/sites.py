@@ -6,7 +6,7 @@ from typing import Final
 from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, mean, minutes, number, seed_note, share
 from experiments.beyond.million import pairs
 from mendflow.pages.charts.model import BarChart
-from mendflow.pages.charts.pages import Figure, Table
+from mendflow.pages.charts.pages import ChartTable, Figure
 from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import MB, BatchScene, ElementScene, GridScene, SiteScene
@@ -41,7 +41,7 @@ def sites(plan: ScenarioPlan) -> ScenarioFindings:
         for count, ours in results.items()
     )
     heads = ("", "turnaround", "reads from caches", "jobs at the site with fewest")
-    table = Table(title="Several sites", heads=heads, rows=rows, text=sentence)
+    table = ChartTable(title="Several sites", heads=heads, rows=rows, text=sentence)
     numbers = {f"{_sites(count)}, turnaround_s": mean(times[count]) for count in SITES}
     return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="sites", chart=chart, text=sentence),)

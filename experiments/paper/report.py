@@ -15,7 +15,7 @@ from experiments.paper.figures import FIGURES_BY_NUMBER, figures_of
 from experiments.paper.samples import Sample
 from experiments.paper.settings import PARAMETERS, Parameters
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.pages.charts.pages import Table, page, write_figures
+from mendflow.pages.charts.pages import ChartTable, page, write_figures
 
 TOLD = (
     "turnaround_s",
@@ -101,9 +101,9 @@ def _write(
     return written
 
 
-def _table(claims: Sequence[JudgedClaim]) -> Table:
+def _table(claims: Sequence[JudgedClaim]) -> ChartTable:
     rows = tuple((each.id, each.verdict, each.sentence, each.seen, each.holds_if) for each in claims)
-    return Table(title="Claims", heads=("claim", "holds", "the paper", "here", "holds if"), rows=rows)
+    return ChartTable(title="Claims", heads=("claim", "holds", "the paper", "here", "holds if"), rows=rows)
 
 
 def results_csv(results: SampleSet) -> str:

@@ -1,10 +1,13 @@
 """Which paths of input files are known before a case begins (FM-6)."""
 
+from pathlib import Path
+
 import pytest
 
 from mendflow.core.engine import files_at_start as module
 from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.model.values import FileRef, Value
+from mendflow.formats.check import absent_defaults
 from tests.formats.conftest import Reader
 
 INPUTS: dict[str, Value] = {"folder": "data", "names": ["a", "b"]}
@@ -62,3 +65,19 @@ def test_of_a_very_long_loop_the_first_iterations_are_looked_at(read: Reader, mo
     monkeypatch.setattr(module, "PATHS_MAX", 3)
     flow = "jobs: {x: {for-each: {n: [0, 1, 2, 3, 4]}, run: y, inputs: {i: 'd/${{ n }}'}}}"
     assert found(read, flow) == ["x[0] i d/0", "x[1] i d/1", "x[2] i d/2"]
+
+
+def test_check_names_what_is_not_there_with_the_defaults(read: Reader, tmp_path: Path) -> None:
+    flow = read(
+        "inputs: {d: data, t: {type: file, default: t.csv}, m: {type: files, default: '*.fq'}, r: {type: string}}\n"
+        "jobs: {x: {run: y, inputs: {a: '${{ inputs.d }}/a', b: '${{ inputs.t }}', c: '${{ inputs.r }}/c'}}}\n"
+    )
+    assert absent_defaults(flow) == [
+        f"job x, input a: with the defaults of the inputs there is no file data/a in {tmp_path}",
+        f"job x, input b: with the defaults of the inputs there is no file t.csv in {tmp_path}",
+        f"input m: no file matches its default *.fq in {tmp_path}",
+    ]
+    (tmp_path / "data").mkdir()
+    for name in ("data/a", "t.csv", "m.fq"):
+        (tmp_path / name).write_text("x")
+    assert absent_defaults(flow) == []

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.cli.inputs import read_inputs
+from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import resolve_as_text
 from mendflow.core.model.errors import BadFlow, InvalidRequest
-from mendflow.core.model.flow import ForEach, Input, JobActivity
+from mendflow.core.model.flow import Assign, ForEach, Input, JobActivity
 from mendflow.core.model.text_data import data_or_text, number_text
 from mendflow.core.model.values import Value
 from mendflow.formats.tables import read_table
@@ -50,15 +51,14 @@ def flow_with(text: str) -> list[Value]:
     )
     flow = read_flow(source, "/f.yaml")
     found: list[Value] = [flow.inputs["a"].default, flow.inputs["b"].default[0]]
-    first, body = flow.body.body  # type: ignore[union-attr]
-    found.append(first.copies[0].value)
-    for job in body.branches:
-        if isinstance(job, ForEach):
-            found.append(job.items[0])
-            found += job.body.env.values()  # type: ignore[union-attr]
-        else:
-            assert isinstance(job, JobActivity)
-            found.append(job.kwargs["x"])
+    for activity in walk_activities(flow):
+        match activity:
+            case Assign(copies=copies):
+                found.append(copies[0].value)
+            case ForEach(items=list() as items):
+                found.append(items[0])
+            case JobActivity(env=env, kwargs=kwargs):
+                found += [*env.values(), *kwargs.values()]
     return found
 
 

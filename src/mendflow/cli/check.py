@@ -12,8 +12,8 @@ from mendflow.cli.flow_files import Xpath2As1, main_first, named_stores, xpath2_
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
+from mendflow.formats.check import absent_defaults, flows_of
 from mendflow.formats.check import check as problems_of
-from mendflow.formats.check import flows_of
 from mendflow.formats.schema import schema_text
 from mendflow.lazy import LazyModule
 from mendflow.pages.formatting import count_text
@@ -37,7 +37,7 @@ def check(
     """Report every problem of the flow files."""
     problems = problems_of([Path(path) for path in flow], xpath2_as_1=xpath2_as_1)
     found = [main_first(flows_of(path, xpath2_as_1=xpath2_as_1)) for path in flow] if not problems else []
-    open_questions: list[str] = []
+    open_questions = [told for flows in found for each in flows for told in absent_defaults(each)]
     for path, flows in zip(flow, found, strict=False):
         if named_stores(flows):
             missing, unasked = flow_triggers.store_problems(path, flows)

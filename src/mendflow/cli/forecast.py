@@ -20,7 +20,7 @@ from mendflow.core.model.flow import FILES, Flow
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import ItemView
 from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
-from mendflow.pages.charts.pages import Table, page, write_figures
+from mendflow.pages.charts.pages import ChartTable, page, write_figures
 from mendflow.pages.charts.scales import value_text
 from mendflow.pages.formatting import count_text, duration_text
 from mendflow.sim.estimates import Estimate, Estimates, check_known, jobs_of, logical_inputs, merge_estimates
@@ -209,10 +209,10 @@ def write_forecast(made: Prediction, folder: Path) -> list[Path]:
     drawn = figures(made)
     written = write_figures(folder, drawn)
     heads, *steps = step_rows(made)
-    tables = [Table(title="Jobs", heads=tuple(heads), rows=tuple(steps))]
+    tables = [ChartTable(title="Jobs", heads=tuple(heads), rows=tuple(steps))]
     if made.what_ifs:
         heads, *rows = what_if_rows(made)
-        tables.append(Table(title="What if", heads=tuple(heads), rows=tuple(rows)))
+        tables.append(ChartTable(title="What if", heads=tuple(heads), rows=tuple(rows)))
     intro = headline(made) + (f".\n\nBottleneck: {made.bottleneck}." if made.bottleneck else "")
     texts = {
         "index.html": page(f"{made.flow}, as predicted", intro, drawn, tables, numbers(made)),

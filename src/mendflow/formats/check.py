@@ -1,12 +1,15 @@
 """Checks flow files without running anything except the top level of Python files."""
 
+import glob
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.plan import compile_flow
+from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import FILES, Flow
 from mendflow.formats import PROCESS, XML, load
 from mendflow.lazy import LazyModule
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 else:
     bpel = LazyModule("mendflow.formats.bpel")
     python_files = LazyModule("mendflow.formats.python.loader")
+
+REMARKS_MAX = 20
 
 
 def check(paths: Iterable[str | Path], *, xpath2_as_1: bool = False) -> list[Problem]:
@@ -45,6 +50,27 @@ def _with_flaws(path: str, problems: list[Problem], *, xpath2_as_1: bool) -> lis
         return problems  # it is no process, which was said
     more = [each for each in flaws if (each.file, each.line) not in told]
     return sorted([*problems, *more], key=lambda each: (each.file, each.line)) if more else problems
+
+
+def absent_defaults(flow: Flow) -> list[str]:
+    """Files that a case with the defaults of the inputs would read at its start and that are not here: another input
+    may name others."""
+    folder = Path(flow.folder)
+    found = [
+        f"job {each.item}, input {each.key}: with the defaults of the inputs there is no file {each.source} in {folder}"
+        for each in files_at_start(flow, {})
+        if not (folder / each.source).exists()
+    ]
+    for name, declared in flow.inputs.items():
+        default = declared.default if declared.type == FILES and declared.default is not None else []
+        for pattern in default if isinstance(default, list) else [default]:
+            if isinstance(pattern, str) and not pattern.startswith(LOGICAL_PREFIX) and not _matches(pattern, folder):
+                found.append(f"input {name}: no file matches its default {pattern} in {folder}")
+    return found[:REMARKS_MAX]
+
+
+def _matches(pattern: str, folder: Path) -> bool:
+    return next(glob.iglob(pattern, root_dir=folder, recursive=True), None) is not None
 
 
 def flows_of(path: str, *, xpath2_as_1: bool = False) -> list[Flow]:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from mendflow.pages.charts.model import BarChart, BarSeries
-from mendflow.pages.charts.pages import Figure, Table, page, write_figures
+from mendflow.pages.charts.pages import ChartTable, Figure, page, write_figures
 
 CHART = BarChart(title="Hits", groups=("W1",), series=(BarSeries(name="C3", values=(0.9,)),), unit="share")
 
@@ -29,7 +29,7 @@ def test_a_page_allows_exactly_the_styles_that_stand_in_it() -> None:
 
 
 def test_a_page_shows_tables_numbers_and_text_and_obeys_none() -> None:
-    table = Table(title="Claims", heads=("claim",), rows=(("<b>x</b>",), ("a sentence " * 8,)))
+    table = ChartTable(title="Claims", heads=("claim",), rows=(("<b>x</b>",), ("a sentence " * 8,)))
     text = page("T", "One.\n\nTwo <i>.", [Figure(name="a", chart=CHART, text="Why")], [table], [("1 h", "turnaround")])
     assert "<b>x</b>" not in text
     assert "<i>" not in text

@@ -44,7 +44,8 @@ def files_at_start(flow: Flow, inputs: Mapping[str, Value]) -> list[FileAtStart]
     """The paths on the server's machine that jobs of this case read at its start. A URL or a logical name is none."""
     if flow.xml is not None:
         return []
-    given = {name: declared.default for name, declared in flow.inputs.items()} | dict(inputs)
+    known = {name: declared.default for name, declared in flow.inputs.items() if not declared.required}
+    given = {**known, **inputs}
     found = (each for first in _first_jobs(flow.body, {"inputs": given}, "") for each in _paths_of(first))
     return list(islice(found, PATHS_MAX))
 

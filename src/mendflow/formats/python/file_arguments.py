@@ -36,7 +36,7 @@ def file_argument(name: str, value: Any, kind: str, owner: object, folder: Path)
         source = template_of(value, owner, f"`{name}`")
         return FileArgument({PLACED: name, CONTENT: source}, {f"{name}/": source})
     if isinstance(value, (Path, str)) and (kind or isinstance(value, Path)):
-        text = value_text(value)
+        text = text_beside(value, folder)
         if is_pattern(text) and not (folder / text).is_file():
             return listed(name, many(name, text, kind, folder))
         if (folder / text).is_dir():
@@ -84,7 +84,7 @@ def sources_of(values: Any, folder: Path) -> list[str]:
     for each in values:
         if not isinstance(each, (Path, str)):
             raise bad_flow(f"a list of files has paths, not {each!r:.80}")
-        text = value_text(each)
+        text = text_beside(each, folder)
         if is_pattern(text) and not (folder / text).is_file():
             found += matching(text, folder)
             continue
@@ -111,6 +111,16 @@ def require_file(text: str, folder: Path) -> None:
 
 def value_text(path: Path | str) -> str:
     return path.as_posix() if isinstance(path, Path) else path
+
+
+def text_beside(path: Path | str, folder: Path) -> str:
+    """The text of a path; of one below the flow's folder the part from there, which is stored with the flow."""
+    inner = Path(path) if "://" not in str(path) else Path()
+    return (
+        inner.relative_to(folder).as_posix()
+        if inner.is_absolute() and inner.is_relative_to(folder)
+        else value_text(path)
+    )
 
 
 def as_paths(value: Any, kind: str) -> Any:

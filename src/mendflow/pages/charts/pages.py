@@ -23,7 +23,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True):
+class ChartTable(msgspec.Struct, frozen=True, kw_only=True):
     """Rows for people, with formatted cells."""
 
     title: str
@@ -48,7 +48,7 @@ def page(
     title: str,
     intro: str,
     figures: Sequence[Figure],
-    tables: Sequence[Table] = (),
+    tables: Sequence[ChartTable] = (),
     numbers: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Everything as one page. `numbers` are the headline figures: a value and its label."""
@@ -70,7 +70,7 @@ def _figure(each: Figure) -> str:
     return f'<section id="{escape_html(each.name)}">{scroll}{_paragraph(each.text)}{data}</section>'
 
 
-def _table(table: Table) -> str:
+def _table(table: ChartTable) -> str:
     inner = f'<div class="scroll">{_rows(table.heads, *table.rows)}</div>'
     return f"<section><h2>{escape_html(table.title)}</h2>{_paragraph(table.text)}{inner}</section>"
 

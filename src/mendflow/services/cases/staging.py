@@ -62,7 +62,7 @@ class FileStaging:
                 fixed[name] = await self._files_of(name, value, flow.folder)
             elif declared.type == TABLE and is_table(value) and (paths := paths_in(value, declared.columns)):
                 files = {path: (await self._file_of(path, flow.folder)).as_value() for path in sorted(paths)}
-                fixed[name] = with_files(value, declared.columns, files)
+                fixed[name] = with_files(list(value), declared.columns, files)
         return fixed
 
     async def demand_early_files(self, flow: Flow, inputs: dict[str, Value]) -> None:

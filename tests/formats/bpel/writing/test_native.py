@@ -7,7 +7,7 @@ from lxml import etree
 
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Catch, Choose, Flow, ForEach, Invoke, Parallel, Scope, Throw, While
+from mendflow.core.model.flow import Catch, Choose, Flow, ForEach, Invoke, Parallel, Rethrow, Scope, Throw, While
 from mendflow.core.model.xml import XmlCopy
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.writing import write_bpel
@@ -136,8 +136,32 @@ steps:
         ("steps: [{name: a, run: 'true', if: 'true'}]", "a: BPEL has no `when` on activities"),
         ("inputs: {x: {type: list}}\nsteps: ['true']", "x: an input that is a list has no type in XML"),
         ("inputs: {x: {default: 1}}\nsteps: ['true']", "x: parts of messages have no defaults"),
+        ("steps: [{for-each: {from: 1, to: 3, tolerate: 10 %}, run: x}]", "BPEL has no word for `tolerate`"),
+        ("steps: [{for-each: {from: 1, to: 3, tolerate: 1}, run: x}]", "BPEL has no word for `tolerate`"),
+        ("steps: [{for-each: {from: 1, to: 3}, run: 'echo ${{ index }}'}]", "and has no `index`"),
+        ("steps: [{for-each: {x: [1], y: [2]}, run: x}]", "BPEL counts from a number to a number"),
+        ("on-unhandled: hold\nsteps: ['true']", "f: BPEL has no word for `on-unhandled`"),
+        ("on: {failure: {notify: 'https://example.org'}}\nsteps: ['true']", "f: BPEL has no word for `on`"),
+        ("jobs: {a: {run: x, retries: [{on: 75, times: 2}]}}", "a: JSDL cannot say how often it is tried again"),
+        ("jobs: {a: {run: x, on-failure: 'echo ${{ fault.message }}'}}", "`fault` is known here alone"),
+        ("inputs: {x: {type: table}}\nsteps: ['true']", "x: an input that is a table has no type in XML"),
         ("variables: {v: [1]}\nsteps: ['true']", "v: let it begin with a text, a number or a boolean"),
     ],
 )
 def test_what_is_ours_alone_is_refused_by_name(text: str, complaint: str) -> None:
     assert any(complaint in each for each in refused(f"name: f\n{text}\n")), refused(f"name: f\n{text}\n")
+
+
+def test_what_is_done_after_a_failure_and_counted_loops_stay(tmp_path: Path) -> None:  # FM-2
+    flow = processed(
+        tmp_path,
+        """\
+name: f
+jobs:
+  a: {run: "true", on-failure: echo bad}
+  b: {for-each: {from: 1, to: 3, collect: {x: "${{ item }}"}}, run: x}
+""",
+    )
+    assert list(all_of(flow.body, Rethrow))
+    (loop,) = all_of(flow.body, ForEach)
+    assert (loop.first, loop.last, loop.collect_map) == (1, 3, {})

@@ -4,6 +4,7 @@ A process starts with a message, so there is one with the flow's inputs, and a r
 the queue with its JSDL description. Conditions stay in CEL. A parallel with `finish` becomes a flow of scopes that
 record their failure, and a throw after it. Activities without an equivalent are left, and the writer refuses them."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -97,6 +98,10 @@ class _NativeConverter:
     def _demand_known(self) -> None:
         if self.flow.triggers is not None:
             self.problems.append(f"{self.flow.name}: BPEL has no word for `on`; cases of a process begin with messages")
+        if self.flow.on_unhandled:
+            self.problems.append(
+                f"{self.flow.name}: BPEL has no word for `on-unhandled`; `mendflow run` has the option"
+            )
         if self.flow.outputs:
             self.problems.append(
                 f"{self.flow.name}: what it puts out comes from its jobs, and a process sees none of that"
@@ -262,8 +267,15 @@ class _NativeConverter:
 
     def _for_each(self, at: ForEach) -> Activity:
         """What turns leave is seen by nobody, so nothing is collected."""
+        if at.tolerate is not None or at.tolerate_percent is not None:
+            self.problems.append(
+                f"{at.name}: BPEL has no word for `tolerate`; `min-success` says how many must succeed"
+            )
+        if any("index" in references(each) for each in _templates_in(at.body)):
+            self.problems.append(f"{at.name}: BPEL counts by the number itself, and has no `index`")
         first, last = self._number(at, at.first), self._number(at, at.last)
-        counted = replace(at, first=first, last=last, collect=None, on_fault="stop", targets=(), sources=(), join="any")
+        uncollected = replace(at, collect=None, collect_map={}, collect_files={})
+        counted = replace(uncollected, first=first, last=last, on_fault="stop", targets=(), sources=(), join="any")
         if at.on_fault == "stop":
             return replace(counted, body=Scope(name="scope", body=self.activity(at.body)))
         turn = Scope(name="scope", body=self.activity(at.body), catches=(Catch(_set_flag("failed"), variable=""),))
@@ -331,6 +343,11 @@ class _NativeConverter:
         if not isinstance(value, Expr):
             return value
         return Expr(f'"PT" + string(double({self._checked(at, value).text}) / 1000.0) + "S"', CEL)
+
+
+def _templates_in(at: Activity) -> Iterator[Template | Expr]:
+    yield from all_of(at, Expr)
+    yield from (text for text in all_of(at, str) if "${{" in text)
 
 
 def _conjunction(one: Expr | None, other: Expr | None) -> Expr | None:
