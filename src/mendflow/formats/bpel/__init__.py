@@ -16,10 +16,9 @@ BPEL_ENDING = ".bpel"
 UNDEFINED = "SA00010"
 
 
-def load_bpel(path: str | Path, file_name: str = "") -> Flow:
-    """The flow of a file, which errors call `file_name`. Raises BadFlow with all that is wrong."""
-    path, file_name = Path(path), file_name or str(path)
-    return read_bpel(flow_bytes(path, file_name), path, file_name)
+def load_bpel(path: str | Path) -> Flow:
+    """The flow of a file. Raises BadFlow with all that is wrong."""
+    return read_bpel(flow_bytes(Path(path), str(path)), path, str(path))
 
 
 def read_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: str = "") -> Flow:

@@ -168,7 +168,7 @@ class Domain(
         """Changes as they happen: of one case from the given serial on (ends with the case), or of all cases from now
         on; of every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         told = self._server.runtime.events
-        source = told.listen("", 0, kind=kind, over=False)
+        source: AsyncIterator[ChangeEvent] = told.listen("", 0, kind=kind, over=False)
         if case:
             document = await self._document(await self._id(case))
             source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
