@@ -253,6 +253,10 @@ async def test_a_fault_pattern_is_an_exlet_by_its_name(domain: Domain, pilot: An
     assert (await domain.patterns()).conversations[-1].name == "hand-over"
     with pytest.raises(InvalidRequest):
         await domain.add_patterns(Patterns((JobPattern(name="odd", messages="submit ("),), ()), who="ann")
+    new, nameless = msgspec.structs.replace(talk, name="new"), msgspec.structs.replace(talk, name="")
+    with pytest.raises(InvalidRequest, match="needs a name"):
+        await domain.add_patterns(Patterns((new, nameless), ()), who="ann")
+    assert await domain.patterns() == more, "none is added if one is refused"
     await ran(domain, pilot)
     seven = (await decided(domain, "last"))["a[0]"]
     await domain.add_rule(RuleSpec(condition="fault.exit_code == 7", exlet="with-a-flag", decision=seven.id), who="ann")

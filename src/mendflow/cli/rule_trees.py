@@ -13,7 +13,7 @@ from mendflow.cli.printing import say, table_width
 from mendflow.core.model.flow import Call, Flow, PrimitiveStep
 from mendflow.core.model.repair import CASE_LEVEL, Primitive
 from mendflow.core.model.repair_views import RuleSetView
-from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.rules import is_out_of_use
 from mendflow.pages.boxes import inner_activities
 from mendflow.pages.formatting import count_text, one_line, short_time_text
@@ -76,7 +76,7 @@ def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, RuleTree]]:
     """Each tree with its title, and the key of its counts."""
     for type, trees in rules.trees.items():
         for task, tree in trees.items():
-            about = "the case" if type in CASE_LEVEL else "all tasks" if task == DEFAULT_RULES else task
+            about = "the case" if type in CASE_LEVEL else "all tasks" if task == ALL_TASKS else task
             yield f"{type.value}, {about}: {count_text(len(tree.rules), 'rule')}", f"{type.value}/{task}", tree
 
 

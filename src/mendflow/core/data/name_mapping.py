@@ -32,9 +32,9 @@ def physical_place(rules: NameRules, protocol: str, name: str, site: str = "") -
     return _apply(rules.to_physical, protocol, name, site, "in", CHAINS_MAX, {})
 
 
-def logical_name_at(rules: NameRules, protocol: str, place: str, site: str = "") -> str | None:
+def logical_name_at(rules: NameRules, protocol: str, place: str) -> str | None:
     """The logical name of a place, not validated; None if no rule matches."""
-    return _apply(rules.to_logical, protocol, place, site, "out", CHAINS_MAX, {})
+    return _apply(rules.to_logical, protocol, place, "", "out", CHAINS_MAX, {})
 
 
 def _apply(
@@ -115,14 +115,14 @@ def _authority(url: str) -> str:
     return f"{scheme}://{rest.split('/', maxsplit=1)[0]}"
 
 
-def name_at(element: StorageElement, path: str, site: str = "") -> str:
+def name_at(element: StorageElement, path: str) -> str:
     """The logical name of a path below an element. Rules are tried on the whole URL, then on the path on its host, then
     on the path below the element. Raises OutsideElement with the reason if there is none."""
     place = place_below(element.url, path)
     found: str | None = f"/{path}"
     if element.rules is not None:
         seen = (place, place.removeprefix(_authority(element.url)), path)
-        names = (logical_name_at(element.rules, element.protocol, each, site) for each in seen)
+        names = (logical_name_at(element.rules, element.protocol, each) for each in seen)
         found = next((name for name in names if name is not None), None)
     if found is None:
         raise OutsideElement(

@@ -61,13 +61,12 @@ def resolve(template: Template, lookup: Lookup, language: str = CEL) -> Value:
     return template
 
 
-def resolve_as_text(template: Template, lookup: Lookup, language: str = CEL) -> str:
+def resolve_as_text(template: Template, lookup: Lookup) -> str:
     """The template as a text, even if it is one expression and nothing else."""
     if not isinstance(template, str):
-        return as_text(resolve(template, lookup, language))
+        return as_text(resolve(template, lookup))
     if "${{" not in template:
         return template
-    _demand(language)
     return str(_checked(join_parts(template_parts(template), lookup), template))
 
 

@@ -14,8 +14,10 @@ from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.values import Value
 
 DEFAULT_RULES: Final = "*"
-"""The name of the default rules, which are used for every flow whose own rules conclude nothing, and of the tree for
-all tasks without their own."""
+"""The name of the default rules, which are used for every flow whose own rules conclude nothing."""
+
+ALL_TASKS: Final = "*"
+"""The name of the tree for all tasks without their own."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,7 +5,6 @@ command would be put in, and a list of what that is. Whatever is not understood 
 at worst a word is read that the shell would not see as one."""
 
 import re
-import sys
 from typing import Final, NamedTuple, Union
 
 PUT_IN: Final = "\x01"
@@ -21,6 +20,7 @@ _QUOTED_RUN = re.compile(r"[^\\\"$`]+")
 _ANSI_ESCAPE = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c.|(.))", re.DOTALL
 )
+UNICODE_MAX: Final = 0x10FFFF
 _ANSI_CHARACTERS: Final = dict(zip("ntrabfveE", "\n\t\r\a\b\f\v\x1b\x1b", strict=True))
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
 _ENDS_WORD: Final = frozenset(" \t\r\n;&|()<>")
@@ -39,7 +39,7 @@ def _unescaped(escape: re.Match[str]) -> str:
     if char:
         return _ANSI_CHARACTERS.get(char, char)
     code = int(octal, 8) if octal else int(byte or short or long or "20", 16)
-    return chr(code) if code <= sys.maxunicode else " "
+    return chr(code) if code <= UNICODE_MAX else " "
 
 
 class Variable(NamedTuple):

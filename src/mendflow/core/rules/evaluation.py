@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from mendflow.core.expressions import Lookup
 from mendflow.core.expressions.conditions import KnownValues
 from mendflow.core.model.repair import CASE_LEVEL, Conclusion, ExceptionType
-from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
+from mendflow.core.model.rules import ALL_TASKS, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.chains import TRIALS_MAX, Chain, RuleNode, WalkResult, chain_of, walk
 
@@ -113,7 +113,7 @@ def tree_for(rule_set: RuleSet, type: ExceptionType, task: str) -> str | None:
     trees = rule_set.trees.get(type)
     if not trees:
         return None
-    names = ("",) if type in CASE_LEVEL else (task, DEFAULT_RULES)
+    names = ("",) if type in CASE_LEVEL else (task, ALL_TASKS)
     return next((name for name in names if name in trees and trees[name].rules), None)
 
 

@@ -16,6 +16,9 @@ EXCHANGES_AHEAD = 4
 """For how many exchanges a slot has work: one in progress, and some for variation."""
 
 
+MEAN_WEIGHT = 0.1
+"""How much the last job counts in the running mean of durations."""
+
 OUTLIER_FACTOR = 5
 """After this multiple of the work that may wait per slot, a running job proves the estimate wrong."""
 
@@ -61,9 +64,9 @@ def rounds(jobs_wanted: int, slots: int) -> int:
     return max(1, -(-jobs_wanted // max(1, slots)))
 
 
-def updated_mean_ms(mean_ms: float | None, took_ms: float, *, weight: float = 0.1) -> float:
+def updated_mean_ms(mean_ms: float | None, took_ms: float) -> float:
     """The running mean of job durations. One long job among short ones counts fully at once: too small a request costs
     some exchanges, too large a one keeps jobs from other pilots."""
     if mean_ms is None or took_ms > 10 * mean_ms:
         return took_ms
-    return mean_ms + weight * (took_ms - mean_ms)
+    return mean_ms + MEAN_WEIGHT * (took_ms - mean_ms)

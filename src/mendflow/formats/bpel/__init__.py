@@ -26,11 +26,9 @@ BPEL_ENDING = ".bpel"
 UNDEFINED = "SA00010"
 
 
-def load_bpel(path: str | Path, file_name: str = "", *, xpath2_as_1: bool = False) -> Flow:
-    """The flow of a file, which errors call `file_name`; what is in XPath 2.0 may be read as XPath 1.0. Raises BadFlow
-    with all that is wrong."""
-    path, file_name = Path(path), file_name or str(path)
-    return read_bpel(flow_bytes(path, file_name), path, file_name, xpath2_as_1=xpath2_as_1)
+def load_bpel(path: str | Path, *, xpath2_as_1: bool = False) -> Flow:
+    """The flow of a file; what is in XPath 2.0 may be read as XPath 1.0. Raises BadFlow with all that is wrong."""
+    return read_bpel(flow_bytes(Path(path), str(path)), path, str(path), xpath2_as_1=xpath2_as_1)
 
 
 def read_bpel(

@@ -23,10 +23,10 @@ from mendflow.formats.bpel.reader import MANY, XmlReader, split_name
 from mendflow.formats.bpel.vocabulary import BPEL
 
 
-def fault_name(reader: XmlReader, at: ParsedElement, attribute: str = "faultName") -> str:
+def fault_name(reader: XmlReader, at: ParsedElement) -> str:
     """The name of a fault as the engine has it: bare in the standard's own namespace, and in none. Beside the
     standard's faults these are the engine's own, such as partnerUnreachable."""
-    full = reader.qname(at, attribute)
+    full = reader.qname(at, "faultName")
     space, name = split_name(full) if full else ("", "")
     return name if space == BPEL else full
 

@@ -47,15 +47,15 @@ def contains(ranges: Sequence[Range], number: float) -> bool:
     return all(any(number in each for each in alternatives) for alternatives in ranges)
 
 
-def choose_amount(ranges: Sequence[Range], usual: int | None = None, least: int = 1) -> int | None:
+def choose_amount(ranges: Sequence[Range], usual: int | None = None) -> int | None:
     """The amount that a job gets: the usual one if it will do, else the least of those that were named; None if no
-    number from `least` on will do."""
+    number from 1 on will do."""
     if usual is not None and contains(ranges, usual):
         return usual
     candidates = []
     for alternatives in ranges:
         for interval in alternatives:
-            fitting = (each for each in interval.whole() if each >= least and contains(ranges, each))
+            fitting = (each for each in interval.whole() if each >= 1 and contains(ranges, each))
             candidates += [first] if (first := next(fitting, None)) is not None else []
     return min(candidates, default=None)
 

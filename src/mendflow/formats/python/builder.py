@@ -134,7 +134,8 @@ class FlowBuilder:
         used = names_used_by(activity)
         ends = {name[len(ENDS) + 1 :] for name in used if name.startswith(f"{ENDS}.")}
         needs = {name: None for name in needs if name not in after}
-        after |= {name: None for name in sorted(ends & self._places.keys(), key=self._places.get) if name not in needs}
+        ended = sorted(ends & self._places.keys(), key=self._places.__getitem__)
+        after |= {name: None for name in ended if name not in needs}
         for job in (name[len("jobs.") :] for name in used if name.startswith("jobs.")):
             if job.removesuffix(".iteration") == activity.name:
                 continue

@@ -15,7 +15,7 @@ from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Empty, Flow, JobActivity, Stage
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import CASE_LEVEL, ExceptionType
-from mendflow.core.model.rules import DEFAULT_RULES
+from mendflow.core.model.rules import ALL_TASKS
 from mendflow.core.model.values import Value
 from mendflow.formats.rules import rule_keys
 from mendflow.formats.rules.dump import dump_if_faithful
@@ -91,7 +91,7 @@ class ExletParser:
 
 def inline_name(type: ExceptionType, task: str, id: int) -> str:
     """The generated name of an exlet in its rule. A dot distinguishes it from given names."""
-    middle = "" if type in CASE_LEVEL or task == DEFAULT_RULES else f".{re.sub(r'[^A-Za-z0-9_]+', '-', task)}"
+    middle = "" if type in CASE_LEVEL or task == ALL_TASKS else f".{re.sub(r'[^A-Za-z0-9_]+', '-', task)}"
     return f"{type}{middle}.{id}"
 
 

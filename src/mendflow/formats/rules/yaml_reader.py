@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.errors import BadFlow, BadRules
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import CASE_LEVEL, ExceptionType
-from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.rules import ALL_TASKS, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.core.rules.validation import shape_problems
 from mendflow.formats.files import flow_text
@@ -104,7 +104,7 @@ class RuleFileParser:
         if type in CASE_LEVEL:
             return {"": self.tree(type, "", node)}
         if isinstance(node, ListNode):
-            return {DEFAULT_RULES: self.tree(type, DEFAULT_RULES, node)}
+            return {ALL_TASKS: self.tree(type, ALL_TASKS, node)}
         if not isinstance(node, MapNode):
             self.reader.problem(
                 node, f"`{type}` is a list of rules, or a map of such lists by task, not {describe(node)}"

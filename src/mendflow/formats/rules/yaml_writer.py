@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mendflow.core.model.repair import CASE_LEVEL, ExceptionType
-from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.rules import ALL_TASKS, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.formats.rules.dump import dump, dump_if_faithful
 from mendflow.formats.rules.exlet_parser import EXLETS_KEY, exlet_node, inline_name
@@ -75,7 +75,7 @@ class RuleFileWriter:
         if type in CASE_LEVEL:
             return self.tree(type, "", trees[""])
         made = {task: self.tree(type, task, tree) for task, tree in trees.items()}
-        return made[DEFAULT_RULES] if set(made) == {DEFAULT_RULES} and isinstance(made[DEFAULT_RULES], list) else made
+        return made[ALL_TASKS] if set(made) == {ALL_TASKS} and isinstance(made[ALL_TASKS], list) else made
 
     def tree(self, type: ExceptionType, task: str, tree: RuleTree) -> Value:
         order, deepest = in_file_order(tree)

@@ -58,18 +58,18 @@ def shorten_text(text: str, width: float, size: float = 12.0) -> str:
     return text.rstrip() + "…"
 
 
-def wrap_text(text: str, width: float, lines_max: int, size: float = 12.0) -> list[str]:
+def wrap_text(text: str, width: float, lines_max: int) -> list[str]:
     """The text in lines that fit, at words; what does not fit into so many is cut."""
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(joined, size) <= width:
+        if lines and text_width(joined) <= width:
             lines[-1] = joined
         else:
             lines.append(word)
     if len(lines) > lines_max:
         lines = [*lines[: lines_max - 1], " ".join(lines[lines_max - 1 :])]
-    return [shorten_text(line, width, size) for line in lines]
+    return [shorten_text(line, width) for line in lines]
 
 
 def label(x: float, y: float, text: str, css: str = "", *, anchor: str = "start", turn: bool = False) -> str:

@@ -262,7 +262,10 @@ class RepairOperations(DomainReader):
         return self._server.runtime.patterns.patterns
 
     async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
-        """Add these patterns, replacing those with the same names; all of them, or none."""
+        """Add these patterns, replacing those with the same names. None is added if one of them is refused."""
+        more: list[JobPattern | FaultPattern] = [*patterns.conversations, *patterns.repairs]
+        if not all(pattern.name for pattern in more):
+            raise InvalidRequest("a pattern needs a name", field="name")
         for talk in patterns.conversations:
             if problem := check_pattern(talk.messages):
                 raise InvalidRequest(f"{talk.name}: {problem}", field=talk.name)
@@ -270,7 +273,6 @@ class RepairOperations(DomainReader):
             step = PrimitiveStep(name=repair.name, do=repair.do, settings=repair.settings)
             if problems := list(step_problems([step])):
                 raise InvalidRequest("; ".join(problems), field=repair.name)
-        more: list[JobPattern | FaultPattern] = [*patterns.conversations, *patterns.repairs]
         for pattern in more:
             await self._server.runtime.patterns.add(pattern)
         return self._server.runtime.patterns.patterns

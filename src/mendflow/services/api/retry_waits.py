@@ -8,10 +8,10 @@ import msgspec
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.repair_views import DecisionView, Explanation
+from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.scheduling.amounts import clock
 from mendflow.services.recovery.levels import LevelEntry
 
-DEFAULT_RULES: Final = "*"
 OTHER_STATES: Final = frozenset({"completed", "cancelled", "skipped", "suspended", "held"})
 """States that say more than that something waits."""
 

@@ -12,7 +12,7 @@ from mendflow.core.model.flow import Empty, Flow
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
 from mendflow.core.model.repair_views import CandidateView, RuleAddition, RuleSetView, RuleSpec, TrialEntry, TrialView
-from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
+from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import exlet_of
 from mendflow.core.rules import insertion, trials
@@ -191,7 +191,7 @@ def aim_of(wish: RuleSpec, at_hand: Decision | None) -> tuple[str, ExceptionType
     if type in CASE_LEVEL:
         return name, type, ""
     own = at_hand.task if at_hand and name != DEFAULT_RULES else ""
-    return name, type, wish.task or own or DEFAULT_RULES
+    return name, type, wish.task or own or ALL_TASKS
 
 
 def _rule_request(wish: RuleSpec, at_hand: Decision | None, steps: Flow | None) -> RuleRequest:

@@ -49,9 +49,9 @@ class SingleServer:
     shared = False
     incarnation = ""
 
-    def __init__(self, id: str = "alone", url: str = "") -> None:
-        self.id = id
-        self._own_document = ServerDocument(id=id, url=url)
+    def __init__(self) -> None:
+        self.id = "alone"
+        self._own_document = ServerDocument(id=self.id, url="")
 
     def may_promise(self) -> bool:
         return True

@@ -17,7 +17,6 @@ from mendflow.core.model.sync import AttemptControl, AttemptOrder, LogPart, LogR
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling import jobs as job_lifecycle
-from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.explain_data import because, files_of
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.leases import Leases
@@ -57,7 +56,6 @@ class PilotScheduler:
         lease_ms: int,
         steady_ms_now: Callable[[], int] | None = None,
         counts: JobMetrics | None = None,
-        data_wait_ms: int = DATA_WAIT_MS,
         hub: Hub | None = None,
         queue: JobQueue | None = None,
         signals: WorkAnnouncer | None = None,
@@ -84,7 +82,7 @@ class PilotScheduler:
         self.policy = policy
         self.leases = Leases(lease_ms)
         self.jobs: dict[JobId, Job] = {}
-        self.queue = queue if queue is not None else JobQueue(data_wait_ms=data_wait_ms)
+        self.queue = queue if queue is not None else JobQueue()
         self.idle = IdlePilots(self.queue, signals)
         self.caches = CacheRegistry(self.queue.caches)
         self.pilots: dict[PilotId, PilotRecord] = {}

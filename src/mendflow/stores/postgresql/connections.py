@@ -85,9 +85,9 @@ async def connect(address: PostgresqlAddress) -> Connection:
 
 
 @asynccontextmanager
-async def answer_timeout(link: Connection, seconds: float = ANSWER_S_MAX) -> AsyncIterator[None]:
+async def answer_timeout(link: Connection) -> AsyncIterator[None]:
     """Close the connection if there is no answer in time. The driver then reports it as broken, as usual."""
-    timer = asyncio.get_running_loop().call_later(seconds, _break, link)
+    timer = asyncio.get_running_loop().call_later(ANSWER_S_MAX, _break, link)
     try:
         yield
     finally:

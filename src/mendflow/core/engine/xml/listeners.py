@@ -93,19 +93,15 @@ def conversations(case: Case, channel: str) -> list[tuple[tuple[str, ...], Value
     ]
 
 
-def matching_listeners(
-    case: Case, channel: str, message: Value, known: dict[str, Value] | None = None
-) -> Iterator[tuple[Listener, Fit]]:
+def matching_listeners(case: Case, channel: str, message: Value) -> Iterator[tuple[Listener, Fit]]:
     """The listeners of a channel, each with how well the message fits it."""
-    known = {} if known is None else known
+    known: dict[str, Value] = {}
     for listener in case.listeners.get(channel, {}).values():
         yield listener, listener_fit(case, listener, message, known)
 
 
-def match_kind(
-    case: Case, channel: str, message: Value, known: dict[str, Value] | None = None
-) -> Literal["no", "plain", "correlated"]:
+def match_kind(case: Case, channel: str, message: Value) -> Literal["no", "plain", "correlated"]:
     """Whether a listener of the case would take the message now: because it belongs to the same conversation, or
-    because nothing excludes it. `known` may be one dict for all cases of a flow and one message."""
-    best = max((each for _, each in matching_listeners(case, channel, message, known)), default=Fit.NOT)
+    because nothing excludes it."""
+    best = max((each for _, each in matching_listeners(case, channel, message)), default=Fit.NOT)
     return "no" if best is Fit.NOT else "correlated" if best is Fit.CORRELATED else "plain"

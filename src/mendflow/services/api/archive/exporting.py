@@ -15,6 +15,7 @@ import msgspec
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.services.api.archive.kinds import NAMED_KINDS, SHARED_DOMAIN_KINDS, TREE_KINDS, files_in
 from mendflow.services.api.archive.records import (
     PIECE_BYTES,
@@ -35,7 +36,6 @@ from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
 from mendflow.stores.contract import Store
 
-DEFAULT_RULES_NAME: Final = "*"
 ENTRIES: Final = 500
 ENTRIES_BYTES: Final = 1 << 20
 
@@ -133,7 +133,7 @@ class Exporter:
 
     async def _names(self) -> set[str]:
         """The names of the flows of all cases of the trees, and of the default rules, which apply to every case."""
-        names = {DEFAULT_RULES_NAME}
+        names = {DEFAULT_RULES}
         for root in self._roots:
             async for found in self._context.store.scan(CASE_KIND, root):
                 if root_of(found.id) == root:

@@ -9,7 +9,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
 from mendflow.core.model.repair_views import RuleChange, RuleSelector
-from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
+from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
     Candidate,
@@ -178,7 +178,7 @@ class RuleEditor:
             return None
         rule = rules.trees[at_hand.type][found.tree].rules[found.neighbour]
         same = rule.exlet == exlet and (not condition or rule.condition == condition)
-        own = "" if at_hand.type in CASE_LEVEL else at_hand.task or DEFAULT_RULES
+        own = "" if at_hand.type in CASE_LEVEL else at_hand.task or ALL_TASKS
         if not same or found.tree != own or (steps is not None and rules.exlets.get(exlet) != steps):
             return None
         return ExistingRule(found.tree, rule.id)

@@ -146,11 +146,8 @@ class RuleStore:
                 return RuleVerdict(verdict.conclusion, trials)
         return RuleVerdict(None, trials)
 
-    def has_rules(self, type: ExceptionType, flow: str, *, own_only: bool = False) -> bool:
-        if not own_only:
-            return type in self.types_by_flow[flow]
-        own = self._sets.get(flow)
-        return own is not None and bool(own.rule_set.trees.get(type))
+    def has_rules(self, type: ExceptionType, flow: str) -> bool:
+        return type in self.types_by_flow[flow]
 
     async def exlet(self, conclusion: Conclusion) -> Flow | None:
         """The exlet that was concluded, from that version of the set; None if the set does not have it."""
