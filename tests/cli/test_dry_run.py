@@ -98,4 +98,6 @@ def test_a_dry_run_of_a_python_flow_sees_its_code_and_the_modules_beside_it(shel
     assert "2 results of earlier cases would be used" in shell.ok("run", "doubled.py", "--dry-run")
     shell.write("beside.py", "FACTOR = 3\n")
     told = shell.ok("run", "doubled.py", "--dry-run")
-    assert "would run again, because its function or the code around it changed since case doubled-" in told
+    assert "would run again, because beside.py changed since case doubled-" in told
+    shell.write("doubled.py", PYTHON + "\n# a comment\n")
+    assert "because doubled.py and beside.py changed since case" in shell.ok("run", "doubled.py", "--dry-run")

@@ -60,8 +60,8 @@ OF_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"args": [1.0, {"a": [2]}]}, ""),
     ({"kwargs": {"depth": None}}, "its argument depth changed"),
     ({"kwargs": {}}, "its argument depth changed"),
-    ({"function": FunctionRef(module="m", name="g", code=kept("a"), imports="x")}, "its function or the code"),
-    ({"function": FunctionRef(module="m", name="f", code=kept("b"), imports="x")}, "its function or the code"),
+    ({"function": FunctionRef(module="m", name="g", code=kept("a"), imports="x")}, "it calls another function"),
+    ({"function": FunctionRef(module="m", name="f", code=kept("b"), imports="x")}, "a changed"),
     ({"function": FunctionRef(module="m", name="f", code=kept("a"), imports="y")}, "its function or the code"),
 ]
 

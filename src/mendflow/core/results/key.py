@@ -54,6 +54,7 @@ _WORDS: Final = {
     "file_lists": "the files that it promises changed",
     "publish": "what it publishes changed",
 }
+_FILES_NAMED: Final = 3
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -114,7 +115,7 @@ def _differences(before: JobSpec, after: JobSpec) -> Iterator[str]:
         if getattr(before, name) != getattr(after, name):
             yield _WORDS.get(name, f"its {name.replace('_', ' ')} changed")
     if _identity(before.function) != _identity(after.function):
-        yield "its function or the code around it changed"
+        yield _changed_function(before.function, after.function)
     yield from _changed_arguments(before, after)
     for path in sorted(before.inputs.keys() | after.inputs.keys()):
         old, new = before.inputs.get(path), after.inputs.get(path)
@@ -130,6 +131,21 @@ def _differences(before: JobSpec, after: JobSpec) -> Iterator[str]:
             yield f"its input {path} comes from other places"
     if (before.resources.system, before.resources.machine) != (after.resources.system, after.resources.machine):
         yield "the system or machine that it needs changed"
+
+
+def _changed_function(before: FunctionRef | None, after: FunctionRef | None) -> str:
+    """Which of the files that the function's code is in has changed."""
+    if before is None or after is None or (before.module, before.name) != (after.module, after.name):
+        return "it calls another function"
+    old, new = before.code, after.code
+    files = (
+        [new.name or f"{after.module}.py"] if old is not None and new is not None and old.sha256 != new.sha256 else []
+    )
+    modules = {mark.partition(" ")[2] for mark in {*before.modules} ^ {*after.modules}}
+    files += sorted(modules)[:_FILES_NAMED]
+    if not files:
+        return "its function or the code around it changed"
+    return f"{files[0]} changed" if len(files) == 1 else f"{', '.join(files[:-1])} and {files[-1]} changed"
 
 
 def _changed_arguments(before: JobSpec, after: JobSpec) -> Iterator[str]:

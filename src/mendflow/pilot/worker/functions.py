@@ -61,8 +61,10 @@ class FunctionLoader:
         self._before = 0  # how many modules of its folder were loaded when the function of the current call was at hand
 
     def find(self, call: FunctionCall) -> Callable[..., Value]:
-        folder = self._modules.enter(call.folder) if call.sha256 else self._modules.leave()
-        if folder is not None and folder.is_outdated(call.modules or ()):
+        folder = self._modules.enter(call.folder) if call.sha256 else None
+        if folder is None:
+            self._modules.leave()
+        elif folder.is_outdated(call.modules or ()):
             folder.forget(list(folder.loaded))
             self._known = {key: each for key, each in self._known.items() if key[3] != call.folder}
         key = (call.module, call.name, call.sha256, call.folder)
