@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.cli import job_logs
+from mendflow.cli import job_logs, log_reading
 from mendflow.cli.options import ServerTarget
-from mendflow.core.model.ids import JobId
-from mendflow.core.model.views import LogView
+from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.views import ItemView, LogView
 from tests.cli.conftest import Shell
 
 FLOW = """
@@ -65,12 +65,12 @@ def test_a_log_is_printed_as_json_part_by_part_and_never_held_whole(
 ) -> None:  # DU-4
     printed_before: list[str] = []
 
-    async def parts(self: job_logs.LogReading) -> AsyncGenerator[LogView, None]:
+    async def parts(self: log_reading.LogReading) -> AsyncGenerator[LogView, None]:
         for text in ('one "quoted"\n', "two \x1b[31mred\n", "drei, grün"):
             printed_before.append(capsys.readouterr().out)
             yield LogView(job=JobId("chatty-1/1"), attempt=1, offset=0, text=text, next=0, size=0, over=True)
 
-    monkeypatch.setattr(job_logs.LogReading, "parts", parts)
+    monkeypatch.setattr(log_reading.LogReading, "parts", parts)
     job_logs.logs("chatty-1/1", json=True)
     whole = "".join([*printed_before, capsys.readouterr().out])
     assert json.loads(whole) == {"job": "chatty-1/1", "log": 'one "quoted"\ntwo \x1b[31mred\ndrei, grün'}
@@ -88,8 +88,22 @@ async def test_who_reads_a_log_does_not_ask_again_at_once_for_what_is_not_there(
     async def connect(target: ServerTarget) -> AsyncGenerator[Silent, None]:
         yield Silent()
 
-    monkeypatch.setattr(job_logs, "connect", connect)
-    reading = job_logs.LogReading(ServerTarget("", "", ""), "chatty-1/1", 1, follow=False)
+    async def items_meant(client: Silent, text: str) -> list[ItemView]:
+        return [
+            ItemView(
+                case=CaseId("chatty-1"),
+                item=ItemId("talk"),
+                name="talk",
+                kind="job",
+                serial=1,
+                state="running",
+                job=JobId(text),
+            )
+        ]
+
+    monkeypatch.setattr(log_reading, "connect", connect)
+    monkeypatch.setattr(log_reading, "items_meant", items_meant)
+    reading = log_reading.LogReading(ServerTarget("", "", ""), "chatty-1/1", 1)
     assert [part.text async for part in reading.parts()] == [""]
 
 
@@ -110,7 +124,7 @@ def test_a_link_in_place_of_a_kept_folder_is_not_followed(tmp_path: Path) -> Non
     (tmp_path / "elsewhere").mkdir()
     for kept in (tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"):
         folder = kept.with_suffix("")
-        folder.rename(folder.with_suffix(".moved"))
+        folder.rename(folder.with_name(f"{folder.name}.moved"))
         folder.symlink_to(tmp_path / "elsewhere")
     refused = mendflow(tmp_path, "shell", "last:talk", "-c", "pwd")
     assert refused.stdout == "" and refused.returncode == 5

@@ -95,7 +95,7 @@ async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(
 
 async def test_a_rerun_from_failed_wants_a_failure(domain: Domain, pilot: Any) -> None:
     case = await start(domain, named(JobActivity(name="a", command="true")))
-    with pytest.raises(Conflict, match="still running"):
+    with pytest.raises(Conflict, match="has not ended, it is running"):
         await domain.rerun(case, who="me")
     await pilot.run_all(lambda spec: Outcome())
     with pytest.raises(Conflict, match="nothing failed"):

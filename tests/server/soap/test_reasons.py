@@ -35,7 +35,7 @@ async def test_an_invoke_tells_whom_it_waits_for(client: Client, tmp_path: Path)
     await client.cancel("buyer-soap.1")
     await asked
     listening.close()
-    assert any(f"waits for the answer to buy of maker, at {address}." in fact for fact in told.facts)
+    assert any(f"waits for the answer to buy of maker, at {address}." in fact for fact in told.facts), told
 
 
 async def test_a_process_that_works_by_itself_tells_in_which_loop(client: Client, tmp_path: Path) -> None:

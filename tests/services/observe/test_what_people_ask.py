@@ -128,7 +128,7 @@ async def test_newer_alerts_hide_neither_a_critical_one_nor_a_message(server: Se
     for number in range(5):
         await alerts.raise_(AlertFinding(kind="failure", subject=f"c:{number}", episode="1", sentence="it failed"))
     assert [each.subject for each in await domain.alerts(severity="critical", limit=3)] == ["b"]
-    assert {each.kind for each in await domain.alerts(severity="warning", limit=3)} == {"failure"}
+    assert "failure" in {each.kind for each in await domain.alerts(severity="warning", limit=3)}
     everything = await domain.alerts(severity="info", limit=50)
     assert [each.sentence for each in everything if each.kind == "message"] == ["a report was refused"]
     assert [each.message for each in await server.runtime.notices.latest_messages(1)] == ["a report was refused"]

@@ -278,7 +278,7 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
         )
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
-    live = await domain.items(case.id, state="waiting", limit=3) if waiting else []
+    live = await domain.items(case.id, state="waiting", limit=3)
     facts = []
     for item in live if not case.stopped else [item for item in live if item.kind != "job"]:
         told = await why(domain, server, f"{case.id}:{item.item}")
