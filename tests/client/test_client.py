@@ -165,7 +165,7 @@ async def test_a_quiet_stream_outlives_a_restart_of_the_server_after_more_than_i
     async def events(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        if request.app["quiet"]:
+        if not told.is_set():
             for _ in range(15):
                 await response.write(b": nothing new\n\n")
                 await asyncio.sleep(quiet_s / 15)
@@ -174,9 +174,8 @@ async def test_a_quiet_stream_outlives_a_restart_of_the_server_after_more_than_i
         await response.write(b"event: end\ndata: {}\n\n")
         return response
 
-    async def start(*, quiet: bool) -> web.AppRunner:
+    async def start() -> web.AppRunner:
         app = web.Application()
-        app["quiet"] = quiet
         app.router.add_get("/api/v1/cases/c/events", events)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
@@ -186,13 +185,13 @@ async def test_a_quiet_stream_outlives_a_restart_of_the_server_after_more_than_i
     async def listen(client: Client) -> list[str]:
         return [event.state async for event in client.events("c", patience_s=quiet_s / 1.5)]
 
-    first = await start(quiet=True)
+    first = await start()
     async with Client(f"http://127.0.0.1:{unused_port}") as client:
         listening = asyncio.create_task(listen(client))
         await told.wait()
         await first.cleanup()
         await asyncio.sleep(0.4)
-        second = await start(quiet=False)
+        second = await start()
         assert await listening == []
         await second.cleanup()
 
