@@ -50,14 +50,14 @@ def test_every_part_of_a_job_may_hold_expressions() -> None:
         kwargs={"k": "${{ x.n }}"},
         env={"N": "${{ x.n }}", "FIXED": "1"},
         files={"out": "out-${{ x.n }}.txt"},
-        resources=ResourceTemplates(cpus="${{ x.n }}", memory_bytes="${{ x.n * 1000 }}", site="s${{ x.n }}"),
+        resources=ResourceTemplates(cpus="${{ x.n }}", memory_bytes="${{ x.n * 1000000 }}", site="s${{ x.n }}"),
         priority=3,
         retries=2,
     )
     spec = spec_of(started(Scope(name="sc", variables={"x": {"n": 4}}, body=job)), "a")
     assert (spec.command, spec.args, spec.kwargs) == ("run 4", [{"n": 4}, 1], {"k": 4})
     assert (spec.env, spec.files) == ({"N": "4", "FIXED": "1"}, {"out": "out-4.txt"})
-    assert (spec.resources.cpus, spec.resources.memory_bytes, spec.resources.site) == (4.0, 4000, "s4")
+    assert (spec.resources.cpus, spec.resources.memory_bytes, spec.resources.site) == (4.0, 4_000_000, "s4")
     assert (spec.priority, spec.retries) == (3, 2)
 
 
