@@ -37,3 +37,17 @@ def test_many_files_are_merged_by_sample(shell: Shell) -> None:  # DU-1, FM-6
     shell.write("sheets/more.csv", "sample,reads,version\nc,r9.txt,on\n")
     refused = shell("run", "study.yaml", "--input", "lanes=@sheets/more.csv")
     assert refused.returncode != 0 and "more.csv:2: column reads: there is no file `r9.txt`" in refused.stderr
+
+
+def test_a_flow_over_a_table_of_files_is_predicted(shell: Shell) -> None:
+    shell.write("s.csv", "name,reads\na,a.fq\nb,b.fq\n")
+    for name in ("a.fq", "b.fq"):
+        shell.write(name, name)
+    shell.write(
+        "f.yaml",
+        "inputs: {rows: {type: table, default: s.csv, columns: {reads: file}}}\n"
+        'jobs: {x: {for-each: {r: "${{ inputs.rows }}"}, inputs: {in.fq: "${{ r.reads }}"}, run: wc in.fq}}\n',
+    )
+    words = ("--pilots", "2", "--runtime", "x=5", "--seeds", "1", "--no-what-if")
+    assert "prediction" in shell.json("sim", "f.yaml", *words)
+    assert "prediction" in shell.json("sim", "f.yaml", *words, "--input", "rows=@s.csv")

@@ -14,6 +14,7 @@ from mendflow.cli.job_estimates import estimates_from_items, estimates_from_opti
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import print_table, say
 from mendflow.cli.sim_needs import check_needs
+from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import FILES, Flow
@@ -107,6 +108,8 @@ def _check_logical(flow: Flow, sizes: dict[str, int]) -> None:
 def _input(flow: Flow, name: str, value: Value, sizes: dict[str, int]) -> Value:
     if flow.inputs[name].type == FILES and isinstance(value, list):
         return [_imagined(name, each, sizes) for each in value]
+    if paths := paths_in(value, columns := flow.inputs[name].columns):
+        return with_files(value, columns, {path: _imagined(name, path, sizes) for path in paths})
     return _imagined(name, value, sizes) if flow.inputs[name].type == "file" else value
 
 

@@ -69,10 +69,14 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
 def files_of_defaults(flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
     """The files that match the defaults of inputs that are not given, where no server looks for them."""
     patterns = {name: each.default for name, each in flow.inputs.items() if each.type == FILES and name not in given}
-    found = {}
+    found: dict[str, Value] = {}
     for name, default in patterns.items():
         texts = default if isinstance(default, list) else [default] if default is not None else []
         found[name] = [file for text in texts for file in _files(name, str(Path(flow.folder, text)))]
+    for name, each in flow.inputs.items():
+        if name not in given and (paths := paths_in(each.default, each.columns)):
+            here = {path: str(Path(flow.folder, path)) for path in paths if not path.startswith(LOGICAL_PREFIX)}
+            found[name] = with_files(each.default, each.columns, here)
     return found
 
 

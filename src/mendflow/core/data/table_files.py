@@ -20,7 +20,7 @@ def paths_in(rows: Value, columns: Mapping[str, str]) -> set[str]:
     return {path for row in rows for path in _paths_of(row, columns)} if columns and is_table(rows) else set()
 
 
-def with_files(rows: list[Value], columns: Mapping[str, str], files: Mapping[str, Value]) -> list[Value]:
+def with_files(rows: Value, columns: Mapping[str, str], files: Mapping[str, Value]) -> list[Value]:
     """The rows with each path replaced by the file that it has among `files`."""
 
     def changed(cell: Value) -> Value:

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.data.table_files import is_table, paths_in, with_files
+from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
@@ -60,9 +60,9 @@ class FileStaging:
             value = given.get(name, declared.default)
             if declared.type == FILES and value is not None:
                 fixed[name] = await self._files_of(name, value, flow.folder)
-            elif declared.type == TABLE and is_table(value) and (paths := paths_in(value, declared.columns)):
+            elif declared.type == TABLE and (paths := paths_in(value, declared.columns)):
                 files = {path: (await self._file_of(path, flow.folder)).as_value() for path in sorted(paths)}
-                fixed[name] = with_files(list(value), declared.columns, files)
+                fixed[name] = with_files(value, declared.columns, files)
         return fixed
 
     async def demand_early_files(self, flow: Flow, inputs: dict[str, Value]) -> None:

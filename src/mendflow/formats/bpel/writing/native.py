@@ -311,7 +311,7 @@ class _NativeConverter:
         thrown = {each.fault for each in all_of(self.flow.body, Throw)}
         if catch.fault is not None and catch.fault not in thrown:
             self.problems.append(f"{at.name}: no fault is {catch.fault} in a process, where a job's is jobFailed")
-        if any(catch.variable in references(each) for each in all_of(catch.body, Expr)):
+        if any(catch.variable in references(each) for each in _templates_in(catch.body)):
             self.problems.append(f"{at.name}: what is in `{catch.variable}` is known here alone")
         return Catch(self.activity(catch.body), catch.fault, "")
 
