@@ -88,6 +88,7 @@ def test_ports_say_how_each_operation_is_spoken_and_where(tmp_path: Path) -> Non
                 "tell": SoapBinding(),
                 "count": SoapBinding(style="rpc", namespace="urn:rpc"),
             },
+            binding="ShopSoap",
         )
     ]
 
