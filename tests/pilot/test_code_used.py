@@ -96,3 +96,14 @@ async def test_what_a_function_reads_in_its_own_folder_is_no_file_beside_the_flo
     source = "import csv\ndef f():\n open('a', 'w').write('1')\n return open('a').read()\n"
     outcome = await call(server, write(tmp_path / "flow", plain=source), "plain")
     assert (outcome.outputs, outcome.read_beside) == ("1", "")
+
+
+async def test_code_that_was_damaged_in_the_pilots_folder_is_fetched_again(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    hire()
+    source = "def f(): return 1\ndef g(): return 2\n"
+    assert (await server.outcome(await server.call(source, "f"))).outputs == 1
+    [staged] = (tmp_path / "work" / "code").rglob("given.py")
+    staged.write_text("def f(): return 8\ndef g(): return 9\n")
+    assert (await server.outcome(await server.call(source, "g"))).outputs == 2

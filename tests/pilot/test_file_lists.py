@@ -123,3 +123,13 @@ async def test_an_executable_input_is_executable_also_where_inputs_are_links(ser
         job = await server.shell("bin/tool", inputs={"bin/tool": tool}, link_inputs=link)
         outcome = await server.outcome(job)
         assert outcome.ok and outcome.log_tail == "ran\n"
+
+
+async def test_a_folder_that_cannot_be_listed_is_not_left_out_without_a_word(server: Server, hire: Hire) -> None:
+    """This one is deeper than any path may be long."""
+    hire()
+    deeper = "import os\nfor _ in range(30): os.mkdir('d' * 200); os.chdir('d' * 200)\nopen('lost', 'w').close()"
+    command = f'echo 1 > r/a; cd r; python3 -c "{deeper}"'
+    outcome = await server.outcome(await server.shell(command, files={"results": "r/"}, file_lists=("results",)))
+    assert outcome.fault is not None and outcome.fault.name == "missingOutput"
+    assert "has a folder that cannot be listed (File name too long)" in outcome.fault.message

@@ -224,10 +224,9 @@ class FileStager:
         if function.code is None:
             return function.folder
         known = self._code.get(function)
-        if known is None or known != function.folder:
-            return known
-        path = source_file(function.folder, function.module)
-        return known if self._digest_of(path) == function.code.sha256 else None
+        if known is None:
+            return None
+        return known if self._digest_of(source_file(known, function.module)) == function.code.sha256 else None
 
     def stage_code(self, function: FunctionRef) -> str:
         folder = self._code[function] = self._code_folder(function)
@@ -249,7 +248,7 @@ class FileStager:
         folder = os.path.join(self._work_folder.code, ref.sha256)
         target = os.path.join(folder, *parts) + ".py"
         try:
-            if not os.path.exists(target):
+            if self._digest_of(target) != code.sha256:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 temporary = f"{target}.{threading.get_ident()}.tmp"
                 with self._cache.using(ref.sha256):
@@ -263,7 +262,7 @@ class FileStager:
     def _digest_of(self, path: str) -> str:
         try:
             status = os.stat(path)
-            key = (path, status.st_mtime_ns, status.st_size)
+            key = (path, status.st_ctime_ns, status.st_size)
             if key not in self._sources:
                 with open(path, "rb") as file:
                     self._sources[key] = hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,6 +20,7 @@ LISTED_MAX: Final = 10_000
 PILOTS_OWN: Final = ".mendflow."
 """How files begin that the pilot itself leaves in a job's folder."""
 
+NAMED_CHARS_MAX: Final = 100
 _KINDS = {
     stat.S_IFDIR: "is a folder, not a file; end its path with `/` to have the files in it",
     stat.S_IFIFO: "is a named pipe, not a file",
@@ -109,11 +110,16 @@ def _below(path: str, folder: str, *, wants_folder: bool = False) -> Iterator[st
         if not os.path.basename(path).startswith(PILOTS_OWN):
             yield os.path.normpath(path)
         return
-    for at, folders, names in os.walk(top):
+    for at, folders, names in os.walk(top, onerror=_refuse_unreadable):
         for name in folders:
             if os.path.islink(link := os.path.join(at, name)):
                 raise _Missing(f"has {os.path.relpath(link, folder)}, which is a link to a folder: copy it instead")
         yield from (os.path.relpath(os.path.join(at, name), folder) for name in names)
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    """A folder that cannot be listed would be left out without a word."""
+    raise _Missing(f"has a folder that cannot be listed ({error.strerror}): {str(error.filename)[-NAMED_CHARS_MAX:]}")
 
 
 def _wrong_with(path: str, folder: str) -> str:
