@@ -10,7 +10,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
-from mendflow.core.model.views import CaseView, ItemView, NameCount
+from mendflow.core.model.views import CaseView, Health, ItemView, NameCount
 
 CASE = CaseView(
     id=CaseId("lines-1"),
@@ -24,6 +24,8 @@ CASE = CaseView(
 
 class OneRepair:
     """A client of a server on which one repair waits."""
+
+    message = ""
 
     async def decisions(self, query: DecisionQuery) -> list[DecisionView]:
         assert (query.case, query.state) == ("lines-1", "running")
@@ -44,6 +46,19 @@ class OneRepair:
     async def why(self, subject: str) -> Explanation:
         return Explanation(subject=subject, state="running", sentence="case lines-1 is running.")
 
+    async def health(self) -> Health:
+        return Health(
+            status="ok",
+            version="1",
+            uptime_ms=0,
+            store="memory",
+            cases_live=1,
+            jobs_waiting=1,
+            jobs_running=0,
+            pilots=1,
+            message=self.message,
+        )
+
     async def items(self, *_given: Any, **_named: Any) -> list[ItemView]:
         return []
 
@@ -60,6 +75,21 @@ async def test_a_repair_that_waits_is_told_of_once_when_the_wait_gets_long(capsy
     assert told.count("waits:") == 1
     assert "count[2] failed (reads/cc.txt cannot be read) and is tried again later" in " ".join(told.split())
     assert "mendflow why lines-1:count[2]" in " ".join(told.split())
+
+
+async def test_what_keeps_the_server_from_working_is_told_once_and_that_it_is_over(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now, client = [0.0], OneRepair()
+    explainer = WaitExplainer(cast(Client, client), quiet=True, clock=lambda: now[0])
+    client.message = "the disk is full"
+    for now[0] in (2.0, 4.0, 6.0):
+        await explainer.look(CASE)
+    assert capsys.readouterr().err.count("waits: the disk is full") == 1
+    explainer.store_away("the disk is full")
+    client.message, now[0] = "", 20.0
+    await explainer.look(CASE)
+    assert "goes on" in capsys.readouterr().err
 
 
 class OneWait(OneRepair):

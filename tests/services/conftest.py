@@ -70,11 +70,12 @@ class HandPilot:
         leaving: bool = False,
         leaves: str = "",
         ttl_ms: int = 0,
+        paused: str = "",
         **ended: Outcome,
     ) -> SyncAnswer:
         """One exchange. What ended is given by item."""
         return await self.exchange(
-            dict(ended), want=want, wait_ms=wait_ms, leaving=leaving, leaves=leaves, ttl_ms=ttl_ms
+            dict(ended), want=want, wait_ms=wait_ms, leaving=leaving, leaves=leaves, ttl_ms=ttl_ms, paused=paused
         )
 
     async def exchange(
@@ -86,6 +87,7 @@ class HandPilot:
         leaving: bool = False,
         leaves: str = "",
         ttl_ms: int = 0,
+        paused: str = "",
     ) -> SyncAnswer:
         ended = [(each, reports[each.spec.item]) for each in self.held if each.spec.item in reports]
         still = [each for each in self.held if each.spec.item not in reports]
@@ -101,6 +103,7 @@ class HandPilot:
             leaving=leaving,
             leaves=leaves,
             ttl_ms=ttl_ms,
+            paused=paused,
             running=[
                 AttemptStatus(each.job, each.fence, self.state, Measurements(), "", self.values) for each in still
             ],

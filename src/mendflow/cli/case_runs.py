@@ -168,7 +168,7 @@ async def _follow_to_end(
     while True:
         shown = progress(quiet=options.quiet)
         try:
-            explainer = WaitExplainer(cluster.client, quiet=options.quiet)
+            explainer = WaitExplainer(cluster.client, quiet=options.quiet, log_is_shown=True)
             ended = await follow(cluster.client, case.id, shown, caught.event, waits=explainer)
         finally:
             shown.close()

@@ -185,7 +185,11 @@ async def follow(
                 return view
             if waits is not None:
                 await waits.look(view)
-        except (Unreachable, StoreUnavailable):
+        except StoreUnavailable as error:  # the server is there, and goes on by itself when its store is
+            patience_ends = time.monotonic() + patience_s
+            if waits is not None:
+                waits.store_away(error.message)
+        except Unreachable:
             if time.monotonic() > patience_ends:
                 raise
         if await _stopped(stop, wait_s):

@@ -26,17 +26,20 @@ SENTENCE_CHARS_MAX: Final = 1_000
 
 
 class WaitExplainer:
-    """Tells each reason once."""
+    """Tells each reason once. `log_is_shown`: the server's own log tells of its disk and its store."""
 
     def __init__(
         self,
         client: Client,
         *,
         quiet: bool,
+        log_is_shown: bool = False,
         clock: Callable[[], float] = time.monotonic,
         today: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
+        self._log_is_shown = log_is_shown
+        self._server_told = ""
         self._clock = clock
         self._today = today
         self._long_s = LONG_IN_SILENCE_S if quiet else LONG_S
@@ -53,6 +56,8 @@ class WaitExplainer:
         if now < self._looks_at or len(self._told) >= REASONS_TOLD_MAX:
             return
         self._looks_at = now + (LOOK_SELDOM_S if self._told else LOOK_EVERY_S)
+        if not self._log_is_shown:
+            self._tell_server((await self._client.health()).message)
         is_idle = not any(count.running for count in case.counts)
         is_long = now - self._still_since >= self._long_s and is_idle
         if is_idle:
@@ -64,6 +69,19 @@ class WaitExplainer:
             if item.kind == "job" and item.name not in names | self._told:
                 names.add(item.name)
                 await self._explain(f"{case.id}:{item.item}", item.name, is_long=is_long)
+
+    def store_away(self, reason: str) -> None:
+        """The server answers that its store is away."""
+        if not self._log_is_shown:
+            self._tell_server(reason)
+
+    def _tell_server(self, problem: str) -> None:
+        """What keeps the server, or its pilots, from working; told again when it is back after it was over."""
+        if problem and not self._server_told:
+            say(f"waits: {one_line(problem, SENTENCE_CHARS_MAX)}", err=True)
+        elif self._server_told and not problem:
+            say("goes on: there is room again, or the store is back", err=True)
+        self._server_told = problem
 
     async def _tell_repairs(self, case: CaseView, *, is_long: bool) -> None:
         """A repair may wait before it tries again. A wait in a retry level is told at once, also to who wants quiet: it

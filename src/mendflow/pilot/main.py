@@ -181,7 +181,7 @@ class _PilotRun:
         self._install_signal_handlers()
         if self._unfit:
             log.warning("jobs can no longer run here: %s; the pilot delivers its results and stops", self._unfit)
-            agent.is_paused = True
+            agent.pause(self._unfit)
         self._look_at_disk(agent)
         await agent.start()
         slots = "1 slot" if has.slots == 1 else f"{has.slots} slots"
@@ -247,7 +247,7 @@ class _PilotRun:
         elif agent.is_paused and not short:
             log.warning("there is enough disk again; jobs are accepted")
         if agent.is_paused != bool(short):
-            agent.is_paused = bool(short)
+            agent.pause(short)
             agent.changed.set()
 
     async def _say_goodbye(self, agent: Agent, link: ServerLink, code: int) -> None:

@@ -2,18 +2,32 @@
 case that failed by one goes on later, also after a crash."""
 
 from collections.abc import AsyncIterator
+from collections.abc import Sequence as Writes
 from pathlib import Path
 
 import pytest
 
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Activity, Call, Catch, Empty, Flow, JobActivity, Parallel, Scope, Sequence, Throw
+from mendflow.core.model.flow import (
+    Activity,
+    Call,
+    Catch,
+    Empty,
+    Flow,
+    ForEach,
+    JobActivity,
+    Parallel,
+    Scope,
+    Sequence,
+    Throw,
+)
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.contract import Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
@@ -148,6 +162,31 @@ async def test_a_case_that_failed_goes_on_by_a_rule_that_was_made_since(crash: b
     assert told.index("reopened") < told.index("decided", told.index("reopened")) < told.index("repaired")
     [item] = await world.domain.items(case, state="completed", limit=1)
     assert item.item == "a"
+
+
+class CountingStore(MemoryStore):
+    calls = 0
+
+    async def write(self, writes: Writes[Write]) -> list[WriteDone | WriteConflict]:
+        self.calls += 1
+        return await super().write(writes)
+
+
+async def test_a_case_with_many_items_is_reopened_with_few_writes(tmp_path: Path) -> None:
+    store = CountingStore()
+    world = World(store, tmp_path, ServerSettings(files_roots=None), shipped=SHIPPED)
+    await world.server.open()
+    case = await world.start(flow(ForEach(name="each", first=1, last=300, body=A)))
+    first, *_ = await world.take()
+    await world.report(**{first: FAILED})
+    await world.until_status(case, "failed")
+    await world.runtime.ledger.settled()
+    before = store.calls
+    await world.runtime.recovery.reopener.reopen(case, who="me")
+    assert store.calls - before < 30
+    assert (await world.case(case)).status == "running"
+    assert len(await world.take(items=299)) == 299, "all but the failed one, which waits"
+    await world.server.close()
 
 
 async def test_what_was_cancelled_with_the_case_begins_again_and_is_listed_once(world: World) -> None:

@@ -15,6 +15,7 @@ AlertKind = Literal[
     "queue-grows",
     "level-fills",
     "case-held",
+    "disk-full",
     "not-delivered",
     "site-paused",
     "site-away",

@@ -172,6 +172,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
     leaves: str = ""  # why it leaves, one of LEAVE_REASONS
     logs: list[LogPart] = []  # what it was asked for
+    paused: str = ""  # why it takes no new job for now: its disk is full
 
 
 def sync_flaw(request: SyncRequest) -> str:

@@ -37,6 +37,7 @@ class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
     ttl_ms: int = 0
     reserved_for: str = ""
     slots_free: int = 1
+    paused: str = ""  # why it takes no new job for now
 
     @property
     def name(self) -> str:
@@ -77,7 +78,11 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     able = [pilot for pilot in welcome if not _unmet(needs, pilot)]
     if not able:
         return msgspec.structs.replace(_why_never(job, welcome), stuck=True)
-    return _why_not_yet(job, able, ahead)
+    taking = [pilot for pilot in able if not pilot.paused]
+    if not taking:
+        paused = [f"{pilot.name}: {pilot.paused}" for pilot in able[:FACTS_MAX]]
+        return _why(job, "waiting", f"no pilot that can take it takes new jobs now; {paused[0]}", paused[1:])
+    return _why_not_yet(job, taking, ahead)
 
 
 def why_failed(job: Job) -> Reason:

@@ -65,7 +65,7 @@ class Agent:
         self.mean_ms: float | None = None
         self.changed = asyncio.Event()
         self.leaving = False
-        self.is_paused = False  # there is no room for more jobs
+        self._paused_by = ""
         self._all_slots_slow = False  # every slot runs a long job
         self.has_new_state = False  # an attempt was suspended or resumed since the last report
         self.has_live_news = False  # a running job has reported a value, or its memory has grown
@@ -170,6 +170,18 @@ class Agent:
         self._delivery.store_unjudged()
 
     # what to request
+
+    def pause(self, why: str) -> None:
+        """Take no more jobs for this reason; for none, take jobs again."""
+        self._paused_by = why
+
+    @property
+    def paused_by(self) -> str:
+        return self._paused_by
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self._paused_by)
 
     def jobs_wanted(self, exchange_ms: float) -> int:
         self._exchange_ms = exchange_ms

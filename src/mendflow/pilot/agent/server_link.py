@@ -230,6 +230,7 @@ class ServerLink:
             storage=self._storage,
             submission=self._submission,
             unfit=self._unfit,
+            paused=self._agent.paused_by,
             leaves=why,
             cache=self._cache_news(),
             cache_version=self._caches.version if self._caches is not None else 0,

@@ -226,6 +226,7 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     storage: str = ""
     submission: str = ""
     unfit: str = ""
+    paused: str = ""
     leaves: str = ""
     cache: CacheUpdate | None = None
     cache_version: int = 0

@@ -78,6 +78,7 @@ def _facts(server: Server, pilot: PilotRecord) -> explain.PilotFacts:
         ttl_ms=free.ttl_ms,
         reserved_for=meta.queue.reserved_for(pilot.id) or "",
         slots_free=pilot.slots_open(),
+        paused=pilot.paused,
     )
 
 
@@ -97,6 +98,9 @@ def _why_running(server: Server, job: Job) -> Reason:
     waits = held is not None and not held.runs
     doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
     sentence = f"{job.spec.shown} {doing} {where}, attempt {job.tries}."
+    if held is not None and held.is_storing:
+        sentence = f"{job.spec.shown} has ended on {where}, and its files are being stored."
+        facts += [f"files cannot be stored now: {problem}"] if (problem := server.file_store.problem) else []
     state = "suspended" if job.suspended else "waiting" if waits else "running"
     return Reason(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
 

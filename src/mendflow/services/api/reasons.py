@@ -283,7 +283,12 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
     for item in live if not case.stopped else [item for item in live if item.kind != "job"]:
         told = await why(domain, server, f"{case.id}:{item.item}")
         facts.append(told.sentence)
-    facts += [*_own_work(server, case), *_hold_sentences(case), *await _removed_items(domain, case)]
+    facts += [
+        *_disk_problems(server),
+        *_own_work(server, case),
+        *_hold_sentences(case),
+        *await _removed_items(domain, case),
+    ]
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     if case.stopped:
         still = f", {running} still run" if running else ""
@@ -341,6 +346,10 @@ def _value_text(value: Value) -> str:
         return f"{ref.name or 'a file'}, {size(ref.bytes)}"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "..."
+
+
+def _disk_problems(server: Server) -> list[str]:
+    return server.present.monitor.disk_problems() if server.present is not None else []
 
 
 def _own_work(server: Server, case: CaseView) -> list[str]:

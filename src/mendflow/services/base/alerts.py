@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mendflow.core.model.alerts import AlertKind, AlertView
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
@@ -23,7 +23,7 @@ log = logging.getLogger("mendflow.alerts")
 ALERT_KIND: Final = "alert"
 CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered", "failure"})
 """Kinds that may last for ever: they are closed when somebody has acknowledged them."""
-CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away"})
+CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away", "disk-full"})
 """Kinds where work is stopped, or lost, until somebody does something about it."""
 LOG_LEVELS: Final = {"failure": logging.INFO}
 """How loud an alert is in the server's own log: of a failed job whoever runs the case hears anyway."""
@@ -93,7 +93,12 @@ class AlertStore:
         self._kept_ms = kept_ms
         self.open: dict[str, StoredAlert] = {}
         self._seen: set[str] = set()  # open or over: clients were notified of these episodes
+        self._unwritten: dict[str, AlertDocument] = {}  # the store did not take them, and they last
         self._hub = hub
+
+    def forget_unwritten(self) -> None:
+        """Alerts that the store did not take are raised again by whoever finds that they last."""
+        self._unwritten.clear()
 
     async def read(self) -> None:
         """Read what other servers have raised, closed and acknowledged; delete what has been over for long."""
@@ -124,7 +129,13 @@ class AlertStore:
             raised_at=self._clock.now(),
             raised_by=self._server(),
         )
-        if not await self._put(alert, 0):
+        try:
+            is_first = await self._put(alert, 0)
+        except StoreUnavailable:
+            self._seen.discard(alert.id)
+            self._unwritten[alert.id] = alert
+            raise
+        if not is_first:
             return False
         log.log(LOG_LEVELS.get(alert.kind, logging.WARNING), "%s: %s", alert.kind, alert.sentence)
         self._hub.publish(AlertRaised(alert))
@@ -165,7 +176,7 @@ class AlertStore:
         where = [] if every else [FieldCondition("open", True)]
         where += [FieldCondition("kind", [*sorted(CRITICAL)], "in")] if critical else []
         found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
-        return [_decode(each.body).view() for each in found]
+        return [*(alert.view() for alert in self._unwritten.values()), *(_decode(each.body).view() for each in found)]
 
     async def _find(self, id: str) -> StoredAlert | None:
         found: StoredDocument | None = await self._store.get(ALERT_KIND, id)

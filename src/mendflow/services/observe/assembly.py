@@ -16,6 +16,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import ALERT_RAISED, Notices
 from mendflow.services.base.poster import Poster
+from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.observe.monitor import LevelCounts, Monitor
 from mendflow.services.observe.monitor_settings import MonitorSettings
@@ -41,6 +42,7 @@ class ObservabilityServices:
         meta: PilotScheduler,
         levels: LevelCounts,
         hub: Hub,
+        files: WatchedFileStore,
     ) -> None:
         self._notices = notices
         self.monitor = Monitor(
@@ -53,6 +55,7 @@ class ObservabilityServices:
             meta=meta,
             levels=levels,
             hub=hub,
+            files=files,
         )
         self.notifier = Notifier(
             store=store,

@@ -71,6 +71,26 @@ def pilot_finding(pilot: PilotRecord, episode: str, *, lease_ms: int) -> AlertFi
     )
 
 
+def files_finding(server: str, problem: str, since: Instant) -> AlertFinding:
+    return AlertFinding(
+        kind="disk-full",
+        subject=f"files of {server or 'this server'}",
+        episode=str(since),
+        sentence=f"the server cannot store files of jobs: {problem}. Jobs that have ended wait until it can, and then"
+        " go on by themselves",
+    )
+
+
+def paused_finding(pilot: PilotRecord) -> AlertFinding:
+    return AlertFinding(
+        kind="disk-full",
+        subject=pilot.id,
+        episode=str(pilot.paused_since),
+        sentence=f"pilot {pilot.id} at {pilot.host or 'an unknown host'} takes no new job: {pilot.paused}. Then it goes"
+        " on by itself",
+    )
+
+
 def server_finding(server: str, incarnation: str, host: str, silent_ms: int) -> AlertFinding:
     return AlertFinding(
         kind="server-gone",

@@ -22,14 +22,17 @@ from mendflow.services.base.contracts import Clock, UnhandledFailure, UnhandledF
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
+from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.findings import (
     GrowthTracker,
     delivery_finding,
+    files_finding,
     held_finding,
     job_finding,
     level_finding,
+    paused_finding,
     pilot_finding,
     queue_finding,
     server_finding,
@@ -37,7 +40,7 @@ from mendflow.services.observe.findings import (
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.notifications.notifier import DeliveryFailures
 from mendflow.services.observe.runtimes import RuntimeEstimator
-from mendflow.services.scheduling.facts import PilotLost
+from mendflow.services.scheduling.facts import PilotLost, PilotPaused
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
@@ -69,6 +72,7 @@ class Monitor:
         levels: LevelCounts,
         ledger: Ledger,
         hub: Hub,
+        files: WatchedFileStore,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -78,6 +82,7 @@ class Monitor:
         self._manager = manager
         self._meta = meta
         self._levels = levels
+        self._files = files
         self.alerts = AlertStore(store, clock, lambda: membership.id, kept_ms=rules.kept_ms, hub=hub)
         self.runtimes = RuntimeEstimator(store, learn_min=rules.learn_min)
         self._queue_growth = GrowthTracker(rules.queue_looks)
@@ -88,6 +93,7 @@ class Monitor:
         self._announced: list[str] = []
         self._found: dict[str, AlertFinding] = {}
         self._raising: asyncio.Task[None] | None = None
+        hub.subscribe(PilotPaused, lambda _: self.look_at_disks())
         hub.subscribe(PilotLost, lambda lost: self.pilot_lost(lost.pilot))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
         hub.subscribe(ProblemFound, lambda found: self._problem_found(found.finding))
@@ -136,7 +142,7 @@ class Monitor:
             try:
                 await self.alerts.raise_(finding)
             except StoreUnavailable as error:
-                log.warning("the store is away (%s); nobody could be told that %s", error.message, finding.sentence)
+                log.warning("%s: %s (the store is away: %s)", finding.kind, finding.sentence, error.message)
 
     def _alert_raised(self, alert: AlertDocument) -> None:
         """The notifier has recorded it for clients, too: when that is on disk, the alert is marked as told."""
@@ -146,6 +152,22 @@ class Monitor:
         return await self.alerts.acknowledge(id, who=who)
 
     # Looking
+
+    def look_at_disks(self) -> None:
+        """A disk has become full: raise that at once."""
+        for finding in self._full_disks():
+            self._problem_found(finding)
+
+    def disk_problems(self) -> list[str]:
+        """Sentences about disks that are full, or cannot be written."""
+        return [finding.sentence for finding in self._full_disks()]
+
+    def _full_disks(self) -> list[AlertFinding]:
+        paused = [pilot for pilot in self._meta.own_pilots() if pilot.paused]
+        found = [paused_finding(pilot) for pilot in paused[:RAISED_MAX]]
+        if problem := self._files.problem:
+            found.insert(0, files_finding(self._membership.id, problem, self._files.problem_since))
+        return found
 
     async def _run(self) -> None:
         while True:
@@ -160,9 +182,10 @@ class Monitor:
     async def look(self) -> None:
         if not self._membership.may_promise():
             return  # others may have its cases by now: what it has in memory proves nothing
+        self.alerts.forget_unwritten()
         await self.alerts.read()
         await self.runtimes.merge(self._clock.now())
-        found = [each async for each in self._overdue_jobs()]
+        found = [*self._full_disks(), *[each async for each in self._overdue_jobs()]]
         gone, self._lost_pilots = self._lost_pilots, []
         found += [*gone, *self._dead_servers(), *self._growing_queues(), *self._filling_levels()]
         found += [held_finding(held) for held in self._held()]
@@ -248,6 +271,9 @@ class Monitor:
                 return found is not None and found.incarnation != episode
             case "queue-grows":
                 return not self._queue_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
+            case "disk-full":
+                full = {finding.id for finding in self._full_disks()}
+                return alert.id not in full if mine else self._has_ended(alert.raised_by)
             case "case-held":
                 held = {(each.subject, str(each.since)) for each in self._held()}
                 return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)

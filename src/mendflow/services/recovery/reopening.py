@@ -6,7 +6,7 @@ server, and so a server that dies in between loses nothing: what was not written
 The failed jobs wait as they do in a case that is held: a rule, a person or another try takes them up."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mendflow.core.engine import LiveItem, Reopening, plan_reopening
 from mendflow.core.engine.messages import Event
 from mendflow.core.model.errors import Conflict, NotFound, TemporarilyUnavailable
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.cluster import CASE_KIND, root_of
 from mendflow.services.base.contracts import Clock
@@ -25,10 +25,11 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemRuns, journal_of
 from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND, OpenMarker, waiting_successor
-from mendflow.stores.contract import Append, Delete, Put, Store, Write, WriteDone
+from mendflow.stores.contract import Append, Delete, Put, Store, StoredDocument, Write, WriteDone
 
 REOPENING: Final = "reopening"
 PAGE_EVENTS: Final = 5_000
+PAGE_DOCUMENTS: Final = 500
 CALL: Final = "call"
 ENDING_MS: Final = 3_000
 LOOK_AGAIN_MS: Final = 50
@@ -120,10 +121,11 @@ class CaseReopener:
             reopening=await asyncio.to_thread(plan_reopening, await self._journal(case)),
         )
         called: list[CasePlan] = []
+        decisions = await self._last_decisions(case)
         for item in plan.reopening.failed:
             if item.kind == CALL and (inner := await self._called(case, item)):
                 called += inner
-            elif item.kind == "job" and (decision := await self._decision_about(case, item)) is not None:
+            elif item.kind == "job" and (decision := decisions.get(JobId(f"{case}/{item.serial}"))) is not None:
                 plan.held.append(decision)
             else:
                 plan.restarted.append(item)
@@ -143,64 +145,72 @@ class CaseReopener:
             await asyncio.sleep(0)
         return events
 
-    async def _decision_about(self, case: CaseId, item: LiveItem) -> Decision | None:
-        """The last decision about the failed job: the one that let the flow hear of it."""
-        job = JobId(f"{case}/{item.serial}")
-        found = [_decode_decision(each.body) async for each in self._store.scan(DECISION_KIND, job)]
-        about = [
-            each for each in found if each.job == job and each.type is ExceptionType.ABORT and not each.replaced_by
-        ]
-        return max(about, key=lambda each: (each.at, each.id), default=None)
+    async def _last_decisions(self, case: CaseId) -> dict[JobId, Decision]:
+        """By failed job of the case: its last decision, which let the flow hear of it."""
+        last: dict[JobId, Decision] = {}
+        async for found in self._store.scan(DECISION_KIND, f"{case}/"):
+            each = _decode_decision(found.body)
+            if each.job is None or each.type is not ExceptionType.ABORT or each.replaced_by:
+                continue
+            before = last.get(each.job)
+            if before is None or (each.at, each.id) > (before.at, before.id):
+                last[each.job] = each
+        return last
 
     # Writing
 
     async def _write(self, plans: Sequence[CasePlan], who: str) -> None:
         for plan in plans:
-            plan.held = [await self._wait_for(decision, who) for decision in plan.held]
+            plan.held = await self._wait_for(plan.held, who)
         for plan in plans:
             await self._write_items(plan)
             fact = plan.reopening.fact(who, also=[each.item for each in plan.restarted])
             entry = _encode(Event(self._clock.now(), fact))
-            await self._now(Append(journal_of(plan.document.id), [entry], plan.reopening.length))
+            await self._now([Append(journal_of(plan.document.id), [entry], plan.reopening.length)])
         for plan in reversed(plans):
-            await self._now(Put(CASE_KIND, plan.document.id, _encode(_live(plan.document)), plan.version))
+            await self._now([Put(CASE_KIND, plan.document.id, _encode(_live(plan.document)), plan.version)])
 
-    async def _wait_for(self, before: Decision, who: str) -> Decision:
-        """A decision that waits, in the place of the one that let the job fail."""
-        found = await self._store.get(DECISION_KIND, before.id)
-        assert found is not None, f"decision {before.id} was there"
-        after = waiting_successor(before, self._clock)
-        after.note = f"the case was reopened by {who}" if who else "the case was reopened"
-        await self._put(OPEN_DECISION_KIND, after.id, OpenMarker(after.id))
-        await self._put(DECISION_KIND, after.id, after)
-        await self._now(Put(DECISION_KIND, before.id, _encode(replace(before, replaced_by=after.id)), found.version))
+    async def _wait_for(self, before: Sequence[Decision], who: str) -> list[Decision]:
+        """Decisions that wait, in the place of those that let the jobs fail. Each marker is written before its
+        decision, and that before the decision that it replaces."""
+        note = f"the case was reopened by {who}" if who else "the case was reopened"
+        after = [waiting_successor(each, self._clock) for each in before]
+        for each in after:
+            each.note = note
+        await self._put(OPEN_DECISION_KIND, {each.id: OpenMarker(each.id) for each in after})
+        await self._put(DECISION_KIND, {each.id: each for each in after})
+        replaced = {old.id: replace(old, replaced_by=new.id) for old, new in zip(before, after, strict=True)}
+        await self._put(DECISION_KIND, replaced)
         return after
 
     async def _write_items(self, plan: CasePlan) -> None:
         """Items that begin again have had a run before; what was told of items that may still begin is forgotten."""
-        case = plan.document.id
-        for item in (*plan.reopening.restarted, *plan.restarted):
-            id = f"{case}/{item.item}"
-            found = await self._store.get(RUNS_KIND, id)
-            serials = _decode_runs(found.body).serials if found is not None else []
-            runs = ItemRuns(case=case, item=item.item, serials=[*serials, item.serial])
-            await self._now(Put(RUNS_KIND, id, _encode(runs), found.version if found is not None else 0))
-        for name in (*plan.reopening.forgotten, *(each.item for each in plan.reopening.failed)):
-            await self._forget(case, name)
+        case, runs = plan.document.id, dict[str, ItemRuns]()
+        again = [(f"{case}/{item.item}", item) for item in (*plan.reopening.restarted, *plan.restarted)]
+        async for found in self._found(RUNS_KIND, [id for id, _ in again]):
+            runs[found.id] = _decode_runs(found.body)
+        for id, item in again:
+            runs.setdefault(id, ItemRuns(case=case, item=item.item, serials=[])).serials.append(item.serial)
+        await self._put(RUNS_KIND, runs)
+        names = (*plan.reopening.forgotten, *(each.item for each in plan.reopening.failed))
+        told = [found async for found in self._found(ITEM_KIND, [f"{case}/{name}" for name in names])]
+        await self._now([Delete(ITEM_KIND, found.id, found.version) for found in told])
 
-    async def _forget(self, case: CaseId, item: ItemId) -> None:
-        found = await self._store.get(ITEM_KIND, f"{case}/{item}")
-        if found is not None:
-            await self._now(Delete(ITEM_KIND, found.id, found.version))
+    async def _found(self, kind: str, ids: Sequence[str]) -> AsyncIterator[StoredDocument]:
+        """Those of the documents that are there."""
+        for start in range(0, len(ids), PAGE_DOCUMENTS):
+            for found in await self._store.get_many(kind, ids[start : start + PAGE_DOCUMENTS]):
+                yield found
 
-    async def _put(self, kind: str, id: str, document: object) -> None:
-        found = await self._store.get(kind, id)
-        await self._now(Put(kind, id, _encode(document), found.version if found is not None else 0))
+    async def _put(self, kind: str, documents: Mapping[str, object]) -> None:
+        versions = {found.id: found.version async for found in self._found(kind, list(documents))}
+        await self._now([Put(kind, id, _encode(each), versions.get(id, 0)) for id, each in documents.items()])
 
-    async def _now(self, write: Write) -> None:
-        [result] = await self._store.write([write])
-        if not isinstance(result, WriteDone):
-            raise Conflict("the case was changed by another server meanwhile; ask again")
+    async def _now(self, writes: Sequence[Write]) -> None:
+        for start in range(0, len(writes), PAGE_DOCUMENTS):
+            results = await self._store.write(writes[start : start + PAGE_DOCUMENTS])
+            if not all(isinstance(result, WriteDone) for result in results):
+                raise Conflict("the case was changed by another server meanwhile; ask again")
 
 
 def _live(document: CaseDocument) -> CaseDocument:

@@ -16,7 +16,7 @@ from mendflow.core.scheduling.queue import JobQueue
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import Peers, root_of
-from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
+from mendflow.services.base.contracts import Clock, MetaScheduler
 from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.hidden_texts import HiddenTexts
@@ -28,6 +28,7 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.base.stopped_cases import StoppedCases
+from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
@@ -78,7 +79,7 @@ class ServerContext(Protocol):
 
     settings: ServerSettings
     store: Store
-    file_store: FileStore
+    file_store: WatchedFileStore
     clock: Clock
     meter: Meter
     counts: ServerMetrics
@@ -213,6 +214,7 @@ class Runtime:
             meta=self.meta,
             levels=self.levels,
             hub=hub,
+            files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._data = self._build_data_services(server)

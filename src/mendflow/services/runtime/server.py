@@ -22,6 +22,7 @@ from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.membership import OwnMembership, SingleServer
 from mendflow.services.base.poster import NO_POSTER, Poster
 from mendflow.services.base.stopped_cases import StoppedCases
+from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.data.watches.storage import NO_STORAGE, StorageReader
 from mendflow.services.messaging.assembly import refuse_jobs
@@ -96,7 +97,7 @@ class Server:
         self.shipped = shipped
         self.patterns = patterns
         self.store = store
-        self.file_store = file_store
+        self.file_store = WatchedFileStore(file_store, clock, self._files_refused)
         self.clock = clock
         self.settings = settings
         self._version = version
@@ -184,6 +185,10 @@ class Server:
         if self._runtime is not None:
             self._runtime.exchange.answer_held(pilot)
 
+    def _files_refused(self) -> None:
+        if self._runtime is not None:
+            self._runtime.monitor.look_at_disks()
+
     def on_broken(self, runtime: Runtime, reason: str) -> None:
         """A write failed: memory is ahead of the disk, and is discarded. Services that are not in use yet, or no
         longer, are handled by whoever builds them."""
@@ -228,5 +233,5 @@ class Server:
             jobs_waiting=runtime.meta.jobs_waiting() if runtime else 0,
             jobs_running=runtime.meta.jobs_running() if runtime else 0,
             pilots=len(runtime.meta.own_pilots()) if runtime else 0,
-            message="" if runtime else self._away,
+            message="; ".join(runtime.monitor.disk_problems()) if runtime else self._away,
         )

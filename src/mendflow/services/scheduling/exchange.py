@@ -38,7 +38,14 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.scheduling.answer import AnswerBuilder
 from mendflow.services.scheduling.assigner import Assigner
-from mendflow.services.scheduling.facts import AttemptHeartbeat, FailedAttempts, JobMoved, PilotLost, SubmittedPilots
+from mendflow.services.scheduling.facts import (
+    AttemptHeartbeat,
+    FailedAttempts,
+    JobMoved,
+    PilotLost,
+    PilotPaused,
+    SubmittedPilots,
+)
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
@@ -138,7 +145,10 @@ class Exchange:
                 self._relay.pilot_arrived(pilot.id, request.serial)
         if request.submission and self._sites is not None and _is_news(pilot, request):
             self._sites.heard(request)
+        was_paused = pilot.paused
         pilot.hear(request, self._clock.now())
+        if pilot.paused and not was_paused and not request.front:
+            self._hub.publish(PilotPaused(pilot))
         self._meta.caches.hear(pilot, request)
         self._assigner.expect(pilot, request)
         with self._ledger.atomic():

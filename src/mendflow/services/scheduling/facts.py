@@ -52,6 +52,12 @@ class PilotLost(NamedTuple):
     pilot: PilotRecord
 
 
+class PilotPaused(NamedTuple):
+    """A pilot takes no new job for now, because of its disk."""
+
+    pilot: PilotRecord
+
+
 class SubmittedPilots(Protocol):
     """Pilots that were submitted to batch systems."""
 

@@ -18,6 +18,7 @@ from mendflow.core.scheduling.offer import Offer
 NO_TOKEN = "local"
 """The owner of all pilots of a server without tokens."""
 
+PAUSED_CHARS_MAX = 300
 NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
 
@@ -26,11 +27,12 @@ class GrantedAttempt:
     has reported that it has begun. `runs` is what people are shown: until the pilot reports which have begun, as many
     count as running as it had free slots. Measures and values are the latest that it reported."""
 
-    __slots__ = ("begun", "measures", "runs", "since", "values")
+    __slots__ = ("begun", "is_storing", "measures", "runs", "since", "values")
 
     def __init__(self, since: int | None, *, runs: bool = False) -> None:
         self.since = since
         self.begun = False
+        self.is_storing = False  # the job has ended, and its files are stored
         self.runs = runs
         self.measures: Measurements | None = None
         self.values: dict[str, Value] | None = None
@@ -40,6 +42,7 @@ class GrantedAttempt:
         runs, ran = beat.state != "held", self.runs
         self.runs = runs
         self.begun |= beat.state not in NOT_STARTED
+        self.is_storing = beat.state == "keeping"
         self.measures = beat.measures
         if beat.values and not check_value(beat.values):
             self.values = beat.values
@@ -60,6 +63,8 @@ class PilotRecord:
         self.ends_at: Instant = 0
         self.newest = 0
         self.front = ""  # the server that the pilot is connected to, if it is not this one
+        self.paused = ""  # why it takes no new job for now
+        self.paused_since: Instant = 0
         self.submission = ""  # the name under which it was submitted to a batch system
         self.cache: CacheUpdate | None = None  # how it is shared; its content is in the queue
         self.cache_asked = -1  # the version of it that the pilot was asked about
@@ -84,6 +89,8 @@ class PilotRecord:
         self.ends_at = now + request.ttl_ms if request.ttl_ms else 0
         self.newest = request.serial
         self.front = request.front
+        self.paused_since = 0 if not request.paused else self.paused_since if self.paused else now
+        self.paused = request.paused[:PAUSED_CHARS_MAX]
         self.submission = request.submission
         self.released = False
         self._forget_accepted(request.heard)

@@ -14,6 +14,7 @@ from mendflow.services.api.archive.checking import check_archive
 from mendflow.services.api.archive.exporting import Exporter
 from mendflow.services.api.archive.importing import Importer
 from mendflow.services.base.cluster import CASE_KIND, HOME_KIND, ServerDocument, root_of
+from mendflow.services.base.contracts import FileStore
 from mendflow.services.base.homes import CaseTree
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.recovery.decisions import OPEN_DECISION_KIND
@@ -31,7 +32,7 @@ class ArchiveService:
     def __init__(self, server: Server) -> None:
         self._server = server
         self.store = server.store
-        self.file_store = server.file_store
+        self.file_store: FileStore = server.file_store
         self.ledger = server.runtime.ledger
         self.clock = server.clock
         self.peers = server.peers

@@ -1,0 +1,67 @@
+"""A file store that remembers why it cannot store files now.
+
+A pilot whose files are refused because the disk is full tries again and again, and its job does not end meanwhile. So
+the reason is kept here, for whoever asks why nothing goes on."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.values import FileRef
+from mendflow.services.base.contracts import Clock, FileStore
+
+FORGOTTEN_MS: Final = 60_000
+"""A problem that nobody met for so long is taken to be over: whoever met it asks again every second."""
+
+
+class WatchedFileStore:
+    """`on_problem` is called when files are refused that could be stored before."""
+
+    def __init__(self, files: FileStore, clock: Clock, on_problem: Callable[[], None]) -> None:
+        self._files = files
+        self._clock = clock
+        self._on_problem = on_problem
+        self._problem = ""
+        self.problem_since: Instant = 0
+        self._met_at: Instant = 0
+
+    @property
+    def problem(self) -> str:
+        """Why no file can be stored now; empty if nothing is known against it."""
+        return self._problem if self._clock.now() - self._met_at < FORGOTTEN_MS else ""
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreUnavailable as error:
+            is_new = not self.problem
+            self._problem, self._met_at = error.message, self._clock.now()
+            if is_new:
+                self.problem_since = self._met_at
+                self._on_problem()
+            raise
+        self._problem = ""
+
+    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
+        with self._watching():
+            return await self._files.keep(name, chunks, sha256=sha256)
+
+    async def keep_many(self, contents: Mapping[str, bytes]) -> None:
+        with self._watching():
+            await self._files.keep_many(contents)
+
+    async def keep_path(self, path: str) -> FileRef:
+        with self._watching():
+            return await self._files.keep_path(path)
+
+    async def path_flaw(self, path: str) -> str:
+        return await self._files.path_flaw(path)
+
+    def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        return self._files.kept(sha256)
+
+    async def size(self, sha256: str) -> int | None:
+        return await self._files.size(sha256)
