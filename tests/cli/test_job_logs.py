@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.cli import job_logs
+from mendflow.cli.log_reading import LogReading
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.views import LogView
 from tests.cli.conftest import Shell
@@ -63,12 +64,12 @@ def test_a_log_is_printed_as_json_part_by_part_and_never_held_whole(
 ) -> None:  # DU-4
     printed_before: list[str] = []
 
-    async def parts(self: job_logs.LogReading) -> AsyncGenerator[LogView, None]:
+    async def parts(self: LogReading) -> AsyncGenerator[LogView, None]:
         for text in ('one "quoted"\n', "two \x1b[31mred\n", "drei, grün"):
             printed_before.append(capsys.readouterr().out)
             yield LogView(job=JobId("chatty-1/1"), attempt=1, offset=0, text=text, next=0, size=0, over=True)
 
-    monkeypatch.setattr(job_logs.LogReading, "parts", parts)
+    monkeypatch.setattr(LogReading, "parts", parts)
     job_logs.logs("chatty-1/1", json=True)
     whole = "".join([*printed_before, capsys.readouterr().out])
     assert json.loads(whole) == {"job": "chatty-1/1", "log": 'one "quoted"\ntwo \x1b[31mred\ndrei, grün'}
@@ -92,7 +93,7 @@ def test_a_link_in_place_of_a_kept_folder_is_not_followed(tmp_path: Path) -> Non
     (tmp_path / "elsewhere").mkdir()
     for kept in (tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"):
         folder = kept.with_suffix("")
-        folder.rename(folder.with_suffix(".moved"))
+        folder.rename(f"{folder}-moved")
         folder.symlink_to(tmp_path / "elsewhere")
     refused = mendflow(tmp_path, "shell", "last:talk", "-c", "pwd")
     assert refused.stdout == "" and refused.returncode == 5
