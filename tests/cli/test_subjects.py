@@ -84,3 +84,16 @@ def test_a_name_that_nothing_has_is_refused_with_where_to_look(shell: Shell, for
     for command in ("logs", "shell"):
         done = shell(command, form)
         assert done.returncode == 5 and f"`mendflow items {case}` lists them" in " ".join(done.stderr.split())
+
+
+def test_who_follows_a_job_that_is_tried_again_sees_where_the_next_attempt_begins(shell: Shell) -> None:
+    waits = f"echo first words; until [ -e {shell.folder}/go ]; do sleep 0.05; done; [ $MENDFLOW_ATTEMPT = 2 ]"
+    shell.write("again.yaml", f"name: again\njobs: {{j: {{retries: 1, run: '{waits}'}}}}\n")
+    shell.start("serve", "--jobs", "1", "--port", "0")
+    shell.until((shell.folder / ".mendflow" / "server.json").exists)
+    shell.ok("start", "again.yaml")
+    shell.until(lambda: shell.json("items", "last"))
+    following = shell.start("logs", "-f", "last:j")
+    assert following.stdout is not None and following.stdout.readline() == "first words\n"
+    shell.write("go", "")
+    assert following.communicate(timeout=60)[0] == "\n==> attempt 2 <==\nfirst words\n"

@@ -70,8 +70,8 @@ async def _print_sections(reading: LogReading, *, exact: bool) -> None:
     last, section, ends = None, None, True
     async with aclosing(reading.parts()) as parts:
         async for part in parts:
-            if section is not reading.section:
-                head = _head(reading, is_first=section is None)
+            if section is not reading.section or (last is not None and last.attempt not in (0, part.attempt)):
+                head = _head(reading, is_first=section is None, attempt=part.attempt if last is not None else 0)
                 section = reading.section
                 if not _try_print(head if ends else f"\n{head}"):
                     return
@@ -85,12 +85,13 @@ async def _print_sections(reading: LogReading, *, exact: bool) -> None:
     _tell_more(last)
 
 
-def _head(reading: LogReading, *, is_first: bool) -> str:
+def _head(reading: LogReading, *, is_first: bool, attempt: int) -> str:
+    """The line before a log; while one job is followed, before each attempt after the first."""
     assert reading.section is not None, "a part is of a section"
     if not reading.is_of_several:
         if reading.section.made_by:
             say(reading.section.title, err=True)
-        return ""
+        return f"\n==> attempt {attempt} <==\n" if attempt else ""
     return f"{'' if is_first else chr(10)}==> {plain_text(reading.section.title)} <==\n"
 
 

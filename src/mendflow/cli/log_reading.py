@@ -90,13 +90,21 @@ class LogReading:
             yield _with_gap(part, left_out) if left_out > 0 and not part.silent else part
             if goes_on and not part.silent:
                 continue
-            if not self._follow or (part.over and (section.attempt or part.job_over)):
+            if not self._follow or (part.over and section.attempt):
                 return
-            if part.over:  # perhaps it is tried again
-                newest = await client.log(job)
-                if newest.attempt != self._number:
-                    self._at, self._number = 0, newest.attempt
+            if part.over and await self._is_tried_again(client, job):
+                continue
+            if part.over and part.job_over:
+                return
             await asyncio.sleep(FOLLOW_EVERY_S)
+
+    async def _is_tried_again(self, client: Client, job: str) -> bool:
+        """Go on with the next attempt, if there is one; several may have ended since the last look."""
+        newest = await client.log(job)
+        if newest.attempt <= self._number:
+            return False
+        self._at, self._number = 0, self._number + 1
+        return True
 
 
 async def items_meant(client: Client, text: str) -> list[ItemView]:

@@ -50,7 +50,7 @@ from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
+from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView, UnhandledPolicy
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 app = typer.Typer()
@@ -164,7 +164,7 @@ def run(
             notify=notify,
             origin=origin,
             again=again or [],
-            on_unhandled=on_unhandled,
+            on_unhandled=msgspec.convert(on_unhandled, UnhandledPolicy),
             resume=not new,
         )
 

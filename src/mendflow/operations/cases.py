@@ -16,7 +16,7 @@ from mendflow.core.model.views import (
     ItemPage,
     ItemState,
     ItemView,
-    OnUnhandled,
+    UnhandledPolicy,
 )
 from mendflow.operations.arguments import IdempotencyKey, Named, Spread
 from mendflow.operations.names import CaseName, CountedBy
@@ -37,7 +37,7 @@ class CaseCalls(Calls, tag="cases"):
         notify: str = "",
         origin: CaseOrigin | None = None,
         again: list[str] = [],
-        on_unhandled: OnUnhandled = "",
+        on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
     ) -> CaseView:
         """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless

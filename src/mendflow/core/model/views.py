@@ -19,7 +19,7 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
-OnUnhandled = Literal["", "fail", "hold"]
+UnhandledPolicy = Literal["", "fail", "hold"]
 """What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
 
 CASE_END_STATES: Final = frozenset({"completed", "failed", "cancelled"})
@@ -96,7 +96,7 @@ class CaseView(View, frozen=True):
     rerun_of: CaseId | None = None
     cache: CachePolicy = ""
     again: list[str] = []  # jobs that use no earlier results, nor does what depends on them
-    on_unhandled: OnUnhandled = ""  # as whoever started it said; the flow's own word comes first
+    on_unhandled: UnhandledPolicy = ""  # as whoever started it said; the flow's own word comes first
     counts: list[NameCount] = []
     mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None

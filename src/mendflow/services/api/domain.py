@@ -24,9 +24,9 @@ from mendflow.core.model.views import (
     CaseView,
     ChangeEvent,
     Health,
-    OnUnhandled,
     PilotView,
     ServerView,
+    UnhandledPolicy,
 )
 from mendflow.core.recovery.undo_sentences import (
     ITEMS_SHOWN,
@@ -85,7 +85,7 @@ class Domain(
         notify: str = "",
         origin: CaseOrigin | None = None,
         again: list[str] | None = None,
-        on_unhandled: OnUnhandled = "",
+        on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are

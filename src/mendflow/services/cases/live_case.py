@@ -14,7 +14,15 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseStatus, CaseView, ItemState, NameCount, OnUnhandled
+from mendflow.core.model.views import (
+    CachePolicy,
+    CaseOrigin,
+    CaseStatus,
+    CaseView,
+    ItemState,
+    NameCount,
+    UnhandledPolicy,
+)
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
 from mendflow.core.results.earlier import EarlierResults, NamedJobs
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
@@ -59,7 +67,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     rerun_of: CaseId | None = None
     cache: CachePolicy = ""
     again: list[str] = []  # names of what uses no earlier results, nor does what depends on it
-    on_unhandled: OnUnhandled = ""
+    on_unhandled: UnhandledPolicy = ""
     key: str = ""
     port: str = ""  # the port of the server that it was requested at
     notify: str = ""  # a URL that gets a notification of its end

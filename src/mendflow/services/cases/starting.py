@@ -17,7 +17,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailabl
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CaseOrigin, OnUnhandled
+from mendflow.core.model.views import CachePolicy, CaseOrigin, UnhandledPolicy
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
@@ -70,7 +70,7 @@ class CaseStarter:
         cache: CachePolicy = "",
         origin: CaseOrigin | None = None,
         again: list[str] | None = None,
-        on_unhandled: OnUnhandled = "",
+        on_unhandled: UnhandledPolicy = "",
     ) -> CaseDocument:
         """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an earlier
         case whose results are used for unchanged jobs; `cache` says which results of other cases are, and `again` names
@@ -114,7 +114,7 @@ class CaseStarter:
         alike = [each for each in alike if each.inputs == wanted]
         return max(alike, key=lambda each: each.started_at).id if alike else None
 
-    def replace_wishes(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: OnUnhandled) -> None:
+    def replace_wishes(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: UnhandledPolicy) -> None:
         """A live case is continued by who says anew where its results go, and what a failure does; what is not said
         stays."""
         document = self._runtime.manager.live[case].document
