@@ -15,15 +15,15 @@ NOTES: Final[dict[str, str]] = {
     " with something else. These few read from the storage element.",
     "9.1": "Under d1f1 the two differ by seconds at most, as the paper says of reading. A workflow takes as long as its"
     " slowest chain of jobs, and that may be one that had to read.",
-    "10.1": '"Much" is true beside W3. Of W2 caches save almost as much: both jobs that read a file are mostly given'
-    " to pilots of the host that has it.",
+    "10.1": '"Much" is true beside W3, and not beside W2. Of that caches save almost as much: both jobs that read a'
+    " file are mostly given to pilots of the host that has it.",
     "10.4": "The paper does not have such a cache; we do (`--share site`).",
     "12.1": "With sharing one job in 80 reads from afar: the one whose file was made last, with no links to it when"
     " step1 begins, if the pilot that made it takes another job of its host.",
     "12.2": "With sharing, a pilot that comes first may still find its file with a neighbour: C1 loses less than C2.",
-    "12.4": "Without waitForData sharing helps W2 as well, and for W3 makes no difference that could be told from"
-    ' chance: so "marginally better" is judged with waitForData only.',
-    "12.8": "Judged with waitForData only, as 12.4. Of the 40 pairs of files one lies on one host, on the average, and"
+    "12.4": "Without waitForData, which is what the paper calls C1, sharing helps W2 as well, and for W3 makes no"
+    ' difference that could be told from chance: "marginally better" is seen with waitForData only.',
+    "12.8": "Seen with waitForData only, as 12.4. Of the 40 pairs of files one lies on one host, on the average, and"
     " with some seeds none.",
 }
 

@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 from tests.cli.conftest import Shell
 from tests.formats.jsdl.documents import document, program, staging
@@ -41,12 +42,12 @@ def test_a_credential_logs_in_and_stands_in_no_file_of_ours(shell: Shell, tmp_pa
     assert not leaks(shell.folder, told)
 
 
-def run_in(shell: Shell, described: str) -> dict:
+def run_in(shell: Shell, described: str) -> dict[str, Any]:
     """Run a document that lies elsewhere, so that nothing of it is in the folder but what mendflow writes."""
     folder = shell.folder / "theirs"
     folder.mkdir()
     (folder / "job.jsdl").write_text(described)
-    ran = shell.json("run", "theirs/job.jsdl", "--quiet")
+    ran: dict[str, Any] = shell.json("run", "theirs/job.jsdl", "--quiet")
     (folder / "job.jsdl").unlink()
     return ran
 

@@ -19,10 +19,12 @@ SEVERAL: Final = 5
 
 
 class ClaimFinding(msgspec.Struct, frozen=True):
-    """Whether what is seen is what the paper states, and what is seen."""
+    """Whether what is seen is what the paper states, and what is seen. It holds `weakly` if only the mildest reading of
+    the sentence is true."""
 
     holds: bool
     seen: str
+    weakly: bool = False
 
 
 class SampleSet:
@@ -73,10 +75,13 @@ class JudgedClaim(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
     seen: str
     open: bool = False
+    weakly: bool = False
 
     @property
     def verdict(self) -> str:
-        return "yes" if self.holds else "open" if self.open else "no"
+        if self.holds:
+            return "weakly" if self.weakly else "yes"
+        return "open" if self.open else "not seen"
 
 
 def claim_test(
@@ -105,12 +110,15 @@ def _judged(claim: Claim, results: SampleSet) -> JudgedClaim:
         holds=found.holds,
         seen=found.seen,
         open=not found.holds and not enough,
+        weakly=found.holds and found.weakly,
     )
 
 
 def summary_text(judged: Sequence[JudgedClaim]) -> str:
     """How many hold, and which are open."""
     held = f"{sum(each.holds for each in judged)} of {len(judged)} claims hold"
+    weak = [each.id for each in judged if each.weakly]
+    held += f", {', '.join(weak)} of them weakly" if weak else ""
     still = [each.id for each in judged if each.open]
     return held + (f"; {', '.join(still)} cannot be told with less than {SEVERAL} seeds" if still else "")
 

@@ -28,6 +28,7 @@ from mendflow.sim.estimates import Estimate, Estimates, check_known, jobs_of, lo
 from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
 from mendflow.sim.predict import Prediction, Question
 from mendflow.sim.prediction_figures import figures
+from mendflow.sim.recorded import RecordedRun, recorded_run
 from mendflow.sim.what_ifs import WhatIf
 
 STEPS_SHOWN = 20
@@ -52,13 +53,17 @@ class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
     like: str = ""
     target: ServerTarget = ServerTarget()
     scale: Scale = AS_IT_IS
+    as_recorded: bool = False
     what_if: bool = True
     processes: int = 1
 
 
 def question_of(request: ForecastRequest) -> Question:
     """Validates all options before anything is simulated."""
-    scene = GridScene(sites=request.sites, recovery=True)
+    recorded = recorded_by(request)
+    overhead_s = recorded.overhead_s if recorded is not None and recorded.added else 0.0
+    sites = tuple(replace(site, overhead_s=site.overhead_s + overhead_s) for site in request.sites)
+    scene = GridScene(sites=sites, recovery=True)
     check_scene(scene)
     flow, works = _flow(request)
     values = read_inputs(flow.inputs, request.pairs, request.inputs, flow=str(flow.name))
@@ -81,6 +86,34 @@ def question_of(request: ForecastRequest) -> Question:
         seeds=request.seeds,
         what_if=request.what_if,
         processes=request.processes,
+    )
+
+
+def recorded_by(request: ForecastRequest) -> RecordedRun | None:
+    """How a trace was recorded; None if the flow is none, or does not say."""
+    if not request.flow.endswith(TRACE):
+        if request.as_recorded:
+            raise InvalidRequest(
+                f"{request.flow} is not a trace, so nothing of it was recorded; leave --as-recorded out"
+            )
+        return None
+    slots = sum(max(site.running, site.max_pilots) * site.slots for site in request.sites)
+    return recorded_run(load_trace(request.flow), slots, scale=request.scale.time, added=request.as_recorded)
+
+
+def recorded_text(recorded: RecordedRun, made: Prediction) -> str:
+    """The simulated time beside the recorded one, and what is in the difference."""
+    by = f" by {recorded.system}" if recorded.system else ""
+    part = made.turnaround_s.mean / recorded.makespan_s
+    told = f"It was recorded{by} with {_time(recorded.makespan_s)} on {count_text(recorded.machines, 'machine')}"
+    if recorded.added:
+        return (
+            f"{told}; this is {part:.2f} of that. Each job has {_time(recorded.overhead_s)} added: what that system"
+            " must have taken for submission, queue and staging, by the recorded total."
+        )
+    return (
+        f"{told}; this is {part:.2f} of that. What that system took for submission, queue and staging is not in it"
+        + (f" (--as-recorded adds {_time(recorded.overhead_s)} to each job)." if recorded.overhead_s else ".")
     )
 
 
@@ -125,8 +158,10 @@ def imagined_file(name: str, size: int) -> FileRef:
     return FileRef(sha256=hashlib.sha256(name.encode()).hexdigest(), bytes=size, name=Path(name).name)
 
 
-def print_forecast(made: Prediction) -> None:
+def print_forecast(made: Prediction, recorded: RecordedRun | None = None) -> None:
     say(headline(made))
+    if recorded is not None:
+        say(recorded_text(recorded, made))
     if made.failed_runs == made.runs and not made.failed_attempts:
         say("A simulated job has no outputs. Give them with --outputs JOB=JSON,")
         say("or take it from a case that ran: --like CASE.")

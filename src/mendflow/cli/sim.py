@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.forecast import ForecastRequest, print_forecast, question_of, write_forecast
+from mendflow.cli.forecast import ForecastRequest, print_forecast, question_of, recorded_by, write_forecast
 from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, ServerTarget, Slots, TokenFile
 from mendflow.cli.output_paths import check_folder
 from mendflow.cli.printing import print_json, say
@@ -137,6 +137,10 @@ def predict_flow(
         float,
         typer.Option("--size-scale", min=0, metavar="FACTOR", help="For a trace: multiply its file sizes by this."),
     ] = 1.0,
+    as_recorded: Annotated[
+        bool,
+        typer.Option("--as-recorded", help="For a trace: add to each job what the recording system took for itself."),
+    ] = False,
     seeds: Seeds = 5,
     seed: FirstSeed = 1,
     what_if: Annotated[
@@ -165,6 +169,7 @@ def predict_flow(
         like=like,
         target=ServerTarget(server=server, token_file=token_file, data=data),
         scale=Scale(time=scale, size=size_scale),
+        as_recorded=as_recorded,
         seeds=tuple(range(seed, seed + seeds)),
         what_if=what_if,
         processes=processes or usable_cpus(),
@@ -173,9 +178,10 @@ def predict_flow(
     made = predict(question_of(request), tell=progress_printer(quiet))
     written = write_forecast(made, folder) if folder is not None else []
     if json:
-        print_json({"prediction": made, "written": [str(path) for path in written]})
+        known = {"recorded": recorded} if (recorded := recorded_by(request)) is not None else {}
+        print_json({"prediction": made, **known, "written": [str(path) for path in written]})
     else:
-        print_forecast(made)
+        print_forecast(made, recorded_by(request))
         print_written(map(str, written))
     raise typer.Exit(ExitCode.OK if made.status == "completed" else ExitCode.CASE_FAILED)
 

@@ -51,6 +51,6 @@ def test_what_does_not_hold_is_told_as_it_is() -> None:
     }
     told = refreshed(text, report, seeds=3, variants=variants)
     assert "1 of 2 claims hold, with 3 seeds and 12 runs in all." in told
-    assert '| 12.1 | "sentence 12.1" | seen 12.1 | rule 12.1 | no |' in told
+    assert '| 12.1 | "sentence 12.1" | seen 12.1 | rule 12.1 | not seen |' in told
     assert "| slow | 7 | 7.1: seen 7.1 |" in told
     assert "| quick | 8 | 8.1 (open): seen 8.1 |" in told

@@ -1,6 +1,7 @@
 """A document with a parameter sweep is as many jobs as its values make."""
 
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, Parallel
+from mendflow.core.model.values import Value
 from mendflow.formats.jsdl import read_jsdl
 from tests.formats.jsdl.documents import JSDL, POSIX, program, refused, staging
 
@@ -41,9 +42,14 @@ def read(*sweeps: str, described: str) -> Flow:
     return read_jsdl(swept(*sweeps, described=described), "/nowhere/doc.jsdl")
 
 
-def items(flow: Flow) -> list[dict]:
-    assert isinstance(flow.body, ForEach)
+def items(flow: Flow) -> list[dict[str, Value]]:
+    assert isinstance(flow.body, ForEach) and isinstance(flow.body.items, list)
     return flow.body.items
+
+
+def job_of(flow: Flow) -> JobActivity:
+    assert isinstance(flow.body, ForEach) and isinstance(flow.body.body, JobActivity)
+    return flow.body.body
 
 
 ECHO = program("/bin/echo", "X", "Y")
@@ -53,8 +59,8 @@ FIRST, SECOND = "/*//p:Argument[1]", "/*//p:Argument[2]"
 def test_a_sweep_over_a_list_is_one_loop_with_a_job_for_each_value() -> None:  # FM-2
     flow = read(sweep(assign(FIRST, values("a", "b c", "d"))), described=ECHO)
     assert items(flow) == [{"command": "a"}, {"command": "'b c'"}, {"command": "d"}]
-    job = flow.body.body
-    assert isinstance(job, JobActivity) and job.command == 'exec /bin/echo ${{ job["command"] }} Y'
+    job = job_of(flow)
+    assert job.command == 'exec /bin/echo ${{ job["command"] }} Y'
     assert (flow.name, flow.body.name, job.label) == ("try", "try", "try")
 
 
@@ -106,7 +112,7 @@ def test_attributes_parts_of_texts_files_and_resources_are_swept_as_well() -> No
         "in_txt": "2",
         "staged_1_2": "o2",
     }
-    job = flow.body.body
+    job = job_of(flow)
     assert job.env == {"SEED": '${{ job["SEED"] }}'}
     assert job.inputs == {"in.txt": 'http://host/${{ job["in_txt"] }}'}
     assert job.publish["staged_1"].url == 'file:///data/${{ job["staged_1"] }}'

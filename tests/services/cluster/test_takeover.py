@@ -3,12 +3,15 @@ stopped."""
 
 import asyncio
 
+import pytest
+
 from mendflow.core.engine.messages import CaseMoved
 from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.services.base.cluster import SERVER_KIND
 from mendflow.services.base.cluster_terms import cluster_terms
 from tests.services.cluster.kit import LEASE_MS, Cluster, completed, keep_running, pilot_of, run
+from tests.services.conftest import HandPilot
 from tests.services.recovery.kit import flow
 
 TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))
@@ -70,6 +73,67 @@ def test_a_job_whose_server_and_pilot_die_together_runs_again_within_a_lease_and
         assert case in held.job
 
     run(story)
+
+
+@pytest.mark.parametrize("second_s", [TERMS.takeover_ms / 1000 + 0.5, LEASE_MS / 2000, LEASE_MS / 1000])
+def test_a_job_whose_pilot_and_two_servers_die_in_turn_runs_again_within_a_lease_and_five_seconds(
+    second_s: float,
+) -> None:  # JS-9
+    async def story(cluster: Cluster) -> None:
+        one, _, _ = await cluster.start("one", "two", "three")
+        case = await begun(cluster)
+        dying = pilot_of(cluster, "one")
+        await dying.sync(want=1)
+        [held] = dying.held
+        one.kill()
+        killed_s = cluster.loop.true_s
+        taker = await cluster.until_home(case, "two", "three")
+        await asyncio.sleep(max(0.0, second_s - (cluster.loop.true_s - killed_s)))
+        left = "three" if taker == "two" else "two"
+        cluster.servers[taker].kill()
+        other = pilot_of(cluster, left, pilot="p-2")
+
+        async def runs_again() -> bool:
+            await other.sync(want=1)
+            return bool(other.held)
+
+        await cluster.until(runs_again)
+        after_ms = (cluster.loop.true_s - killed_s) * 1000
+        assert LEASE_MS <= after_ms < LEASE_MS + 5_000
+        assert [(each.job, each.fence) for each in other.held] == [(held.job, 2)]
+
+    run(story)
+
+
+def test_a_job_that_the_second_server_promised_again_is_given_to_nobody_else_when_that_dies_too() -> None:  # JS-9
+    async def story(cluster: Cluster) -> None:
+        one, _, _ = await cluster.start("one", "two", "three")
+        case = await begun(cluster)
+        pilot = pilot_of(cluster, "one", "two", "three")
+        await pilot.sync(want=1)
+        one.kill()
+        taker = await cluster.until_home(case, "two", "three")
+        left = "three" if taker == "two" else "two"
+        pilot = adopted(pilot, pilot_of(cluster, taker))
+        await pilot.sync()  # the taker promises
+        promised_s = cluster.loop.true_s
+        cluster.servers[taker].kill()
+        other = pilot_of(cluster, left, pilot="p-2")
+
+        async def runs_again() -> bool:
+            await other.sync(want=1)
+            return bool(other.held)
+
+        await cluster.until(runs_again)
+        assert (cluster.loop.true_s - promised_s) * 1000 >= LEASE_MS
+
+    run(story)
+
+
+def adopted(before: HandPilot, after: HandPilot) -> HandPilot:
+    """The same pilot, which talks to other servers from now on."""
+    after.serial, after.heard, after.held = before.serial, before.heard, before.held
+    return after
 
 
 def test_a_server_that_is_stopped_in_order_hands_its_cases_over_at_once() -> None:  # JS-4

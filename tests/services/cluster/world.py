@@ -156,6 +156,8 @@ class ServerProcess:
     def may_promise(self) -> bool:
         return self.promises
 
+    async def publish(self) -> None: ...
+
     def living(self) -> list[ServerDocument]:
         living = self.world.up - self.world.closed
         return [each.document for each in self.world.servers.values() if each is not self and each.id in living]

@@ -164,6 +164,7 @@ async def test_a_file_that_is_only_touched_is_the_same(watched: Watched) -> None
 async def test_files_that_were_left_out_come_when_the_rules_of_the_storage_name_them(watched: Watched) -> None:  # PJ-9
     elements = watched.world.runtime.catalogue.elements
     element = await elements.find("disk")
+    assert element is not None
     all_but_b = NameRules(
         to_physical=(NameRule(protocol=element.protocol, match="/in/(.*)", result="in/$1"),),
         to_logical=(NameRule(protocol=element.protocol, match="in/([^b].*)", result="/in/$1"),),

@@ -123,6 +123,8 @@ class Among:
     def may_promise(self) -> bool:
         return True
 
+    async def publish(self) -> None: ...
+
     def living(self) -> list[ServerDocument]:
         return self.others
 

@@ -18,11 +18,13 @@ NEVER: Instant = 1 << 62
 
 class AttemptLease(msgspec.Struct):
     """An attempt that a pilot holds. Each exchange that names it extends `until`, unless it is `ending`: then the pilot
-    is told that it has lost the attempt, and nobody else gets the job before the lease ends."""
+    is told that it has lost the attempt, and nobody else gets the job before the lease ends. It is `inherited` while
+    only another server, or an earlier life of this one, has promised it."""
 
     fence: int
     until: Instant
     ending: bool = False
+    inherited: bool = False
 
 
 class PilotLease(msgspec.Struct, kw_only=True):
@@ -71,13 +73,13 @@ class Leases:
             lease.until = now + self.lease_ms
         return lease
 
-    def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant) -> None:
+    def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant, inherited: bool = False) -> None:
         """The pilot holds the attempt for a lease from `now`. That may be in the past: a server that takes over
         another's cases knows when that one can have promised for the last time."""
         lease = self.touch(pilot, now=now)
         until = now + self.lease_ms
         self._none_over_before = min(self._none_over_before, until)
-        lease.attempts[job] = AttemptLease(fence, until)
+        lease.attempts[job] = AttemptLease(fence, until, inherited=inherited)
 
     def renew(self, pilot: PilotId, running: Sequence[AttemptStatus], *, now: Instant) -> list[AttemptRef]:
         """Renew what the pilot names and holds. Returns what it names and does not hold: lost to it."""
@@ -87,7 +89,7 @@ class Leases:
         for beat in running:
             holding = attempts.get(beat.job)
             if holding is not None and holding.fence == beat.fence and not holding.ending:
-                holding.until = until
+                holding.until, holding.inherited = until, False
             else:
                 lost.append(AttemptRef(beat.job, beat.fence))
         return lost
@@ -143,6 +145,20 @@ class Leases:
             del self._pilots[pilot]
         self._none_gone_before = min((lease.until for lease in self._pilots.values()), default=NEVER)
         return silent
+
+    def inherits(self, pilot: PilotId) -> bool:
+        """Whether the pilot holds something by an inherited promise."""
+        lease = self._pilots.get(pilot)
+        return lease is not None and any(holding.inherited for holding in lease.attempts.values())
+
+    def inherited(self, *, now: Instant) -> dict[JobId, int]:
+        """How long inherited promises last, by job."""
+        return {
+            job: max(0, holding.until - now)
+            for lease in self._pilots.values()
+            for job, holding in lease.attempts.items()
+            if holding.inherited
+        }
 
     def lease_of(self, pilot: PilotId) -> PilotLease | None:
         return self._pilots.get(pilot)

@@ -153,7 +153,7 @@ def _described(node: object) -> tuple[ParsedElement, str] | None:
     attribute = ""
     if isinstance(node, str):
         owner = getattr(node, "getparent", lambda: None)()
-        attribute = str(node.attrname) if getattr(node, "is_attribute", False) else ""
+        attribute = str(getattr(node, "attrname", "") or "")
         node = owner
     if not etree.iselement(node) or not isinstance(node.tag, str):
         return None

@@ -54,7 +54,8 @@ def _number(reader: JsdlReader, at: ParsedElement, text: str, name: str) -> Deci
         number = Decimal(text) if len(text) <= DIGITS_MAX and "_" not in text else Decimal("nan")
     except InvalidOperation:
         number = Decimal("nan")
-    whole = local(at) == INTEGERS or (at.getparent() is not None and local(at.getparent()) == INTEGERS)
+    outer = at.getparent()
+    whole = INTEGERS in (local(at), local(outer) if outer is not None else "")
     if not number.is_finite() or number.adjusted() > DIGITS_MAX or number.adjusted() < -DIGITS_MAX:
         reader.problem(at, f"<{local(at)}> needs a number as its {name}, not {abbreviate(text)}")
         return None

@@ -17,6 +17,7 @@ from mendflow.formats.wfformat.json_values import JsonDocument, JsonValue
 from mendflow.formats.wfformat.layouts import TraceLayout, layout_of
 from mendflow.formats.wfformat.model import VERSIONS, Trace, TraceTask
 
+SYSTEM_CHARS_MAX: Final = 100
 TASKS_MAX: Final = 100_000
 NEEDS_MAX: Final = 1_000_000
 """How many tasks a trace may have, and how often they may name each other and files."""
@@ -86,7 +87,15 @@ def _trace(root: JsonValue) -> Trace | None:
         sizes=layout.sizes,
         makespan_s=layout.makespan_s,
         machines=layout.machines,
+        system=_system(root),
     )
+
+
+def _system(root: JsonValue) -> str:
+    """The name of the system that ran it; whatever else stands there says nothing."""
+    given = root.value.get("runtimeSystem") if isinstance(root.value, dict) else None
+    name = given.get("name") if isinstance(given, dict) else None
+    return name[:SYSTEM_CHARS_MAX] if isinstance(name, str) else ""
 
 
 def _tasks(layout: TraceLayout) -> Iterator[TraceTask]:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import msgspec
 
 from mendflow.core.model.data import CacheAdvert
-from mendflow.core.model.ids import CaseId, Instant, PilotId
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.provision import JobGroup
@@ -75,6 +75,9 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     cases: int = 0
     lease_ms: int = 0  # the lease that it promises pilots: a server that takes over its cases waits at least that long
     demand: list[JobGroup] = []  # its waiting jobs, by needs: provisioning counts them with its own
+    inherited: dict[JobId, int] = {}
+    """Jobs that it took over and whose pilots it has promised nothing since: how long the promise of an earlier server
+    lasts, in ms from this heartbeat on. A server that takes over from this one waits no longer than that."""
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -104,6 +107,10 @@ class Membership(Protocol):
 
     def find(self, server: str) -> ServerDocument | None:
         """A live server, this one included."""
+        ...
+
+    async def publish(self) -> None:
+        """Write this server's document with what is known by now, and wait until it is on disk."""
         ...
 
 

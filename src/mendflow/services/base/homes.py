@@ -6,12 +6,12 @@ release of the last one deletes it. A tree that is being taken over belongs to n
 requests about it wait that long."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, JobId
 from mendflow.services.base.cluster import CASE_KIND, ENGINE_KIND, HOME_KIND, LIVE_STATUSES, HomeDocument, root_of
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -37,17 +37,22 @@ class _Case(msgspec.Struct):
 _decode_case = msgspec.json.Decoder(_Case).decode
 
 
+NOTHING_INHERITED: Final[Mapping[JobId, int]] = {}
+
+
 class CaseTree(NamedTuple):
     """A tree that has its home here and is not in memory yet. `moved`: another server may still believe that it owns
     the tree, and has to be fenced out. `again`: it was ours before, and our own last write may still be on its way:
     that has to be fenced out as well. `promised_ms`: for how long pilots may count on their attempts of it; None: a
-    whole lease. `begins`: its home was made for a new case, and nobody has checked yet whether that began."""
+    whole lease. `begins`: its home was made for a new case, and nobody has checked yet whether that began.
+    `inherited_ms`: the same as `promised_ms` for jobs whose pilots the last server never promised anything itself."""
 
     root: CaseId
     moved: bool = False
     again: bool = False
     promised_ms: int | None = None
     begins: bool = False
+    inherited_ms: Mapping[JobId, int] = NOTHING_INHERITED
 
 
 class _Loading:

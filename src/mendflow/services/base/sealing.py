@@ -47,7 +47,8 @@ class Sealer:
         if not _has_password(flow):
             return flow
         keys = self._keys or self._take(await self._secret())
-        return _changed(flow, lambda url: change_password(url, lambda text: _seal(keys, text)))
+        sealed: Flow = _changed(flow, lambda url: change_password(url, lambda text: _seal(keys, text)))
+        return sealed
 
     def opened(self, spec: JobSpec) -> JobSpec:
         """The job as the pilot needs it."""
@@ -102,9 +103,14 @@ def _cover(key: bytes, mark: bytes, data: bytes) -> bytes:
 
 
 def _has_password(flow: Flow) -> bool:
-    found = []
-    _changed(flow, lambda url: found.append(url) or url if password_in(url) else url)
-    return any(not password_in(url).startswith(SEAL) for url in found)
+    found: list[str] = []
+
+    def note(url: str) -> str:
+        found.append(password_in(url))
+        return url
+
+    _changed(flow, note)
+    return any(password and not password.startswith(SEAL) for password in found)
 
 
 def _changed(part: Any, change: Callable[[str], str]) -> Any:

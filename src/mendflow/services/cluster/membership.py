@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.ids import JobId
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter, steady_ms
 from mendflow.services.base.cluster import SERVER_KIND, ServerDocument
@@ -51,6 +52,12 @@ class PeerState:
             beaten_at += cluster_terms(document.lease_ms).promise_ms - document.silent_ms
         return beaten_at + document.lease_ms
 
+    def inherited_end(self, job: JobId) -> int | None:
+        """When, by our meter, the promise to the pilot of a job is over that the server had taken over and not renewed;
+        None if it may have renewed it. Its last heartbeat was seen, at the latest, before it was silent."""
+        left_ms = self.document.inherited.get(job)
+        return None if left_ms is None else self.ended_at - self.document.silent_ms + left_ms
+
 
 class ServerMembership:
     """`own` identifies this server; `load` fills in how much work it has, at each heartbeat. `closed` is called when
@@ -85,11 +92,13 @@ class ServerMembership:
         self.peer_states: dict[str, PeerState] = {}
         self.found_dead_count = 0  # servers that this one was the first to find dead
         self._version = 0
+        self._written = 0
         self._promised_until = 0
         self._earlier_promises_until: int | None = None
         self._observed_at = 0
         self._registered = False
         self._tasks: list[asyncio.Task[None]] = []
+        self._writing = asyncio.Lock()
 
     # What others ask
 
@@ -193,10 +202,17 @@ class ServerMembership:
         return before.beaten_ms + cluster_terms(before.lease_ms).promise_ms + before.lease_ms
 
     async def beat(self) -> None:
-        if not self._registered:
-            await self._register()
-        elif not await self._write():
-            await self._on_refused()
+        async with self._writing:
+            if not self._registered:
+                await self._register()
+            elif not await self._write():
+                await self._on_refused()
+
+    async def publish(self) -> None:
+        """Write our document with what is known by now, and wait until it is on disk. Raises StoreUnavailable."""
+        written = self._written
+        while self._registered and self._written == written:
+            await self.beat()
 
     async def _write(self) -> bool:
         """Write our document again; false if somebody else has changed it."""
@@ -208,6 +224,7 @@ class ServerMembership:
         if not isinstance(result, WriteDone):
             return False
         self._version = result.version
+        self._written += 1
         self._promised_until = sent_at + self.terms.promise_ms
         return True
 

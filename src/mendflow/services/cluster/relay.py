@@ -108,6 +108,9 @@ class Relay:
         if not self._holds():
             raise Unreachable("this server has not been heard by the others for too long; ask another, or again later")
 
+    async def announce_promises(self) -> None:
+        await self.membership.publish()
+
     def mine(self, job: JobId) -> bool:
         return self.homes.mine(case_of(job))
 

@@ -106,8 +106,13 @@ class Takeover:
     async def _take(self, document: StoredDocument, peer: PeerState | None) -> None:
         async with self._slots:
             for tree in await self._homes.take([document]):
-                left_ms = max(0, peer.promises_end() - self._meter()) if peer is not None else None
-                await self._load_tree(tree._replace(promised_ms=left_ms))
+                if peer is not None:
+                    now = self._meter()
+                    ends = {job: peer.inherited_end(job) for job in peer.document.inherited}
+                    inherited = {job: max(0, end - now) for job, end in ends.items() if end is not None}
+                    left_ms = max(0, peer.promises_end() - now)
+                    tree = tree._replace(promised_ms=left_ms, inherited_ms=inherited)
+                await self._load_tree(tree)
 
     async def _load_tree(self, tree: CaseTree) -> None:
         try:

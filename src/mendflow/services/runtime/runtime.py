@@ -132,6 +132,7 @@ class Runtime:
         queue = JobQueue(data_wait_ms=settings.data_wait_ms)
         self._signals = Nudges(membership, server.peers, queue, clock) if membership.shared else None
         self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
+        self._inherited: dict[JobId, int] = {}  # by job: the same, where the last server has promised nothing
         self.meta = PilotScheduler(
             store=store,
             ledger=ledger,
@@ -366,6 +367,8 @@ class Runtime:
         roots = {tree.root for tree in trees}
         now = self.meta.steady_ms_now()
         self._promised |= {each.root: now + each.promised_ms for each in trees if each.promised_ms is not None}
+        inherited = {job: now + left for each in trees for job, left in each.inherited_ms.items()}
+        self._inherited |= inherited
         self.homes.begin_loading(trees)
         await self.watch.load(roots)
         await self.messaging.load(roots)
@@ -382,6 +385,8 @@ class Runtime:
         self.meta.enqueue_held_back()
         for root in roots:
             self._promised.pop(root, None)
+        for job in inherited:
+            self._inherited.pop(job, None)
 
     def release(self, case: CaseId) -> None:
         """Continue the tree of a case that was found unfinished and not continued so far."""
@@ -392,8 +397,10 @@ class Runtime:
         """When the promise of another server to the pilot of a job is over. The lease of the server that granted it may
         have been longer than that of the server that took it over."""
         promised = self._promised.get(root_of(job.case))
+        if promised is None:
+            return self.meta.full_lease_end(job)
         longer_ms = job.history[-1].lease_ms - self.meta.leases.lease_ms
-        return self.meta.full_lease_end(job) if promised is None else promised + max(0, longer_ms)
+        return min(promised + max(0, longer_ms), self._inherited.get(job.id, promised + max(0, longer_ms)))
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()

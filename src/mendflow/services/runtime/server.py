@@ -7,6 +7,8 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Final
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import Instant, PilotId
@@ -46,6 +48,10 @@ NO_PATTERNS = Patterns()
 NO_DOMAINS: Mapping[str, MetaScheduler] = {}
 
 __all__ = ["NO_DOMAINS", "NO_PATTERNS", "Runtime", "Server", "ServerSettings"]
+
+
+INHERITED_MAX: Final = 1_000
+"""Inherited promises that a heartbeat tells. For the others, whoever takes over waits for a whole lease."""
 
 
 class Server:
@@ -144,6 +150,7 @@ class Server:
             meta, manager = self._runtime.meta, self._runtime.manager
             document.waiting, document.running = len(meta.queue), meta.jobs_running()
             document.pilots, document.cases = len(meta.own_pilots()), len(manager.live)
+            document.inherited = dict(islice(meta.leases.inherited(now=meta.steady_ms_now()).items(), INHERITED_MAX))
             document.demand = groups_of(meta, self.clock.now()) if document.waiting else []
 
     def _closed(self, reason: str) -> None:

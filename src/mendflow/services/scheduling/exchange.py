@@ -99,6 +99,7 @@ class Exchange:
         self._task: asyncio.Task[None] | None = None
         # jobs for which the exception service is being asked whether to retry them
         self._in_recovery: set[JobId] = set()
+        self._unannounced: set[PilotId] = set()  # pilots to which this server is about to make its first promise
         self._stopping = False
         self._damaged: dict[str, None] = {}
 
@@ -151,6 +152,8 @@ class Exchange:
             self._hub.publish(PilotPaused(pilot))
         self._meta.caches.hear(pilot, request)
         self._assigner.expect(pilot, request)
+        if self._relay is not None and self._meta.leases.inherits(pilot.id):
+            self._unannounced.add(pilot.id)
         with self._ledger.atomic():
             draft = AnswerBuilder(self._meta.leases.lease_ms)
             for part in request.logs:
@@ -162,6 +165,9 @@ class Exchange:
                 await self._pilot_leaves(pilot, request.leaves)
             answer = await self._answer(pilot, request, who, draft)
         await self._ledger.settled()
+        if self._relay is not None and pilot.id in self._unannounced:
+            await self._relay.announce_promises()
+            self._unannounced.discard(pilot.id)
         if not request.leaving:
             self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady_ms_now())
         if self._relay is not None:

@@ -391,7 +391,8 @@ class PilotScheduler:
                 holder = self.pilot(job.pilot)
                 holder.held[job.id] = GrantedAttempt(job.history[-1].serial or None)
                 holder.owner = holder.owner or job.history[-1].token
-                self.leases.grant(job.pilot, job.id, job.fence, now=self.promised_until(job) - self.leases.lease_ms)
+                begun_ms = self.promised_until(job) - self.leases.lease_ms
+                self.leases.grant(job.pilot, job.id, job.fence, now=begun_ms, inherited=self.signals is not None)
                 longer = job.history[-1].lease_ms < self.leases.lease_ms
                 if longer:  # than the lease that a server which loads it after us would assume
                     job.history[-1] = msgspec.structs.replace(job.history[-1], lease_ms=self.leases.lease_ms)

@@ -26,6 +26,10 @@ class PilotRelay(Protocol):
         """Raise if others may be taking over this server's cases by now: then it may not make promises to any pilot."""
         ...
 
+    async def announce_promises(self) -> None:
+        """Wait until the other servers can read for which jobs this one has promised nothing so far."""
+        ...
+
     def mine(self, job: JobId) -> bool: ...
     def pilot_arrived(self, pilot: PilotId, serial: int) -> None:
         """A pilot that was connected to another server until now, or to none."""
