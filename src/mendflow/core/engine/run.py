@@ -41,7 +41,7 @@ from mendflow.core.engine.state import (
     XmlMeter,
     kept_answer_serial,
 )
-from mendflow.core.expressions.cel import CANCELLED_END, FAILED_END
+from mendflow.core.expressions.cel_functions import CANCELLED_END, FAILED_END
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.jobs import Outcome

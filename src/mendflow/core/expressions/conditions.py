@@ -7,11 +7,9 @@ error is not raised: it is the reason why a condition does not hold."""
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.cel import CompiledExpression, flaw, kind_of
+from mendflow.core.expressions.cel import CompiledExpression, flaw
 from mendflow.core.expressions.cel_evaluator import (
     EXACT_MAX,
-    INT_MAX,
-    INT_MIN,
     CelError,
     Evaluator,
     NeedsLibrary,
@@ -30,6 +28,8 @@ from mendflow.core.expressions.cel_parser import (
     paths_in,
 )
 from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.division import INT_MAX, INT_MIN
+from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
 from mendflow.core.model.values import Value, is_spilled
 

@@ -8,9 +8,10 @@ only save work."""
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.cel import closest_name, kind_of
+from mendflow.core.expressions.cel import closest_name
 from mendflow.core.expressions.cel_parser import Constant, ListLiteral, MemberPath, Operator, Tree, conjuncts, parse
 from mendflow.core.expressions.conditions import Condition, KnownValues, compares_exactly, condition_flaw, parts
+from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import Reference, scan
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
