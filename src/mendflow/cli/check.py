@@ -12,6 +12,7 @@ from mendflow.cli.flow_files import main_first, named_stores
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
+from mendflow.core.engine.remarks import remarks_on
 from mendflow.formats.check import check as problems_of
 from mendflow.formats.check import flows_of
 from mendflow.formats.schema import schema_text
@@ -51,6 +52,8 @@ def check(
         for path, flows in zip(flow, found, strict=True):
             if len(flows) > 1:
                 say(f"{path}: {', '.join(each.name for each in flows)}")
+            for remark in (each for found in flows for each in remarks_on(found)):
+                say(f"{path}: remark: {remark}")
         for question in open_questions:
             say(question)
     raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)

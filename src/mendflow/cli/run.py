@@ -46,6 +46,7 @@ from mendflow.cli.start_message import build_start_message
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.cli.unfinished_cases import live_cases
 from mendflow.client import Client
+from mendflow.core.engine.remarks import remarks_on
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
@@ -129,6 +130,8 @@ def run(
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if not quiet:
         warn_of_triggers(loaded, flow)
+        for remark in remarks_on(loaded):
+            say(f"remark: {remark}", err=True)
     if dry_run:
         print_plan(loaded, values, slots=slots, cached=cached, json=json)
         return

@@ -248,7 +248,7 @@ class Run:
                 raise flow_fault(JOIN_FAILURE, f"{node.name}: its incoming links do not let it run")
             self.skip(instance, "an activity that it needs did not complete")
         elif node.activity.when is not None and not data.holds(self.case, instance.env, node.activity.when):
-            self.skip(instance, f"its condition `{node.activity.when.text}` is false")
+            self.skip(instance, data.why_false(self.case, instance.env, node.activity.when))
         else:
             instance.phase = InstancePhase.RUNNING
             self.kinds[node.kind].start(self, instance)

@@ -6,7 +6,7 @@ milliseconds, a timestamp as milliseconds since 1970. And there are functions of
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -40,6 +40,7 @@ ERROR_LINE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
 NO_FUNCTION: Final = re.compile(r"undeclared reference to '([^']*)'")
 WRONG_KINDS: Final = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
+NO_MEMBERS: Final = "a member was requested of a value that has none"
 NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
 COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 NUMERIC: Final = frozenset({"int", "uint", "double"})
@@ -98,7 +99,8 @@ class CompiledExpression:
                 raise too_large(f"a value in `{self.text}`", closed)
             if missing:
                 raise ExpressionError(f"`{self.text}`: {next(iter(missing.values()))}")
-            raise ExpressionError(f"`{self.text}`: {explain(str(result.plain_value()))}")
+            said = explain(str(result.plain_value()))
+            raise ExpressionError(f"`{self.text}`: {(said == NO_MEMBERS and failed_element(data)) or said}")
         value = result.plain_value()
         return value if value is None or type(value) in (bool, int, str) else self.plain(value)
 
@@ -229,6 +231,18 @@ def unknown_name(name: str, error: KeyError) -> str:
     return f"there is no `{name}`{closest_name(name, known)}"
 
 
+def failed_element(data: Mapping[str, Value]) -> str:
+    """Which element of a loop's outputs is null, if one is, and how to leave it out."""
+    for name, left in data.get("jobs", {}).items():
+        outputs = left.get("outputs") if isinstance(left, dict) else None
+        if isinstance(outputs, list) and None in outputs:
+            return (
+                f"{name}[{outputs.index(None)}] gave no result, so it is null in `jobs.{name}.outputs`, and null has "
+                f"no members; leave out what failed: `jobs.{name}.outputs.filter(o, o != null)`"
+            )
+    return ""
+
+
 def explain(message: str) -> str:
     """CEL's message, in our words where they are clearer."""
     message = message.split(" [", 1)[0] if message.endswith("]") else message
@@ -240,7 +254,7 @@ def explain(message: str) -> str:
     if "Iteration budget exceeded" in message:
         return "it goes over more than 10,000 elements; do this in a job"
     if "SELECT to non-message" in message:
-        return "a member was requested of a value that has none"
+        return NO_MEMBERS
     return re.sub(r"^[A-Z_]+: ", "", message)
 
 

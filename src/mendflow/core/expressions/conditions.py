@@ -24,6 +24,7 @@ from mendflow.core.expressions.cel_parser import (
     Tree,
     conjuncts,
     parse,
+    parts_in,
     path_of,
     paths_in,
 )
@@ -133,8 +134,8 @@ class Condition:
         self._run = evaluator_of(tree)
         needed = self._needing(paths_in(tree))
         self.tests = tests_of(tree)
-        parents = {each.parent.name for each in parts(tree) if isinstance(each, HasTest)}
-        asked = {each.name for each in parts(tree) if isinstance(each, MemberPath)}
+        parents = {each.parent.name for each in parts_in(tree) if isinstance(each, HasTest)}
+        asked = {each.name for each in parts_in(tree) if isinstance(each, MemberPath)}
         return [each for each in needed if each.name in asked or each.name not in parents]
 
     def _needing(self, paths: list[MemberPath]) -> list[MemberPath]:
@@ -183,15 +184,6 @@ class Condition:
 def condition_of(text: str) -> Condition:
     """The condition of a text, compiled once: the next version of a rule set shares nearly all of them."""
     return Condition(text)
-
-
-def parts(tree: Tree) -> list[Tree]:
-    """Every node of a tree."""
-    found = [tree]
-    for each in found:
-        if isinstance(each, Operator | ListLiteral):
-            found.extend(each.parts)
-    return found
 
 
 def tests_of(tree: Tree) -> tuple[PathTest, ...]:

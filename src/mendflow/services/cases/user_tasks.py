@@ -11,6 +11,7 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.task_fields import answer, is_yes_or_no
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.services.base.cluster import root_of
@@ -175,6 +176,8 @@ class UserTasks:
         missing = [name for name in task.fields if not isinstance(outputs, dict) or name not in outputs]
         if state == "completed" and missing:
             raise Conflict(f"task {id} wants a value for {', '.join(missing)}; nothing was changed")
+        if state == "completed" and isinstance(outputs, dict):
+            outputs = with_answers(task, outputs)
         task.state, task.ended_by, task.comment, task.outputs = state, who, comment, outputs
         task.ended_at = self._clock.now()
         self._write(task, from_outside=True)
@@ -194,6 +197,16 @@ class UserTasks:
         if over:
             self._open.pop(task.id, None)
         self._events.tell(self._clock.now(), "user-task", task.case, task.item, state=task.state, message=task.title)
+
+
+def with_answers(task: TaskDocument, outputs: dict[str, Value]) -> dict[str, Value]:
+    """The outputs, with true or false for what is asked to be answered by yes or no."""
+    asked = [name for name, description in task.fields.items() if is_yes_or_no(description)]
+    answers = {name: answer(outputs[name]) for name in asked}
+    for name in asked:
+        if answers[name] is None:
+            raise Conflict(f"task {task.id} wants yes or no for {name}, not {outputs[name]!r:.60}; nothing was changed")
+    return {**outputs, **answers}
 
 
 def outcome_of(task: TaskDocument) -> Outcome:
