@@ -42,7 +42,8 @@ def test_a_comparison_that_may_hold_is_not_remarked_on(read: Reader, condition: 
 
 
 SQUARES = (
-    "jobs:\n  work:\n    for-each: {items: [1, 2], tolerate: 1}\n    run: echo\n  sum:\n    run: |\n      echo ${{ %s }}\n"
+    "jobs:\n  work:\n    for-each: {items: [1, 2], tolerate: 1}\n    run: echo\n"
+    "  sum:\n    run: |\n      echo ${{ %s }}\n"
     "  all:\n    for-each: [1, 2]\n    run: echo\n"
 )
 

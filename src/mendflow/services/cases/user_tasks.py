@@ -21,6 +21,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 TASK_KIND = "task"
+ANSWERS_READ_MAX = 1000
 OPEN_STATES: tuple[UserTaskState, ...] = ("offered", "claimed")
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
@@ -94,9 +95,11 @@ class UserTasks:
             task.state, task.ended_at = "withdrawn", self._clock.now()
             self._write(task)
 
-    async def offer(self, case: CaseId, order: OfferTask, element: str, *, again: bool) -> Outcome | None:
+    async def offer(
+        self, case: CaseId, order: OfferTask, element: str, *, again: bool, earlier: CaseId | None = None
+    ) -> Outcome | None:
         """Offer the task, which is for this element of the loops around it. If it was offered before and is over
-        already, its outcome is returned."""
+        already, its outcome is returned; so is the answer that the same task got in an earlier case."""
         id = f"{case}/{order.serial}"
         if again and (kept := await self._store.get(TASK_KIND, id)) is not None:
             self._ledger.known(TASK_KIND, id, kept.version)
@@ -120,7 +123,25 @@ class UserTasks:
             element=element,
         )
         self._open[id] = task
+        answered = await self._answered(earlier, order) if earlier is not None else None
+        if answered is not None:
+            task.state, task.ended_by, task.outputs = "completed", answered.ended_by, answered.outputs
+            task.ended_at, task.comment = (
+                self._clock.now(),
+                f"kept from case {earlier}: {answered.comment}".rstrip(": "),
+            )
         self._write(task)
+        return outcome_of(task) if answered is not None else None
+
+    async def _answered(self, case: CaseId, order: OfferTask) -> TaskDocument | None:
+        """The task of this case that was completed and asked for the same."""
+        where = [FieldCondition("case", case), FieldCondition("state", "completed")]
+        await self._ledger.settled()
+        for found in await self._store.search(TASK_KIND, where, limit=ANSWERS_READ_MAX):
+            task = _decode(found.body)
+            asked = (task.item, task.role, task.title, task.description, task.data, task.fields)
+            if asked == (order.item, order.role, order.title, order.description, order.data, order.fields):
+                return task
         return None
 
     async def withdraw(self, case: CaseId, serial: int, reason: str = "") -> UserTaskState:
