@@ -44,7 +44,7 @@ WORKFLOWS: Final[dict[str, tuple[int, int]]] = {"W1": (80, 80), "W2": (40, 80), 
 
 _READS: Final[dict[str, dict[str, Template]]] = {
     "W1": {"one": "${{ jobs.step0.outputs[item] }}"},
-    "W2": {"one": "${{ jobs.step0.outputs[item / 2] }}"},
+    "W2": {"one": "${{ jobs.step0.outputs[int(item / 2)] }}"},
     "W3": {"one": "${{ jobs.step0.outputs[2 * item] }}", "other": "${{ jobs.step0.outputs[2 * item + 1] }}"},
 }
 """What a job of step1 reads: its own file; a file that one other job reads too; two files of two jobs."""

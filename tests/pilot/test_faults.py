@@ -39,10 +39,11 @@ Hire = Callable[..., Pilot]
 MB = 1 << 20
 
 SOURCE = """
-import os, time
+import os, subprocess, time
 class TooBig(ValueError): pass
 def raises(): raise TooBig("by 3")
 def leaves(): raise SystemExit(2)
+def calls_what_fails(): subprocess.run(["sh", "-c", "exit 75"], check=True)
 def full(): open("/dev/full", "wb", buffering=0).write(b"x")
 def asks_too_much(): raise MemoryError("so much")
 def takes_two(a, b): return a
@@ -91,7 +92,8 @@ TABLE: list[tuple[JobSpec, str, Category, AttemptStage, dict[str, Any]]] = [
     (command("sleep 600", resources=Resources(wall_ms=200)), "timeLimit", Category.TIME, E, {}),
     (function("sleeps", resources=Resources(wall_ms=300)), "timeLimit", Category.TIME, E, {}),
     (function("raises"), "TooBig", Category.JOB, E, {"message": "by 3"}),
-    (function("leaves"), "SystemExit", Category.JOB, E, {}),
+    (function("leaves"), "SystemExit", Category.JOB, E, {"exit_code": 2}),
+    (function("calls_what_fails"), "CalledProcessError", Category.JOB, E, {"exit_code": 75}),
     (function("full"), "diskFull", Category.RESOURCE, E, {"file": ""}),
     (function("takes_two", 1), "TypeError", Category.INPUT, E, {}),
     (function("nothing"), "noSuchFunction", Category.INPUT, S, {}),
@@ -367,3 +369,9 @@ def test_every_fault_of_a_pilot_has_a_stage_and_can_travel() -> None:  # FM-12
         Category.INPUT,
         Category.INPUT,
     ]
+
+
+@pytest.mark.parametrize(("path", "told"), [("data/a.txt", True), ("/data/a.txt", False), ("samtools", False)])
+def test_a_file_that_a_function_looks_for_in_its_own_folder_is_told_how_to_come_there(path: str, told: bool) -> None:
+    fault = fault_of(FileNotFoundError(2, "No such file or directory", path), E, "/tmp", 0)
+    assert ("declared as Path" in fault.message) is told

@@ -13,6 +13,7 @@ from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
 from mendflow.formats.check import absent_defaults, flows_of
+from mendflow.core.engine.remarks import remarks_on
 from mendflow.formats.check import check as problems_of
 from mendflow.formats.schema import schema_text
 from mendflow.lazy import LazyModule
@@ -52,6 +53,8 @@ def check(
         for path, flows in zip(flow, found, strict=True):
             if len(flows) > 1:
                 say(f"{path}: {', '.join(each.name for each in flows)}")
+            for remark in (each for found in flows for each in remarks_on(found)):
+                say(f"{path}: remark: {remark}")
         for question in open_questions:
             say(question)
         for note in (note for path in flow if xpath2_as_1 for note in xpath2_notes(path)):

@@ -47,6 +47,7 @@ from mendflow.cli.subjects import find_subject
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.cli.unfinished_cases import live_cases, say_continued
 from mendflow.client import Client
+from mendflow.core.engine.remarks import remarks_on
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
@@ -132,6 +133,8 @@ def run(
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if not quiet:
         warn_of_triggers(loaded, flow)
+        for remark in remarks_on(loaded):
+            say(f"remark: {remark}", err=True)
     if dry_run:
         run_async(print_plan(loaded, values, target, cache, slots=slots, json=json))
         return

@@ -1,10 +1,11 @@
 """Why a job waits, and why it failed."""
 
+import msgspec
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobSpec, Outcome, Resources
+from mendflow.core.model.jobs import Job, JobSpec, Outcome, Resources, RetryRule
 from mendflow.core.model.sync import Capacity
 from mendflow.core.scheduling import jobs
 from mendflow.core.scheduling.amounts import clock, duration, size
@@ -225,3 +226,14 @@ def test_sizes_read_as_they_are_written(count: int, text: str) -> None:
 )
 def test_durations_read_as_they_are_said(ms: int, text: str) -> None:
     assert duration(ms) == text
+
+
+def test_a_failure_that_its_retries_do_not_name_says_so() -> None:
+    fault = Fault(name="ValueError", category=Category.JOB, message="3")
+    failed = failed_once(fault)
+    spec = msgspec.structs.replace(failed.spec, retry=(RetryRule(times=2, on=("75", "memory")),))
+    failed.spec = spec
+    assert (
+        "its `retries` are for 75, memory, and this is ValueError, of the kind job, so it was not tried again"
+        in why_failed(failed).facts
+    )

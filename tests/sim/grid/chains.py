@@ -19,7 +19,7 @@ def chain(jobs: int, *, retries: int = 0) -> Flow:
 
 def splitting(jobs: int) -> Flow:
     """Two jobs of the second step read each file of the first."""
-    return two_steps(jobs, 2 * jobs, {"in.dat": "${{ jobs.first.outputs[item / 2] }}"})
+    return two_steps(jobs, 2 * jobs, {"in.dat": "${{ jobs.first.outputs[int(item / 2)] }}"})
 
 
 def two_steps(first: int, then: int, inputs: dict[str, str], *, retries: int = 0) -> Flow:

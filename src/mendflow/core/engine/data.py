@@ -19,6 +19,7 @@ from mendflow.core.engine.state import Case, Env, ScopeInstance
 from mendflow.core.engine.xml import xpath_lookup
 from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
+from mendflow.core.expressions.comparisons import never_equal
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import DURATION_MS_MAX, Template
 from mendflow.core.model.ids import Instant
@@ -67,6 +68,12 @@ def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None
             INVALID_EXPRESSION_VALUE, f"`{expr.text}` gives {value!r}; a condition must give true or false"
         )
     return value
+
+
+def why_false(case: Case, env: int, expr: Expr) -> str:
+    """That a condition is false, and what in it can never be equal."""
+    never = [] if expr.language == XPATH else never_equal(expr.text, NameLookup(case, env))
+    return "; ".join([f"its condition `{expr.text}` is false", *never])
 
 
 def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = COUNT_VALUE_MAX) -> int:

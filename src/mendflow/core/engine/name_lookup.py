@@ -5,7 +5,7 @@ A declared variable without a value hides one of the same name further out."""
 from typing import Final
 
 from mendflow.core.engine.state import Case, Env
-from mendflow.core.expressions.cel import COMPLETED_END, FAILED_END, SKIPPED_END
+from mendflow.core.expressions.cel_functions import COMPLETED_END, FAILED_END, SKIPPED_END
 from mendflow.core.model.values import Value
 
 NO_VARIABLES: Final = frozenset("@#%")

@@ -13,7 +13,7 @@ from mendflow.core.expressions import ExpressionError, expressions_of
 from mendflow.core.expressions.cel import closest_name
 from mendflow.core.expressions.scanner import Reference, plain_reference, scan
 from mendflow.core.model.expr import CEL, Expr
-from mendflow.core.model.flow import ActivityNode, Call, ForEach, JobActivity, Stage
+from mendflow.core.model.flow import ActivityNode, Call, ForEach, JobActivity, Stage, UserTask
 
 RESULT_FIELDS: Final = ("outputs", "files", "exit_code")
 """What an activity leaves, under `jobs.NAME`."""
@@ -62,8 +62,21 @@ def result_flaw(
         if activity.collect is None and not activity.collect_map:
             return ResultFlaw(f"`jobs.{name}` is a loop that collects nothing; say what with `collect:`")
         message = f"`jobs.{name}.outputs` is a list, one for each iteration, and has no `{further[0]}`"
-        return ResultFlaw(message, instead=f"`jobs.{name}.outputs.map(o, o.{further[0]})`")
+        tolerates = activity.tolerate is not None or activity.tolerate_percent is not None
+        those = f"jobs.{name}.outputs.filter(o, o != null)" if tolerates else f"jobs.{name}.outputs"
+        return ResultFlaw(message, instead=f"`{those}.map(o, o.{further[0]})`")
+    if member == "outputs" and further and isinstance(activity, UserTask):
+        return _field_flaw(name, further[0], activity)
     return None
+
+
+def _field_flaw(name: str, field: str, task: UserTask) -> ResultFlaw | None:
+    """A user task gives the outputs that it asks for."""
+    if field in task.fields:
+        return None
+    if not task.fields:
+        return ResultFlaw(f"the user task `{name}` asks for no outputs; declare it: `fields: {{{field}: yes or no}}`")
+    return ResultFlaw(f"the user task `{name}` has no field `{field}`", field, tuple(task.fields))
 
 
 def _file_flaw(
@@ -142,23 +155,41 @@ def result_problems(activities: Mapping[str, ActivityNode], parts: Iterator[Any]
     """What is wrong with what the parts of a flow ask of its activities."""
     for part in parts:
         shown = getattr(part, "name", "") or "the flow"
-        for value in _templates(part):
+        for value in templates_of(part):
             for reference in references_in(value):
                 family, _, name = reference.name.partition(".")
                 flaw = result_flaw(name, reference.members, activities) if family == "jobs" else None
                 if flaw is not None:
                     yield f"{shown:.100}: {flaw.message}{_hint(flaw)}"
+        if isinstance(part, ActivityNode) and (wrong := _whole_task(part, activities)):
+            yield f"{shown:.100}: {wrong}"
         if isinstance(part, JobActivity):
             for path, source in part.inputs.items():
                 if (flaw := input_flaw(path, source, activities)) is not None:
                     yield f"{shown:.100}: {flaw.message}{_hint(flaw)}"
 
 
+def _whole_task(part: ActivityNode, activities: Mapping[str, ActivityNode]) -> str:
+    """A user task is no condition: what it gives are its fields."""
+    path = plain_reference(part.when.text) if part.when is not None and part.when.language == CEL else None
+    if path is None or path.members != ("outputs",):
+        return ""
+    task = activities.get(path.name.removeprefix("jobs."))
+    if not isinstance(task, UserTask):
+        return ""
+    field = next(iter(task.fields), "approved")
+    return (
+        f"its condition is the whole user task `{task.name}`, which is neither true nor false; name a field of it, "
+        f"`{task.name}.{field}` in Python and `jobs.{task.name}.outputs.{field}` in YAML, with "
+        f"`fields: {{{field}: yes or no}}`"
+    )
+
+
 def _hint(flaw: ResultFlaw) -> str:
     return closest_name(flaw.word, flaw.known) or (f"; did you mean {flaw.instead}?" if flaw.instead else "")
 
 
-def _templates(part: Any) -> Iterator[Any]:
+def templates_of(part: Any) -> Iterator[Any]:
     """The templates and expressions of a part of a flow that may ask for a job."""
     fields = FIELDS.get(type(part), ())
     for field in (*OF_EACH, *fields) if isinstance(part, ActivityNode) else fields:
@@ -168,12 +199,12 @@ def _templates(part: Any) -> Iterator[Any]:
         elif field == "collect_files":
             yield from value.values()
         elif isinstance(value, msgspec.Struct):
-            yield from _templates(value)
+            yield from templates_of(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
             for each in value:
-                yield from _templates(each)
+                yield from templates_of(each)
         elif field == "publish":
             for each in value.values():
-                yield from _templates(each)
+                yield from templates_of(each)
         elif value and not isinstance(value, (int, float)):
             yield value

@@ -41,7 +41,7 @@ from mendflow.core.engine.state import (
     XmlMeter,
     kept_answer_serial,
 )
-from mendflow.core.expressions.cel import CANCELLED_END, FAILED_END
+from mendflow.core.expressions.cel_functions import CANCELLED_END, FAILED_END
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.jobs import Outcome
@@ -248,7 +248,7 @@ class Run:
                 raise flow_fault(JOIN_FAILURE, f"{node.name}: its incoming links do not let it run")
             self.skip(instance, "an activity that it needs did not complete")
         elif node.activity.when is not None and not data.holds(self.case, instance.env, node.activity.when):
-            self.skip(instance, f"its condition `{node.activity.when.text}` is false")
+            self.skip(instance, data.why_false(self.case, instance.env, node.activity.when))
         else:
             instance.phase = InstancePhase.RUNNING
             self.kinds[node.kind].start(self, instance)

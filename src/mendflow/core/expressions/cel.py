@@ -1,25 +1,25 @@
 """CEL, through its C++ implementation: compiled once, given only the data that it names, and bounded in work.
 
 It differs from bare CEL in three ways that users expect. Integers and floats mix in arithmetic (`2 * 0.5`), which CEL
-leaves undefined; division of two integers stays whole, as in CEL. A duration is returned as milliseconds, a timestamp
-as milliseconds since 1970. Lists have `sum()`, `sort()`, `distinct()`, `flatten()` and, of maps, `group_by(member)`;
-`json(x)` gives the JSON of any value, and `quote(x)` the same as one word of a shell."""
+leaves undefined, and a division leaves nothing out (`7 / 2` is 3.5, `6 / 2` is 3). A duration is returned as
+milliseconds, a timestamp as milliseconds since 1970. And there are functions of our own: see cel_functions."""
 
-import json
 import math
-import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from mendflow.core.expressions.cel_functions import COMPLETED_END, SKIPPED_END, extension
 from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.division import Marked, marked
 from mendflow.core.expressions.expression_hints import choice_hint, function_hint, operator_hint
-from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, plain_reference, scan
-from mendflow.core.expressions.text_values import SEAL, as_json, find_spilled, seal, shell_quote, too_large
-from mendflow.core.expressions.work_budget import WORK, bounded_replace
+from mendflow.core.expressions.kinds import kind_of, no_overload
+from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
+from mendflow.core.expressions.text_values import SEAL, find_spilled, seal, too_large
+from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.values import Value, is_spilled
 from mendflow.lazy import LazyModule
 
@@ -35,136 +35,21 @@ TEXT_CHARS_MAX: Final = 10_000
 COMPILED_MAX: Final = 4096
 
 CHECKERS_MAX: Final = 64
-DOUBLINGS_MAX: Final = 32
 
 ERROR_LINE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
 NO_FUNCTION: Final = re.compile(r"undeclared reference to '([^']*)'")
 WRONG_KINDS: Final = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
+NO_MEMBERS: Final = "a member was requested of a value that has none"
 NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
-COMPLETED_END, FAILED_END, SKIPPED_END, CANCELLED_END = "completed", "failed", "skipped", "cancelled"
-"""How a job ended, as lookups say it."""
-
 COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 NUMERIC: Final = frozenset({"int", "uint", "double"})
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _overload(name: str, result: Any, parameters: list[Any], run: Callable[..., Any], member: bool = False) -> Any:
-    return cel.Overload(name, return_type=result, parameters=parameters, impl=run, is_member=member)
-
-
-def _divide(a: float, b: float) -> float:
-    if b:
-        return a / b
-    return math.nan if not a or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
-
-
-def _distinct(values: list[Value]) -> list[Value]:
-    seen: dict[str, Value] = {}
-    for value in values:
-        seen.setdefault(json.dumps(value, sort_keys=True), value)
-    return list(seen.values())
-
-
-def _flatten(values: list[Value]) -> list[Value]:
-    return [part for value in values for part in (value if isinstance(value, list) else [value])]
-
-
-def _group_by(rows: list[Value], key: str) -> list[Value]:
-    """The rows of each value of a member, in the order in which the values come first."""
-    WORK.spend(len(rows))
-    groups: dict[str, dict[str, Value]] = {}
-    for number, row in enumerate(rows):
-        if not isinstance(row, dict) or key not in row:
-            known = f"; it has {', '.join(row)}" if isinstance(row, dict) else ""
-            raise ExpressionError(f"element {number} has no member `{key}` to group by{known}")
-        group = groups.setdefault(json.dumps(row[key], sort_keys=True), {"key": row[key], "items": []})
-        group["items"].append(row)
-    return list(groups.values())
-
-
-def _counted(run: Callable[[list[Value]], Value]) -> Callable[[list[Value]], Value]:
-    def counted(values: list[Value]) -> Value:
-        WORK.spend(len(values))
-        return run(values)
-
-    return counted
-
-
-def _duration_functions(kinds: Any) -> list[Any]:
-    """Durations can be multiplied and divided by numbers; `backoff(base, n)` is the base, doubled n times."""
-    span, numbers = kinds.DURATION, {"int": kinds.INT, "double": kinds.DOUBLE}
-    times = [_overload(f"duration_times_{name}", span, [span, kind], operator.mul) for name, kind in numbers.items()]
-    times += [_overload(f"{name}_times_duration", span, [kind, span], operator.mul) for name, kind in numbers.items()]
-    parts = [_overload(f"duration_by_{name}", span, [span, kind], operator.truediv) for name, kind in numbers.items()]
-    doubled = [
-        _overload(f"backoff_{name}", kind, [kind, kinds.INT], _backoff)
-        for name, kind in {"span": span, **numbers}.items()
-    ]
-    return [cel.FunctionDecl("_*_", times), cel.FunctionDecl("_/_", parts), cel.FunctionDecl("backoff", doubled)]
-
-
-def _backoff(base: Any, times: int) -> Any:
-    return base * 2 ** max(0, min(times, DOUBLINGS_MAX))
-
-
-def _extension() -> Any:
-    kinds = cel.Type
-    mixed = {"_+_": operator.add, "_-_": operator.sub, "_*_": operator.mul, "_/_": _divide}
-    declared = [
-        cel.FunctionDecl(
-            name,
-            [
-                _overload(f"{name}_int_double", kinds.DOUBLE, [kinds.INT, kinds.DOUBLE], run),
-                _overload(f"{name}_double_int", kinds.DOUBLE, [kinds.DOUBLE, kinds.INT], run),
-            ],
-        )
-        for name, run in mixed.items()
-    ]
-    declared += _duration_functions(kinds)
-    anything = kinds.List(kinds.DYN)
-    on_lists: dict[str, tuple[Any, Callable[[list[Value]], Value]]] = {
-        "sum": (kinds.DYN, sum),
-        "sort": (anything, sorted),
-        "distinct": (anything, _distinct),
-        "flatten": (anything, _flatten),
-    }
-    declared += [
-        cel.FunctionDecl(name, [_overload(f"list_{name}", result, [anything], _counted(run), member=True)])
-        for name, (result, run) in on_lists.items()
-    ]
-    text = kinds.STRING
-    grouped = [
-        _overload("list_group_by", anything, [anything, text], _group_by, member=True),
-        _overload("group_by_list", anything, [anything, text], _group_by),
-    ]
-    declared.append(cel.FunctionDecl("group_by", grouped))
-    declared.append(
-        cel.FunctionDecl(
-            REWRITE,
-            [
-                _overload("text_rewrite", text, [text, text, text], bounded_replace, member=True),
-                _overload("text_rewrite_some", text, [text, text, text, kinds.INT], bounded_replace, member=True),
-            ],
-        )
-    )
-    declared += [
-        cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
-        for name, run in {"json": as_json, "quote": shell_quote}.items()
-    ]
-    ends = {"failed": FAILED_END, "skipped": SKIPPED_END, "did": COMPLETED_END}
-    declared += [
-        cel.FunctionDecl(name, [_overload(f"{name}_end", kinds.BOOL, [kinds.DYN], partial(operator.eq, word))])
-        for name, word in ends.items()
-    ]
-    declared.append(cel.FunctionDecl("always", [_overload("always_true", kinds.BOOL, [], lambda: True)]))
-    return cel.CelExtension("mendflow", declared)
-
-
 @cache
 def _extensions() -> list[Any]:
-    return [ext_strings.ExtStrings(), ext_math.ExtMath(), _extension()]
+    return [ext_strings.ExtStrings(), ext_math.ExtMath(), extension()]
 
 
 @cache
@@ -190,10 +75,11 @@ class CompiledExpression:
         self.references = tuple(sorted(scanned.references, key=lambda each: len(each.members)))
         self.names = frozenset(reference.name for reference in scanned.references)
         self.path = plain_path(scanned.text, scanned.references)
+        divided = marked(scanned.text)
         try:
-            self.program = None if self.path else _environment().compile(scanned.text, disable_check=True)
+            self.program = None if self.path else _environment().compile(divided.text, disable_check=True)
         except RuntimeError as error:
-            raise syntax_error(scanned.original_offset, scanned.text, str(error)) from None
+            raise syntax_error(original_place(scanned, divided), divided.text, str(error)) from None
 
     def evaluate(self, lookup: Lookup) -> Value:
         if self.path:
@@ -213,7 +99,8 @@ class CompiledExpression:
                 raise too_large(f"a value in `{self.text}`", closed)
             if missing:
                 raise ExpressionError(f"`{self.text}`: {next(iter(missing.values()))}")
-            raise ExpressionError(f"`{self.text}`: {explain(str(result.plain_value()))}")
+            said = explain(str(result.plain_value()))
+            raise ExpressionError(f"`{self.text}`: {(said == NO_MEMBERS and failed_element(data)) or said}")
         value = result.plain_value()
         return value if value is None or type(value) in (bool, int, str) else self.plain(value)
 
@@ -244,6 +131,11 @@ class CompiledExpression:
 @lru_cache(maxsize=COMPILED_MAX)
 def compile_expression(text: str) -> CompiledExpression:
     return CompiledExpression(text)
+
+
+def original_place(scanned: Scan, divided: Marked) -> Callable[[int], int]:
+    """Leads from a place in what the library compiles to the same in the text as it was written."""
+    return lambda offset: scanned.original_offset(divided.original_offset(offset))
 
 
 def plain_path(text: str, references: tuple[Reference, ...]) -> Reference | None:
@@ -325,11 +217,6 @@ def graft(place: dict[str, Value], name: str, value: Value, members: tuple[str, 
     place[name] = value
 
 
-def kind_of(value: Value) -> str:
-    kinds = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a map"}
-    return "null" if value is None else kinds.get(type(value), type(value).__name__)
-
-
 def closest_name(name: str, known: Any) -> str:
     close = get_close_matches(name, [one for one in known if isinstance(one, str)], 1)
     return f"; did you mean `{close[0]}`?" if close else ""
@@ -344,6 +231,18 @@ def unknown_name(name: str, error: KeyError) -> str:
     return f"there is no `{name}`{closest_name(name, known)}"
 
 
+def failed_element(data: Mapping[str, Value]) -> str:
+    """Which element of a loop's outputs is null, if one is, and how to leave it out."""
+    for name, left in data.get("jobs", {}).items():
+        outputs = left.get("outputs") if isinstance(left, dict) else None
+        if isinstance(outputs, list) and None in outputs:
+            return (
+                f"{name}[{outputs.index(None)}] gave no result, so it is null in `jobs.{name}.outputs`, and null has "
+                f"no members; leave out what failed: `jobs.{name}.outputs.filter(o, o != null)`"
+            )
+    return ""
+
+
 def explain(message: str) -> str:
     """CEL's message, in our words where they are clearer."""
     message = message.split(" [", 1)[0] if message.endswith("]") else message
@@ -351,11 +250,11 @@ def explain(message: str) -> str:
     if found := MISSING_KEY.search(message):
         return f"there is no member `{found.group(1)}`"
     if found := NO_OVERLOAD.search(message):
-        return f"this cannot be done with values of these kinds: {found.group(1).replace('int64', 'int')}"
+        return no_overload(found.group(1))
     if "Iteration budget exceeded" in message:
         return "it goes over more than 10,000 elements; do this in a job"
     if "SELECT to non-message" in message:
-        return "a member was requested of a value that has none"
+        return NO_MEMBERS
     return re.sub(r"^[A-Z_]+: ", "", message)
 
 
@@ -377,13 +276,8 @@ def shorten(sentence: str) -> str:
     if found := NO_FUNCTION.search(sentence):
         return f"there is no function or name `{found.group(1)}`{function_hint(found.group(1))}"
     if found := WRONG_KINDS.search(sentence):
-        kinds = (
-            found.group(2)
-            .replace("google.protobuf.Duration", "duration")
-            .replace("google.protobuf.Timestamp", "timestamp")
-        )
-        sign = found.group(1)
-        return f"`{sign.strip('_')}` cannot be done with these kinds of values: {kinds}{choice_hint(sign)}"
+        sign, kinds = found.groups()
+        return no_overload(f"{sign}({kinds})") + choice_hint(sign)
     if "expecting {" in sentence:
         what = sentence.split("'")[1] if "'" in sentence else ""
         return "the expression ends too early" if what == "<EOF>" else f"`{what}` is not expected here"
@@ -406,12 +300,13 @@ def flaw(text: str) -> ExpressionError | None:
     if found.path:
         return None
     scanned = scan(text)
+    divided = marked(scanned.text)
     try:
-        checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(scanned.text)
+        checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(divided.text)
     except RuntimeError as error:
         complaints = ERROR_LINE.findall(str(error))
         if not complaints or not all(is_allowed(sentence) for _, _, sentence in complaints):
-            return syntax_error(scanned.original_offset, scanned.text, str(error))
+            return syntax_error(original_place(scanned, divided), divided.text, str(error))
     return None
 
 

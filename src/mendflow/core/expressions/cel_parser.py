@@ -75,10 +75,10 @@ def path_of(root: str, members: tuple[str, ...]) -> MemberPath:
     return MemberPath(root + shown, root, members)
 
 
-def parse(text: str) -> Tree | None:
-    """The tree of an expression, or None if it needs the library."""
+def parse(text: str, reserved: frozenset[str] = RESERVED) -> Tree | None:
+    """The tree of an expression, or None if it needs the library. Paths do not begin with reserved words."""
     try:
-        parser = CelParser(tokens_of(text))
+        parser = CelParser(tokens_of(text), reserved)
         tree = parser.expression()
         return tree if parser.at == len(parser.tokens) else None
     except Unsupported:
@@ -106,8 +106,9 @@ def tokens_of(text: str) -> list[tuple[str, str]]:
 class CelParser:
     """Recursive descent over CEL's own grammar, as far as it goes. Nodes and open brackets are counted."""
 
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+    def __init__(self, tokens: list[tuple[str, str]], reserved: frozenset[str]) -> None:
         self.tokens = tokens
+        self.reserved = reserved
         self.at = 0
         self.made = 0
         self.brackets = 0
@@ -264,7 +265,7 @@ class CelParser:
             return Constant({"true": True, "false": False}.get(text))
         if self.is_mark("("):
             return self.called(text)
-        if text in RESERVED:
+        if text in self.reserved:
             raise Unsupported
         return path_of(text, ())
 
@@ -306,3 +307,12 @@ def paths_in(tree: Tree) -> list[MemberPath]:
             case ListLiteral() | Operator():
                 pending.extend(reversed(each.parts))
     return list(found.values())
+
+
+def parts_in(tree: Tree) -> list[Tree]:
+    """Every node of a tree."""
+    found = [tree]
+    for each in found:
+        if isinstance(each, Operator | ListLiteral):
+            found.extend(each.parts)
+    return found

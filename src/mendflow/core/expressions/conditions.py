@@ -7,11 +7,9 @@ error is not raised: it is the reason why a condition does not hold."""
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.cel import CompiledExpression, flaw, kind_of
+from mendflow.core.expressions.cel import CompiledExpression, flaw
 from mendflow.core.expressions.cel_evaluator import (
     EXACT_MAX,
-    INT_MAX,
-    INT_MIN,
     CelError,
     Evaluator,
     NeedsLibrary,
@@ -26,10 +24,13 @@ from mendflow.core.expressions.cel_parser import (
     Tree,
     conjuncts,
     parse,
+    parts_in,
     path_of,
     paths_in,
 )
 from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.division import INT_MAX, INT_MIN
+from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
 from mendflow.core.model.values import Value, is_spilled
 
@@ -133,8 +134,8 @@ class Condition:
         self._run = evaluator_of(tree)
         needed = self._needing(paths_in(tree))
         self.tests = tests_of(tree)
-        parents = {each.parent.name for each in parts(tree) if isinstance(each, HasTest)}
-        asked = {each.name for each in parts(tree) if isinstance(each, MemberPath)}
+        parents = {each.parent.name for each in parts_in(tree) if isinstance(each, HasTest)}
+        asked = {each.name for each in parts_in(tree) if isinstance(each, MemberPath)}
         return [each for each in needed if each.name in asked or each.name not in parents]
 
     def _needing(self, paths: list[MemberPath]) -> list[MemberPath]:
@@ -183,15 +184,6 @@ class Condition:
 def condition_of(text: str) -> Condition:
     """The condition of a text, compiled once: the next version of a rule set shares nearly all of them."""
     return Condition(text)
-
-
-def parts(tree: Tree) -> list[Tree]:
-    """Every node of a tree."""
-    found = [tree]
-    for each in found:
-        if isinstance(each, Operator | ListLiteral):
-            found.extend(each.parts)
-    return found
 
 
 def tests_of(tree: Tree) -> tuple[PathTest, ...]:

@@ -8,9 +8,19 @@ only save work."""
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.cel import closest_name, kind_of
-from mendflow.core.expressions.cel_parser import Constant, ListLiteral, MemberPath, Operator, Tree, conjuncts, parse
-from mendflow.core.expressions.conditions import Condition, KnownValues, compares_exactly, condition_flaw, parts
+from mendflow.core.expressions.cel import closest_name
+from mendflow.core.expressions.cel_parser import (
+    Constant,
+    ListLiteral,
+    MemberPath,
+    Operator,
+    Tree,
+    conjuncts,
+    parse,
+    parts_in,
+)
+from mendflow.core.expressions.conditions import Condition, KnownValues, compares_exactly, condition_flaw
+from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import Reference, scan
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
@@ -109,7 +119,7 @@ class _Reader:
                 f"`{name.name}` is {KIND_WORDS[name.kind]}, which is neither true nor false; compare it with something",
                 self._place(name.name),
             )
-        for each in parts(tree):
+        for each in parts_in(tree):
             if isinstance(each, Operator) and len(each.parts) == 2:
                 self._demand_alike(each.do, *each.parts)
 

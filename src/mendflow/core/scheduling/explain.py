@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.model.jobs import Attempt, Job, Resources
 from mendflow.core.model.sync import Capacity
@@ -85,6 +86,12 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     return _why_not_yet(job, taking, ahead)
 
 
+def _known_by(fault: Fault) -> str:
+    """What a failure is known by where retries name their causes."""
+    code = f", exit code {fault.exit_code}" if fault.exit_code is not None else ""
+    return f"{fault.name}{code}, of the kind {fault.category}"
+
+
 def why_failed(job: Job) -> Reason:
     """Why the job failed: its fault, then each attempt's."""
     assert job.outcome is not None and job.outcome.fault is not None, f"job {job.id} has not failed"
@@ -98,6 +105,9 @@ def why_failed(job: Job) -> Reason:
     if (stated := stated_retries(job.spec, fault)) is not None:
         failures, allowed = job.failures + sum(job.spec.spent), stated.rule.times + 1
         facts.append(f"{min(failures, allowed)} of {allowed} tries failed, as many as its `retries` allow")
+    elif job.spec.retry and not fault.infrastructure:
+        causes = ", ".join(cause for rule in job.spec.retry for cause in rule.on)
+        facts.append(f"its `retries` are for {causes}, and this is {_known_by(fault)}, so it was not tried again")
     if job.losses:
         facts.append(f"{job.losses} attempts were lost to the infrastructure; they do not count as retries")
     facts += _attempts(job)

@@ -18,14 +18,14 @@ FORMS: Final[dict[str, str]] = {
     "add": "{a} + {b}",
     "sub": "{a} - {b}",
     "mul": "{a} * {b}",
-    "truediv": "1.0 * {a} / {b}",
+    "truediv": "{a} / {b}",
     "mod": "({a} % {b} + {b}) % {b}",
     "floordiv": "({a} - ({a} % {b} + {b}) % {b}) / {b}",
     "and": "{a} && {b}",
     "or": "{a} || {b}",
 }
-"""Each operator as an expression says it. There a division of whole numbers is whole and its remainder has the sign of
-the dividend; the forms give what Python gives."""
+"""Each operator as an expression says it. There a remainder has the sign of the dividend; the forms give what Python
+gives."""
 
 COMPARISONS: Final = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 CONDITIONS: Final = frozenset({"and", "or"})

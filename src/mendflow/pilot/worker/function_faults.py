@@ -2,6 +2,8 @@
 
 The fault has the exception's name, so that a flow can catch it by that."""
 
+import os
+import subprocess
 import traceback
 
 import msgspec
@@ -14,6 +16,7 @@ from mendflow.pilot.worker.functions import CodeMismatch, NoSuchFunction
 
 MESSAGE_CHARACTERS = 4000
 TYPES_MAX = 8
+EXIT_CODE_MAX = 255
 
 
 class CallSetupFailed(Exception):
@@ -56,7 +59,31 @@ def _own_fault(error: BaseException, stage: AttemptStage, peak_bytes: int) -> Fa
         message = f"the function called sys.exit({error.code!r})"
     elif isinstance(error, MemoryError):
         category, data["peak_bytes"] = Category.MEMORY, peak_bytes
-    return Fault(name=kind.__name__, category=category, message=message, stage=stage, data=data)
+    elif isinstance(error, FileNotFoundError):
+        message += _elsewhere(error.filename)
+    return Fault(
+        name=kind.__name__, category=category, message=message, stage=stage, data=data, exit_code=_exit_code(error)
+    )
+
+
+def _exit_code(error: BaseException) -> int | None:
+    """The exit code that an exception stands for: of the function's own end, or of a command that it ran."""
+    match error:
+        case SystemExit(code=int() as code) | subprocess.CalledProcessError(returncode=int() as code):
+            return int(code) if 0 <= code <= EXIT_CODE_MAX else None
+        case SystemExit(code=code):
+            return 0 if code is None else 1
+    return None
+
+
+def _elsewhere(path: object) -> str:
+    """What is said of a relative path that a function did not find. A bare word may be a command."""
+    if not isinstance(path, str) or os.path.isabs(path) or not os.path.splitext(path)[1]:
+        return ""
+    return (
+        "; a job runs in a folder of its own, where a file beside the flow is not: take it as a parameter that is "
+        "declared as Path, `def count(table: Path)`, and give its path when you call the job"
+    )
 
 
 def _not_begun(error: BaseException) -> bool:

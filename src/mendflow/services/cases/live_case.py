@@ -204,6 +204,14 @@ class Tally:
     def statuses(self) -> dict[str, str]:
         return {name: word for name in self._states if (word := self.status(name))}
 
+    def has_run_jobs(self) -> bool:
+        """Whether any item but people's tasks has run, and not only been taken from an earlier case."""
+        return any(
+            states.get("completed") or states.get("failed")
+            for name, states in self._states.items()
+            if self._kinds[name] != "user-task"
+        )
+
     def mended(self, name: str) -> None:
         self._mended[name] = self._mended.get(name, 0) + 1
 

@@ -254,7 +254,10 @@ class OrderDispatcher:
 
     async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
         live.move(order.serial, name_of(order.item), "user-task", "waiting")
-        outcome = await self._tasks.offer(live.id, order, element_of(live.case, order.serial), again=again)
+        earlier = live.document.rerun_of if not again and asks_the_same(live) else None
+        outcome = await self._tasks.offer(
+            live.id, order, element_of(live.case, order.serial), again=again, earlier=earlier
+        )
         if outcome is not None:
             self._background.start(self.finished(live.id, order.serial, outcome))
 
@@ -419,3 +422,10 @@ class OrderDispatcher:
         if ending.removed:
             document.status = "cancelled"
             document.fault = Fault(name="cancelled", category=Category.CANCELLED, message=ending.removed)
+
+
+def asks_the_same(live: LiveCase) -> bool:
+    """Whether a person who answered in the earlier case would be asked about the same again: nothing has run since that
+    could have come out otherwise."""
+    document = live.document
+    return document.rerun_of is not None and document.cache != "none" and not live.tally.has_run_jobs()

@@ -11,6 +11,7 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.task_fields import answer, is_yes_or_no
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.services.base.cluster import root_of
@@ -20,6 +21,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 TASK_KIND = "task"
+ANSWERS_READ_MAX = 1000
 OPEN_STATES: tuple[UserTaskState, ...] = ("offered", "claimed")
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
@@ -93,9 +95,11 @@ class UserTasks:
             task.state, task.ended_at = "withdrawn", self._clock.now()
             self._write(task)
 
-    async def offer(self, case: CaseId, order: OfferTask, element: str, *, again: bool) -> Outcome | None:
+    async def offer(
+        self, case: CaseId, order: OfferTask, element: str, *, again: bool, earlier: CaseId | None = None
+    ) -> Outcome | None:
         """Offer the task, which is for this element of the loops around it. If it was offered before and is over
-        already, its outcome is returned."""
+        already, its outcome is returned; so is the answer that the same task got in an earlier case."""
         id = f"{case}/{order.serial}"
         if again and (kept := await self._store.get(TASK_KIND, id)) is not None:
             self._ledger.known(TASK_KIND, id, kept.version)
@@ -119,7 +123,25 @@ class UserTasks:
             element=element,
         )
         self._open[id] = task
+        answered = await self._answered(earlier, order) if earlier is not None else None
+        if answered is not None:
+            task.state, task.ended_by, task.outputs = "completed", answered.ended_by, answered.outputs
+            task.ended_at, task.comment = (
+                self._clock.now(),
+                f"kept from case {earlier}: {answered.comment}".rstrip(": "),
+            )
         self._write(task)
+        return outcome_of(task) if answered is not None else None
+
+    async def _answered(self, case: CaseId, order: OfferTask) -> TaskDocument | None:
+        """The task of this case that was completed and asked for the same."""
+        where = [FieldCondition("case", case), FieldCondition("state", "completed")]
+        await self._ledger.settled()
+        for found in await self._store.search(TASK_KIND, where, limit=ANSWERS_READ_MAX):
+            task = _decode(found.body)
+            asked = (task.item, task.role, task.title, task.description, task.data, task.fields)
+            if asked == (order.item, order.role, order.title, order.description, order.data, order.fields):
+                return task
         return None
 
     async def withdraw(self, case: CaseId, serial: int, reason: str = "") -> UserTaskState:
@@ -175,6 +197,8 @@ class UserTasks:
         missing = [name for name in task.fields if not isinstance(outputs, dict) or name not in outputs]
         if state == "completed" and missing:
             raise Conflict(f"task {id} wants a value for {', '.join(missing)}; nothing was changed")
+        if state == "completed" and isinstance(outputs, dict):
+            outputs = with_answers(task, outputs)
         task.state, task.ended_by, task.comment, task.outputs = state, who, comment, outputs
         task.ended_at = self._clock.now()
         self._write(task, from_outside=True)
@@ -194,6 +218,16 @@ class UserTasks:
         if over:
             self._open.pop(task.id, None)
         self._events.tell(self._clock.now(), "user-task", task.case, task.item, state=task.state, message=task.title)
+
+
+def with_answers(task: TaskDocument, outputs: dict[str, Value]) -> dict[str, Value]:
+    """The outputs, with true or false for what is asked to be answered by yes or no."""
+    asked = [name for name, description in task.fields.items() if is_yes_or_no(description)]
+    answers = {name: answer(outputs[name]) for name in asked}
+    for name in asked:
+        if answers[name] is None:
+            raise Conflict(f"task {task.id} wants yes or no for {name}, not {outputs[name]!r:.60}; nothing was changed")
+    return {**outputs, **answers}
 
 
 def outcome_of(task: TaskDocument) -> Outcome:

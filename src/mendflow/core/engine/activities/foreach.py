@@ -19,7 +19,7 @@ from mendflow.core.engine.faults import (
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
 from mendflow.core.engine.state import ForEachInstance, Instance, InstanceEnd, ScopeInstance
 from mendflow.core.engine.xml.xpath_lookup import COUNTER_MAX
-from mendflow.core.expressions.cel import kind_of
+from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.text_values import too_large
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Fault

@@ -7,7 +7,7 @@ from typing import Final
 
 from mendflow.core.engine.run import STEP, ActivityKind, Run
 from mendflow.core.engine.state import Graph, Instance, InstanceEnd
-from mendflow.core.expressions.cel import FAILED_END
+from mendflow.core.expressions.cel_functions import FAILED_END
 from mendflow.core.model.faults import Fault
 
 BRANCHES_MAX: Final = 100

@@ -1,0 +1,100 @@
+"""What in a flow is allowed and is probably not what its author meant. A problem keeps a flow from running; these are
+told, by `mendflow check` and before a run, and the flow runs."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mendflow.core.engine.plan import walk_activities
+from mendflow.core.engine.result_checks import templates_of
+from mendflow.core.expressions import ExpressionError, expressions_of
+from mendflow.core.expressions.comparisons import shown, text_comparisons
+from mendflow.core.expressions.scanner import plain_reference
+from mendflow.core.model.expr import CEL, Expr
+from mendflow.core.model.flow import ActivityNode, Flow, ForEach, JobActivity, UserTask
+from mendflow.core.model.task_fields import is_yes_or_no
+from mendflow.core.model.values import Value
+
+Activities = Mapping[str, ActivityNode]
+
+_MAPPED: Final = re.compile(r"\bjobs\.`?([\w-]+)`?\.outputs\.(?:map|all|exists|exists_one)\(\s*(\w+)\s*,")
+
+
+def remarks_on(flow: Flow) -> list[str]:
+    """A sentence for each thing that should be looked at, with the name of what it is about before it."""
+    if flow.xml is not None:
+        return []
+    found = [each for each in walk_activities(flow) if isinstance(each, ActivityNode)][::-1]
+    activities = {each.name: each for each in found}
+    told = [
+        f"{getattr(part, 'label', '') or part.name}: {remark}"
+        for part in (*found, flow)
+        for remark in _of_part(part, activities)
+    ]
+    return list(dict.fromkeys(told))
+
+
+def _of_part(part: ActivityNode | Flow, activities: Activities) -> Iterator[str]:
+    for template in templates_of(part):
+        for text in _texts(template):
+            yield from _never_equal(text, activities)
+            yield from _with_failed_ones(text, activities)
+    if isinstance(part, ActivityNode) and part.when is not None and part.when.language == CEL:
+        yield from _undeclared_answer(part.when.text, activities)
+
+
+def _texts(template: Any) -> list[str]:
+    if isinstance(template, Expr):
+        return [template.text] if template.language == CEL else []
+    try:
+        return [piece.text for piece in expressions_of(template)]
+    except ExpressionError:
+        return []  # it is a problem, and told as one
+
+
+def _never_equal(text: str, activities: Activities) -> Iterator[str]:
+    """Scripts leave `found=true` as true, so a comparison with 'true' does not ask what it seems to ask."""
+    for found in text_comparisons(text) if "'" in text or '"' in text else ():
+        path = found.path
+        if path.root != "jobs" or len(path.members) != 3 or path.members[1] != "outputs":
+            continue
+        job = activities.get(path.members[0])
+        if isinstance(job, JobActivity) and job.command is not None:
+            plain, how = _plain(found.data), "always" if found.do == "!=" else "never"
+            yield (
+                f"`{shown(path)} {found.do} {found.text!r}` is {how} true: a script that writes "
+                f"{path.members[2]}={found.text} leaves {plain}, not a text; write `{found.do} {plain}`"
+            )
+
+
+def _plain(data: Value) -> str:
+    return str(data).lower() if isinstance(data, bool) else str(data)
+
+
+def _with_failed_ones(text: str, activities: Activities) -> Iterator[str]:
+    """Under `tolerate` the outputs of a loop have null for what failed, and null has no members."""
+    for found in _MAPPED.finditer(text):
+        name, variable = found.groups()
+        loop = activities.get(name)
+        if not isinstance(loop, ForEach) or (loop.tolerate is None and loop.tolerate_percent is None):
+            continue
+        rest = text[found.end() :]
+        asks = re.search(rf"\b{variable}\s*[.\[]", rest)
+        if asks and not re.search(rf"\b{variable}\s*[!=]=\s*null|has\(\s*{variable}\b", rest):
+            yield (
+                f"what failed is null in `jobs.{name}.outputs`, as `tolerate` lets some fail, and null has no members; "
+                f"leave it out: `jobs.{name}.outputs.filter({variable}, {variable} != null)`"
+            )
+
+
+def _undeclared_answer(text: str, activities: Activities) -> Iterator[str]:
+    """A condition that is a field of a user task, of which nobody said that it is yes or no."""
+    path = plain_reference(text.removeprefix("!"))
+    if path is None or len(path.members) != 2 or path.members[0] != "outputs":
+        return
+    task, field = activities.get(path.name.removeprefix("jobs.")), path.members[1]
+    if isinstance(task, UserTask) and field in task.fields and not is_yes_or_no(task.fields[field]):
+        yield (
+            f"its condition is `{field}` of a user task, which may be any value; declare it as one that is true or "
+            f"false: `fields: {{{field}: yes or no}}`"
+        )

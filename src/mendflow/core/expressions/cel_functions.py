@@ -1,0 +1,165 @@
+"""The functions that expressions have beside CEL's own, as its library takes them."""
+
+import json
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mendflow.core.expressions.contract import ExpressionError
+from mendflow.core.expressions.division import quotient
+from mendflow.core.expressions.scanner import REWRITE
+from mendflow.core.expressions.text_values import as_json, shell_quote
+from mendflow.core.expressions.work_budget import WORK, bounded_replace
+from mendflow.core.model.values import Value
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from cel_expr_python import cel
+else:
+    cel = LazyModule("cel_expr_python.cel")
+
+DOUBLINGS_MAX: Final = 32
+COMPLETED_END, FAILED_END, SKIPPED_END, CANCELLED_END = "completed", "failed", "skipped", "cancelled"
+"""How a job ended, as lookups say it."""
+
+
+def _overload(name: str, result: Any, parameters: list[Any], run: Callable[..., Any], member: bool = False) -> Any:
+    return cel.Overload(name, return_type=result, parameters=parameters, impl=run, is_member=member)
+
+
+def _distinct(values: list[Value]) -> list[Value]:
+    seen: dict[str, Value] = {}
+    for value in values:
+        seen.setdefault(json.dumps(value, sort_keys=True), value)
+    return list(seen.values())
+
+
+def _flatten(values: list[Value]) -> list[Value]:
+    return [part for value in values for part in (value if isinstance(value, list) else [value])]
+
+
+def _group_by(rows: list[Value], key: str) -> list[Value]:
+    """The rows of each value of a member, in the order in which the values come first."""
+    WORK.spend(len(rows))
+    groups: dict[str, dict[str, Value]] = {}
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict) or key not in row:
+            known = f"; it has {', '.join(row)}" if isinstance(row, dict) else ""
+            raise ExpressionError(f"element {number} has no member `{key}` to group by{known}")
+        group = groups.setdefault(json.dumps(row[key], sort_keys=True), {"key": row[key], "items": []})
+        group["items"].append(row)
+    return list(groups.values())
+
+
+def _counted(run: Callable[[list[Value]], Value]) -> Callable[[list[Value]], Value]:
+    def counted(values: list[Value]) -> Value:
+        WORK.spend(len(values))
+        return run(values)
+
+    return counted
+
+
+def _duration_functions(kinds: Any) -> list[Any]:
+    """Durations can be multiplied and divided by numbers; `backoff(base, n)` is the base, doubled n times."""
+    span, numbers = kinds.DURATION, {"int": kinds.INT, "double": kinds.DOUBLE}
+    times = [_overload(f"duration_times_{name}", span, [span, kind], operator.mul) for name, kind in numbers.items()]
+    times += [_overload(f"{name}_times_duration", span, [kind, span], operator.mul) for name, kind in numbers.items()]
+    parts = [_overload(f"duration_by_{name}", span, [span, kind], operator.truediv) for name, kind in numbers.items()]
+    doubled = [
+        _overload(f"backoff_{name}", kind, [kind, kinds.INT], _backoff)
+        for name, kind in {"span": span, **numbers}.items()
+    ]
+    return [cel.FunctionDecl("_*_", times), cel.FunctionDecl("_/_", parts), cel.FunctionDecl("backoff", doubled)]
+
+
+def _backoff(base: Any, times: int) -> Any:
+    return base * 2 ** max(0, min(times, DOUBLINGS_MAX))
+
+
+def _division(kinds: Any) -> Any:
+    """What the text of a division says once it has its mark. A duration goes on to be divided as itself."""
+    boxed, numbers = kinds.List(kinds.DYN), {"int": kinds.INT, "uint": kinds.UINT, "double": kinds.DOUBLE}
+    boxes = [_overload(f"box_{name}", boxed, [kind, kinds.BYTES], lambda a, _: [a]) for name, kind in numbers.items()]
+    boxes.append(_overload("box_duration", kinds.DURATION, [kinds.DURATION, kinds.BYTES], lambda a, _: a))
+    parts = [
+        _overload(f"boxed_by_{name}", kinds.DYN, [boxed, kind], lambda box, b: quotient(box[0], b))
+        for name, kind in numbers.items()
+    ]
+    return cel.FunctionDecl("_/_", boxes + parts)
+
+
+def _whole_numbers(kinds: Any) -> list[Any]:
+    """`math.floor(a / b)` and its kin, where nothing was left over; and `range(n)`, `range(first, end)`."""
+    same = [
+        cel.FunctionDecl(f"math.{name}", [_overload(f"math_{name}_int", kinds.INT, [kinds.INT], lambda whole: whole)])
+        for name in ("floor", "ceil", "round", "trunc")
+    ]
+    whole = kinds.INT
+    ranges = [
+        _overload("range_to", kinds.List(whole), [whole], _range),
+        _overload("range_from", kinds.List(whole), [whole, whole], _range),
+        _overload("range_step", kinds.List(whole), [whole, whole, whole], _range),
+    ]
+    return [*same, cel.FunctionDecl("range", ranges)]
+
+
+def _range(*bounds: int) -> list[int]:
+    numbers = range(*bounds)
+    WORK.spend(len(numbers))
+    return list(numbers)
+
+
+def extension() -> Any:
+    kinds = cel.Type
+    mixed = {"_+_": operator.add, "_-_": operator.sub, "_*_": operator.mul}
+    declared = [
+        cel.FunctionDecl(
+            name,
+            [
+                _overload(f"{name}_int_double", kinds.DOUBLE, [kinds.INT, kinds.DOUBLE], run),
+                _overload(f"{name}_double_int", kinds.DOUBLE, [kinds.DOUBLE, kinds.INT], run),
+            ],
+        )
+        for name, run in mixed.items()
+    ]
+    declared += _duration_functions(kinds)
+    declared.append(_division(kinds))
+    declared += _whole_numbers(kinds)
+    anything = kinds.List(kinds.DYN)
+    on_lists: dict[str, tuple[Any, Callable[[list[Value]], Value]]] = {
+        "sum": (kinds.DYN, sum),
+        "sort": (anything, sorted),
+        "distinct": (anything, _distinct),
+        "flatten": (anything, _flatten),
+    }
+    declared += [
+        cel.FunctionDecl(name, [_overload(f"list_{name}", result, [anything], _counted(run), member=True)])
+        for name, (result, run) in on_lists.items()
+    ]
+    text = kinds.STRING
+    grouped = [
+        _overload("list_group_by", anything, [anything, text], _group_by, member=True),
+        _overload("group_by_list", anything, [anything, text], _group_by),
+    ]
+    declared.append(cel.FunctionDecl("group_by", grouped))
+    declared.append(
+        cel.FunctionDecl(
+            REWRITE,
+            [
+                _overload("text_rewrite", text, [text, text, text], bounded_replace, member=True),
+                _overload("text_rewrite_some", text, [text, text, text, kinds.INT], bounded_replace, member=True),
+            ],
+        )
+    )
+    declared += [
+        cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
+        for name, run in {"json": as_json, "quote": shell_quote}.items()
+    ]
+    ends = {"failed": FAILED_END, "skipped": SKIPPED_END, "did": COMPLETED_END}
+    declared += [
+        cel.FunctionDecl(name, [_overload(f"{name}_end", kinds.BOOL, [kinds.DYN], partial(operator.eq, word))])
+        for name, word in ends.items()
+    ]
+    declared.append(cel.FunctionDecl("always", [_overload("always_true", kinds.BOOL, [], lambda: True)]))
+    return cel.CelExtension("mendflow", declared)

@@ -1,0 +1,63 @@
+"""What a person answered is kept when a case is run again, unless there is something new to look at."""
+
+from typing import Any
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow, JobActivity, Sequence, UserTask
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.services.api.domain import Domain
+
+FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
+ASKED = UserTask(name="approve", role="boss", title="Go?", fields={"approved": "yes or no"})
+
+
+def flow(make: str = "make", publish: str = "false", task: UserTask = ASKED) -> Flow:
+    jobs = (JobActivity(name="make", command=make), task, JobActivity(name="publish", command=publish))
+    outputs = {"approved": "${{ jobs.approve.outputs.approved }}"}
+    return Flow(name=FlowName("f"), body=Sequence(name="s", body=jobs), outputs=outputs)
+
+
+def play(spec: JobSpec) -> Outcome:
+    return FAILED if spec.command == "false" else Outcome(outputs=spec.item)
+
+
+async def failed_behind_the_answer(domain: Domain, pilot: Any) -> str:
+    await domain.deploy(flow())
+    case = (await domain.start("f", {}, who="me")).id
+    await pilot.run_all(play)
+    [offered] = await domain.worklist(state="offered")
+    await domain.complete(offered.id, {"approved": "yes"}, who="ann", comment="fine")
+    await pilot.run_all(play)
+    assert (await domain.case(case)).status == "failed"
+    return case
+
+
+async def test_who_has_answered_is_not_asked_again_after_a_failure_behind_the_answer(
+    domain: Domain, pilot: Any
+) -> None:
+    first = await failed_behind_the_answer(domain, pilot)
+    again = await domain.rerun(first, who="me", from_failed=True)
+    await pilot.run_all(lambda spec: Outcome(outputs=spec.item))
+    view = await domain.case(again.id)
+    assert (view.status, view.outputs) == ("completed", {"approved": True})
+    [kept] = await domain.worklist(case=again.id)
+    assert (kept.state, kept.ended_by, kept.comment) == ("completed", "ann", f"kept from case {first}: fine")
+
+
+async def test_a_person_is_asked_again_about_something_new(domain: Domain, pilot: Any) -> None:
+    await failed_behind_the_answer(domain, pilot)
+    other = UserTask(name="approve", role="boss", title="Go now?", fields=ASKED.fields)
+    for changed in (flow(make="make it better"), flow(task=other)):
+        await domain.deploy(changed)
+        again = (await domain.start("f", {}, who="me", cache_from="last")).id
+        await pilot.run_all(play)
+        assert [each.state for each in await domain.worklist(case=again)] == ["offered"]
+        await domain.cancel(again, who="me")
+
+
+async def test_a_rerun_of_everything_asks_again(domain: Domain, pilot: Any) -> None:
+    first = await failed_behind_the_answer(domain, pilot)
+    again = await domain.rerun(first, who="me", cache="none")
+    await pilot.run_all(play)
+    assert [each.state for each in await domain.worklist(case=again.id)] == ["offered"]
