@@ -12,8 +12,8 @@ from mendflow.cli.flow_files import Xpath2As1, main_first, named_stores, xpath2_
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
-from mendflow.formats.check import absent_defaults, flows_of
 from mendflow.core.engine.remarks import remarks_on
+from mendflow.formats.check import absent_defaults, flows_of
 from mendflow.formats.check import check as problems_of
 from mendflow.formats.schema import schema_text
 from mendflow.lazy import LazyModule

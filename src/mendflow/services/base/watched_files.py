@@ -3,7 +3,7 @@
 A pilot whose files are refused because the disk is full tries again and again, and its job does not end meanwhile. So
 the reason is kept here, for whoever asks why nothing goes on."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -60,8 +60,11 @@ class WatchedFileStore:
     async def path_flaw(self, path: str) -> str:
         return await self._files.path_flaw(path)
 
-    def kept(self, sha256: str) -> AsyncIterator[bytes]:
+    def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
         return self._files.kept(sha256)
 
     async def size(self, sha256: str) -> int | None:
         return await self._files.size(sha256)
+
+    async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
+        return await self._files.stored_flaw(sha256, bytes)
