@@ -76,7 +76,7 @@ HERE = kept(b"here")
 E, S = AttemptStage.EXECUTION, AttemptStage.START
 TABLE: list[tuple[JobSpec, str, Category, AttemptStage, dict[str, Any]]] = [
     (command("exit 7"), "exitCode", Category.JOB, E, {"exit_code": 7}),
-    (command("no-such-command"), "exitCode", Category.JOB, E, {"exit_code": 127}),
+    (command("no-such-command"), "exitCode", Category.INPUT, E, {"exit_code": 127}),
     (command("kill -SEGV $$"), "signal", Category.JOB, E, {"signal": 11, "data": {"signal": "SIGSEGV"}}),
     (command("kill -9 $$"), "signal", Category.JOB, E, {"signal": 9, "data": {"signal": "SIGKILL"}}),
     (killed_near(150), "memoryKilled", Category.MEMORY, E, {"signal": 9}),

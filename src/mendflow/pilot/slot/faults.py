@@ -21,7 +21,8 @@ ROOM_BYTES = 16 << 20
 itself."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-SHELL_SAYS = {126: "a command cannot be executed", 127: "a command is not found"}
+NOT_FOUND = 127
+SHELL_SAYS = {126: "a command cannot be executed", NOT_FOUND: "a command is not found"}
 
 
 class StopReason(StrEnum):
@@ -92,9 +93,8 @@ def exit_fault(
     else:
         how = f"exit code {code}{_meaning(code)}"
         text = end_text(how, error) if error else end_without_error(f"it ended with {how}", printed)
-        fault = Fault(
-            name="exitCode", category=Category.JOB, message=text, exit_code=code, stage=AttemptStage.EXECUTION
-        )
+        category = Category.INPUT if code == NOT_FOUND else Category.JOB
+        fault = Fault(name="exitCode", category=category, message=text, exit_code=code, stage=AttemptStage.EXECUTION)
     return full_disk_fault(folder, fault.message) or fault
 
 
