@@ -13,7 +13,7 @@ from mendflow.server.routes.handlers import BY_HAND, handlers
 from mendflow.services.api.domain import Domain
 from tests.shape.source import python_files
 
-PILOTS_ALONE = {"sync", "locate", "place"}
+PILOTS_ALONE = {"sync", "locate", "place", "keep_many"}
 """Answered without the framework, because pilots ask thousands of times a minute."""
 
 
