@@ -124,14 +124,14 @@ def run(
         raise typer.BadParameter("give --cached or --no-cache, not both")
     cache: CachePolicy = "none" if no_cache else "all" if cached else "declared"
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
-    values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
-    given = rules_for(flow, loaded, rules)
-    origin = origin_of(flow, loaded, input or [])
-    target = ServerTarget(server=server, token_file=token_file, data=data)
     if not quiet:
         warn_of_triggers(loaded, flow)
         for remark in remarks_on(loaded):
             say(f"remark: {remark}", err=True)
+    values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
+    given = rules_for(flow, loaded, rules)
+    origin = origin_of(flow, loaded, input or [])
+    target = ServerTarget(server=server, token_file=token_file, data=data)
     if dry_run:
         print_plan(loaded, values, slots=slots, cached=cached, json=json)
         return
