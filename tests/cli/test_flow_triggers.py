@@ -14,8 +14,11 @@ STORE = FLOW.replace("in: incoming", "in: drop:x")
 def test_run_and_start_do_it_once_and_say_what_deploy_does(shell: Shell) -> None:
     shell.write("count.yaml", FLOW)
     done = shell("run", "count.yaml", "--input", "file=count.yaml")
-    told = "the `on:` of count counts when it is deployed: mendflow flows deploy count.yaml; this runs it once"
+    told = (
+        "the `on:` of count counts when it is deployed, at a server: mendflow serve, and then mendflow flows deploy c"
+    )
     assert done.returncode == 0 and told in done.stderr, done.stderr
+    assert told in shell("run", "count.yaml").stderr, "also where its file is not given"
     assert "counts when" not in shell("run", "count.yaml", "--input", "file=count.yaml", "--quiet").stderr
     assert told in shell("start", "count.yaml", "--input", "file=count.yaml").stderr
     assert shell.json("data", "watch") == []

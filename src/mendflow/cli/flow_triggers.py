@@ -43,7 +43,8 @@ def warn_of_triggers(flow: Flow, file: str) -> None:
     """What runs once does not wait for files."""
     if flow.triggers is not None:
         say(
-            f"the `on:` of {flow.name} counts when it is deployed: mendflow flows deploy {file}; this runs it once",
+            f"the `on:` of {flow.name} counts when it is deployed, at a server: mendflow serve, and then "
+            f"mendflow flows deploy {file}; this runs it once",
             err=True,
         )
 

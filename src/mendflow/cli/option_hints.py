@@ -158,6 +158,9 @@ def _answer(error: Any, ctx: Any, given: list[str]) -> NoReturn:
         if name in ("run", "start") and all("=" in each for each in extra):
             wanted = " ".join(f"--input {each}" for each in extra)
             raise InvalidRequest(f"inputs have an option before them: mendflow {name} FLOW {wanted}") from error
+        if name == "worklist complete" and all("=" in each for each in extra):
+            wanted = " ".join(f"-o {each}" for each in extra)
+            raise InvalidRequest(f"outputs have an option before them: mendflow {name} TASK {wanted}") from error
     raise error
 
 

@@ -128,13 +128,13 @@ def run(
         raise typer.BadParameter("give --cached or --no-cache, not both")
     cache: CachePolicy = "none" if no_cache else "all" if cached else "declared"
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots), xpath2_as_1=xpath2_as_1)
-    values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
-    given = rules_for(flow, loaded, rules)
-    target = ServerTarget(server=server, token_file=token_file, data=data)
     if not quiet:
         warn_of_triggers(loaded, flow)
         for remark in remarks_on(loaded):
             say(f"remark: {remark}", err=True)
+    values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
+    given = rules_for(flow, loaded, rules)
+    target = ServerTarget(server=server, token_file=token_file, data=data)
     if dry_run:
         run_async(print_plan(loaded, values, target, cache, slots=slots, json=json))
         return

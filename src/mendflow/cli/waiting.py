@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mendflow.cli.printing import say
+from mendflow.cli.waiting_tasks import TaskReminder
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.repair_views import DecisionQuery
@@ -42,6 +43,8 @@ class WaitExplainer:
         self._server_told = ""
         self._clock = clock
         self._today = today
+        self._tasks = TaskReminder(client)
+        self._quiet = quiet
         self._long_s = LONG_IN_SILENCE_S if quiet else LONG_S
         self._looks_at = clock() + LOOK_EVERY_S
         self._last_counts = ""
@@ -62,6 +65,8 @@ class WaitExplainer:
         is_long = now - self._still_since >= self._long_s and is_idle
         if is_idle:
             await self._tell_repairs(case, is_long=is_long)
+        if not self._quiet and any(count.waiting for count in case.counts if count.kind == "user-task"):
+            await self._tasks.look(case.id)
         if not any(count.waiting for count in case.counts if count.kind == "job"):
             return
         names: set[str] = set()

@@ -11,6 +11,7 @@ from mendflow.cli.held_cases import show_held
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.cli.waiting_tasks import task_id
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView
@@ -25,7 +26,9 @@ app.add_typer(tasks_app, name="worklist", help="List the user tasks that wait; c
 TaskArgument = Annotated[
     str,
     typer.Argument(
-        metavar="TASK", help="A user task's id, CASE/NUMBER.", autocompletion=complete_from_server("worklist")
+        metavar="TASK",
+        help="A user task's id, CASE/NUMBER, or CASE:ITEM; CASE may be `last`.",
+        autocompletion=complete_from_server("worklist"),
     ),
 ]
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help="Only for this role.", show_default=False)]
@@ -110,7 +113,7 @@ def show(
     task: TaskArgument,
 ) -> None:
     """Show one user task: its data, and the outputs that it asks for."""
-    view = context.run(lambda client: client.user_task(task))
+    view = context.run(lambda client: _named(client, task, client.user_task))
     if context.json:
         print_json(view)
         return
@@ -129,7 +132,7 @@ def claim(
     task: TaskArgument,
 ) -> None:
     """Claim a user task, so that nobody else does it."""
-    _do(context, lambda client: client.claim(task))
+    _do(context, task, lambda client, id: client.claim(id))
 
 
 @tasks_app.command("release")
@@ -139,7 +142,7 @@ def release(
     task: TaskArgument,
 ) -> None:
     """Give a claimed user task back."""
-    _do(context, lambda client: client.release(task))
+    _do(context, task, lambda client, id: client.release(id))
 
 
 @tasks_app.command("complete")
@@ -155,7 +158,7 @@ def complete(
 ) -> None:
     """Complete a user task, with its outputs."""
     outputs = _outputs(output or [])
-    _do(context, lambda client: client.complete(task, outputs, comment=comment))
+    _do(context, task, lambda client, id: client.complete(id, outputs, comment=comment))
 
 
 @tasks_app.command("reject")
@@ -166,7 +169,7 @@ def reject(
     comment: Comment = "",
 ) -> None:
     """Reject a user task; the flow gets the fault `rejected`."""
-    _do(context, lambda client: client.reject(task, comment=comment))
+    _do(context, task, lambda client, id: client.reject(id, comment=comment))
 
 
 def _outputs(pairs: list[str]) -> dict[str, Value]:
@@ -179,8 +182,12 @@ def _outputs(pairs: list[str]) -> dict[str, Value]:
     return outputs
 
 
-def _do(context: CommandContext, act: Callable[[Client], Awaitable[UserTaskView]]) -> None:
-    view = context.run(act)
+async def _named(client: Client, task: str, act: Callable[[str], Awaitable[UserTaskView]]) -> UserTaskView:
+    return await act(await task_id(client, task))
+
+
+def _do(context: CommandContext, task: str, act: Callable[[Client, str], Awaitable[UserTaskView]]) -> None:
+    view = context.run(lambda client: _named(client, task, lambda id: act(client, id)))
     if context.json:
         print_json(view)
     else:

@@ -126,10 +126,8 @@ class UserTasks:
         answered = await self._answered(earlier, order) if earlier is not None else None
         if answered is not None:
             task.state, task.ended_by, task.outputs = "completed", answered.ended_by, answered.outputs
-            task.ended_at, task.comment = (
-                self._clock.now(),
-                f"kept from case {earlier}: {answered.comment}".rstrip(": "),
-            )
+            task.ended_at = self._clock.now()
+            task.comment = f"kept from case {earlier}: {answered.comment}".rstrip(": ")
         self._write(task)
         return outcome_of(task) if answered is not None else None
 
