@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.servers import conformance, opensearch, slurm
+from tests.servers import conformance, gridengine, opensearch, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 3
@@ -26,7 +26,7 @@ WORKERS = 3
 WAITING_WORKERS = 4
 GOODBYE_S = 20
 CHAOS_SEEDS = 2
-APART = "alone", "waiting", "opensearch", "slurm"
+APART = "alone", "waiting", "opensearch", "slurm", "gridengine"
 """Marks of tests that have stages of their own in the full check."""
 
 PASSED = re.compile(rb"(\d+) passed")
@@ -91,7 +91,10 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     ]
     of_tests = Tests(python, options.k)
     if not options.full:
-        return [*listed, of_tests.stage("tests", f"not full and {_none_of('opensearch', 'slurm')}", WORKERS)]
+        return [
+            *listed,
+            of_tests.stage("tests", f"not full and {_none_of('opensearch', 'slurm', 'gridengine')}", WORKERS),
+        ]
     return [*listed, *full_stages(of_tests, python, options)]
 
 
@@ -111,20 +114,32 @@ class Tests(NamedTuple):
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm and bpel mostly wait, so they are quiet: they run beside those that use the processors."""
+    """The stages slurm, gridengine and bpel mostly wait: they are quiet, and run beside those that use the processors."""
     listed = [
         Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
-        of_tests.stage("waiting", f"waiting and {_none_of('alone', 'opensearch', 'slurm')}", WAITING_WORKERS),
-        of_tests.stage("alone", f"alone and {_none_of('opensearch', 'slurm')}", 1, alone=True),
+        of_tests.stage(
+            "waiting", f"waiting and {_none_of('alone', 'opensearch', 'slurm', 'gridengine')}", WAITING_WORKERS
+        ),
+        of_tests.stage("alone", f"alone and {_none_of('opensearch', 'slurm', 'gridengine')}", 1, alone=True),
     ]
     if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
         listed.append(
-            of_tests.stage("opensearch", "opensearch and not slurm", 2, "--dist", "loadfile", "--timeout", "300")
+            of_tests.stage(
+                "opensearch",
+                f"opensearch and {_none_of('slurm', 'gridengine')}",
+                2,
+                "--dist",
+                "loadfile",
+                "--timeout",
+                "300",
+            )
         )
     if possible("slurm", slurm.lacking()):
         listed.append(of_tests.stage("slurm", "slurm", 1, "--timeout", "300", quiet=True))
+    if possible("gridengine", gridengine.lacking()):
+        listed.append(of_tests.stage("gridengine", "gridengine", 1, "--timeout", "300", quiet=True))
     if not options.k and possible("bpel", conformance.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     return listed

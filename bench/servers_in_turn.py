@@ -56,8 +56,9 @@ def measure(seed: int) -> TurnResult:
 
 def _measure_on(site: Site, seed: int, second_s: float, *, is_paused: bool) -> TurnResult:
     clients = {name: site.serve(name) for name in NAMES}
-    site.until(lambda: len(clients["one"].servers()) == len(NAMES), "the servers to see each other")
-    ids = {view.id: name for view in clients["one"].servers() for name in NAMES if view.url == site.urls[name]}
+    names = {site.urls[name]: name for name in NAMES}
+    site.until(lambda: {view.url for view in clients["one"].servers()} >= names.keys(), "the servers to see each other")
+    ids = {view.id: names[view.url] for view in clients["one"].servers()}
     line = site.folder / "lines"
     clients["one"].deploy(
         Flow(name=FlowName("turn"), body=JobActivity(name="a", command=f"date +%s.%N >> {line}; sleep 60"))

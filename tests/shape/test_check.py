@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import check
-from tests.servers import opensearch, slurm
+from tests.servers import gridengine, opensearch, slurm
 
 
 def stage(name: str, code: str, *, nothing_to_do: tuple[int, ...] = ()) -> check.Stage:
@@ -69,14 +69,16 @@ def chosen(*words: str) -> list[str]:
 
 
 def test_tests_that_need_a_batch_system_run_in_their_own_stage_and_in_no_other() -> None:
-    assert all("not slurm" in each for each in [*chosen(), *chosen("--full")] if each != "slurm")
-    assert chosen("--full").count("slurm") == (0 if slurm.lacking() else 1)
+    for name, server in (("slurm", slurm), ("gridengine", gridengine)):
+        others = [each for each in [*chosen(), *chosen("--full")] if each not in ("slurm", "gridengine")]
+        assert all(f"not {name}" in each for each in others)
+        assert chosen("--full").count(name) == (0 if server.lacking() else 1)
 
 
 def test_the_full_check_leaves_no_test_out_and_runs_none_twice() -> None:
     marks = ["full", "waiting", "alone", *(["opensearch"] if not opensearch.lacking() else [])]
     for on in itertools.product([False, True], repeat=len(marks)):
-        given = dict.fromkeys(("opensearch", "slurm"), False) | dict(zip(marks, on, strict=True))
+        given = dict.fromkeys(("opensearch", "slurm", "gridengine"), False) | dict(zip(marks, on, strict=True))
         times = sum(eval(each, {}, given) for each in chosen("--full"))  # our own words, not anybody's
         assert times == 1, given
 
