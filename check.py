@@ -114,7 +114,7 @@ class Tests(NamedTuple):
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm, gridengine and bpel mostly wait: they are quiet, and run beside those that use the processors."""
+    """The stages slurm, gridengine and bpel mostly wait: quiet, they run beside those that use the processors."""
     listed = [
         Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),

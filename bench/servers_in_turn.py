@@ -120,7 +120,7 @@ def row(found: TurnResult) -> tuple[str, ...]:
 def body(all_found: Sequence[TurnResult]) -> str:
     longest = max(each.counted_s for each in all_found)
     lines = [
-        "`python -m bench.servers_in_turn --write` made this section. The pilot of a job is cut off and the job's",
+        "`python -m bench.servers_in_turn --write` makes this section. The pilot of a job is cut off and the job's",
         "server killed at once, and the server that takes over some time later. With a lease of",
         f"{LEASE_S} s the longest time to the next attempt, as far as a server ran, was {longest:.1f} s.",
         "",

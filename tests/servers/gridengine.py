@@ -129,9 +129,9 @@ class GridEngine:
         kind = subprocess.run(
             [self.folder / "util/arch"], env=self.environment, capture_output=True, text=True, check=True
         )
-        for part in ("bin", "utilbin", "lib"):
-            (self.folder / part).mkdir()
-            (self.folder / part / kind.stdout.strip()).symlink_to(PROGRAMS)
+        for name in ("bin", "utilbin", "lib"):
+            (self.folder / name).mkdir()
+            (self.folder / name / kind.stdout.strip()).symlink_to(PROGRAMS)
         (common / "bootstrap").write_text(self._bootstrap())
         (common / "act_qmaster").write_text(f"{HOST}\n")
         (common / "cluster_name").write_text("test\n")
