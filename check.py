@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.servers import conformance, ode, opensearch, slurm
+from tests.servers import conformance, gridengine, ode, opensearch, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 3
@@ -26,7 +26,7 @@ WORKERS = 3
 WAITING_WORKERS = 4
 GOODBYE_S = 20
 CHAOS_SEEDS = 2
-SERVERS = "opensearch", "slurm", "ode"
+SERVERS = "opensearch", "slurm", "gridengine", "ode"
 """Marks of tests that need software that not every machine has."""
 
 APART = "alone", "waiting", *SERVERS
@@ -114,7 +114,7 @@ class Tests(NamedTuple):
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm, ode and bpel mostly wait, so they are quiet: they run beside those that use the processors."""
+    """The stages slurm, gridengine, ode and bpel mostly wait: quiet, they run beside those that use the processors."""
     listed = [
         Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
@@ -122,16 +122,17 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
         of_tests.stage("alone", f"alone and {_none_of(*SERVERS)}", 1, alone=True),
     ]
     if possible("opensearch", opensearch.lacking()):
+        others = _none_of(*(each for each in SERVERS if each != "opensearch"))
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
         listed.append(
-            of_tests.stage(
-                "opensearch", f"opensearch and {_none_of('slurm', 'ode')}", 2, "--dist", "loadfile", "--timeout", "300"
-            )
+            of_tests.stage("opensearch", f"opensearch and {others}", 2, "--dist", "loadfile", "--timeout", "300")
         )
     if possible("slurm", slurm.lacking()):
         listed.append(of_tests.stage("slurm", "slurm", 1, "--timeout", "300", quiet=True))
     if possible("ode", ode.lacking()):
         listed.append(of_tests.stage("ode", "ode", 1, "--timeout", "300", quiet=True))
+    if possible("gridengine", gridengine.lacking()):
+        listed.append(of_tests.stage("gridengine", "gridengine", 1, "--timeout", "300", quiet=True))
     if not options.k and possible("bpel", conformance.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     return listed

@@ -56,8 +56,9 @@ def measure(seed: int) -> TurnResult:
 
 def _measure_on(site: Site, seed: int, second_s: float, *, is_paused: bool) -> TurnResult:
     clients = {name: site.serve(name) for name in NAMES}
-    site.until(lambda: len(clients["one"].servers()) == len(NAMES), "the servers to see each other")
-    ids = {view.id: name for view in clients["one"].servers() for name in NAMES if view.url == site.urls[name]}
+    names = {site.urls[name]: name for name in NAMES}
+    site.until(lambda: {view.url for view in clients["one"].servers()} >= names.keys(), "the servers to see each other")
+    ids = {view.id: names[view.url] for view in clients["one"].servers()}
     line = site.folder / "lines"
     clients["one"].deploy(
         Flow(name=FlowName("turn"), body=JobActivity(name="a", command=f"date +%s.%N >> {line}; sleep 60"))
@@ -119,7 +120,7 @@ def row(found: TurnResult) -> tuple[str, ...]:
 def body(all_found: Sequence[TurnResult]) -> str:
     longest = max(each.counted_s for each in all_found)
     lines = [
-        "`python -m bench.servers_in_turn --write` made this section. The pilot of a job is cut off and the job's",
+        "`python -m bench.servers_in_turn --write` makes this section. The pilot of a job is cut off and the job's",
         "server killed at once, and the server that takes over some time later. With a lease of",
         f"{LEASE_S} s the longest time to the next attempt, as far as a server ran, was {longest:.1f} s.",
         "",

@@ -4,11 +4,12 @@ import itertools
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import check
-from tests.servers import ode, opensearch, slurm
+from tests.servers import gridengine, ode, opensearch, slurm
 
 
 def stage(name: str, code: str, *, nothing_to_do: tuple[int, ...] = ()) -> check.Stage:
@@ -68,14 +69,11 @@ def chosen(*words: str) -> list[str]:
     return [listed.command[listed.command.index("-m", 3) + 1] for listed in stages if "pytest" in listed.command]
 
 
-def test_tests_that_need_a_batch_system_run_in_their_own_stage_and_in_no_other() -> None:
-    assert all("not slurm" in each for each in [*chosen(), *chosen("--full")] if each not in ("ode", "slurm"))
-    assert chosen("--full").count("slurm") == (0 if slurm.lacking() else 1)
-
-
-def test_tests_that_need_a_foreign_engine_run_in_their_own_stage_and_in_no_other() -> None:
-    assert all("not ode" in each for each in [*chosen(), *chosen("--full")] if each not in ("ode", "slurm"))
-    assert chosen("--full").count("ode") == (0 if ode.lacking() else 1)
+@pytest.mark.parametrize(("name", "server"), [("slurm", slurm), ("gridengine", gridengine), ("ode", ode)])
+def test_tests_that_need_a_server_run_in_their_own_stage_and_in_no_other(name: str, server: Any) -> None:
+    others = [each for each in [*chosen(), *chosen("--full")] if each not in check.SERVERS]
+    assert others and all(f"not {name}" in each for each in others)
+    assert chosen("--full").count(name) == (0 if server.lacking() else 1)
 
 
 def test_the_full_check_leaves_no_test_out_and_runs_none_twice() -> None:

@@ -44,6 +44,10 @@ INHERITED_VARIABLES = frozenset(
         "PBS_SERVER",
         "PBS_DEFAULT",
         "CONDOR_CONFIG",
+        "SGE_ROOT",
+        "SGE_CELL",
+        "SGE_QMASTER_PORT",
+        "SGE_EXECD_PORT",
     }
 )
 SECRET = "env:"

@@ -11,6 +11,7 @@ import msgspec
 from mendflow.batch.commands import missing_commands, unset_variables
 from mendflow.batch.condor import CondorBatchSystem
 from mendflow.batch.contract import BatchSystem, Launch
+from mendflow.batch.gridengine import GridEngineBatchSystem
 from mendflow.batch.local import LocalBatchSystem
 from mendflow.batch.psij import NO_PSIJ, PsijBatchSystem
 from mendflow.batch.site_folders import SiteFolders
@@ -23,6 +24,7 @@ COMMANDS: Final = {
     "lsf": ("bsub", "bjobs", "bkill"),
     "pbs": ("qsub", "qstat", "qdel"),
     "htcondor": ("condor_submit", "condor_q", "condor_rm"),
+    "gridengine": ("qsub", "qstat", "qdel"),
 }
 """The implementations of each kind: for submitting, listing, cancelling."""
 
@@ -37,6 +39,7 @@ class BatchSystemRouter:
         self._kinds: dict[str, BatchSystem] = {
             "local": LocalBatchSystem(site_folders.folder),
             "htcondor": CondorBatchSystem(),
+            "gridengine": GridEngineBatchSystem(),
             **dict.fromkeys(PSIJ_KINDS, psij),
         }
 

@@ -16,7 +16,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.views import View
 
-BatchKind = Literal["local", "slurm", "lsf", "pbs", "htcondor"]
+BatchKind = Literal["local", "slurm", "lsf", "pbs", "htcondor", "gridengine"]
 Purpose = Literal["jobs", "ready"]
 """Why a pilot was submitted: for waiting jobs, or to be ready. One for jobs leaves when there are none."""
 
