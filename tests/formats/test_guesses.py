@@ -73,6 +73,12 @@ repeat: 3 | several times is a loop, `for-each: {from: 1, to: 3}`; again after a
 max-parallel: 4 | is said inside the loop: `for-each: {sample: [...], max-parallel: 4}`
 maxForks: 4 | is said inside the loop: `for-each: {sample: [...], max-parallel: 4}`
 tolerate: 10 % | is said inside the loop: `for-each: {sample: [...], tolerate: 10 %}`
+max-failures: 10% | is said inside the loop: `for-each: {sample: [...], tolerate: 10 %}`
+allow-failures: 3 | is said inside the loop: `for-each: {sample: [...], tolerate: 10 %}`
+failure-threshold: 3 | is said inside the loop
+success-rate: 90% | is said inside the loop
+optional: true | is said inside the loop
+notify: https://x | `on: {failure: {notify: https://example.org/hook}}`
 zip: true | `for-each: {x: [...], y: [...], zip: true}`
 fail-fast: true | `on-failure: stop` at the top of the flow
 # failures
@@ -198,7 +204,11 @@ FILES_HINT = "`inputs: {samples: {type: files, default: samples/*.txt}}`, and th
         ("{i: range(10)}", "(did you mean `for-each: {from: 0, to: 9, as: i}`?)"),
         ("1..10", "(did you mean `for-each: {from: 1, to: 10}`?)"),
         ("10", "(did you mean `for-each: {from: 1, to: 10}`?)"),
-        ("{i: {from: 1, to: 3}}", "(did you mean `for-each: {from: 1, to: 3, as: i}`?)"),
+        ("{from: 0, to: 10, step: 2}", "`for-each: {n: {from: 0, to: 10, step: 2}}`"),
+        ("{n: {from: 0, to: 10, step: 0}}", "`step` is a whole number, and not 0"),
+        ("{n: {from: a, to: 10}}", "`from` and `to` are whole numbers, or expressions that give them"),
+        ("{n: {from: 0, to: 1000000}}", "these are 1,000,001 numbers"),
+        ("{sample: [a], max-failures: 10%}", "how many may fail is `tolerate: 10 %`, or `tolerate: 3`"),
         ("sample in [a, b]", "(did you mean `{sample: [a, b]}`?)"),
         ("{sample: [a], parallel: 2}", "how many run at a time is `max-parallel: 4`"),
         ("{sample: [a], max_parallel: 2}", "(did you mean `max-parallel`?)"),
@@ -343,6 +353,8 @@ def test_a_key_of_the_flow_is_answered_with_ours(complaints: Complaints, key: st
     ("text", "hint"),
     [
         ("on-failure: notify.sh\njobs: {a: x}", "is `on-failure: COMMAND` at that job"),
+        ("on-failure: {notify: x}\njobs: {a: x}", "is `on: {failure: {notify: https://example.org/hook}}`"),
+        ("jobs: {a: {user-task: {title: Go?, deadline: 2 h}, role: x}}", "`user-task: Publish?`, `role: editor`"),
         ("env: [A=b]\njobs: {a: x}", "(did you mean `{A: b}`?)"),
         ("inputs: [a, b]\njobs: {a: x}", "(did you mean `inputs: {a: , b:}`?)"),
         ("name: my flow\njobs: {a: x}", "(did you mean `my-flow`?)"),

@@ -26,6 +26,10 @@ from tests.formats.test_flows_run import World, digest_of, failing, well
         ("{sample: [a, b, c], max-parallel: 1, in: sequence}", ["a- 0", "b- 1", "c- 2"]),
         ("{items: [a, b], as: sample}", ["a- 0", "b- 1"]),
         ("{from: 3, to: 4, as: sample}", ["3- 0", "4- 1"]),
+        ("{sample: {from: 0, to: 1}, other: {from: 8, to: 9}}", ["0-8 0", "0-9 1", "1-8 2", "1-9 3"]),
+        ("{sample: {from: 5, to: 1, step: -2}}", ["5- 0", "3- 1", "1- 2"]),
+        ("{sample: {from: 1, to: '${{ size(inputs.samples) }}'}}", ["1- 0", "2- 1"]),
+        ("{sample: '${{ range(2) }}', other: [1]}", ["0-1 0", "1-1 1"]),
     ],
 )
 def test_a_loop_goes_over_what_its_names_say(read: Reader, loop: str, did: list[str]) -> None:

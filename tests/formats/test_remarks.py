@@ -106,3 +106,13 @@ def test_a_whole_user_task_is_no_condition(python: Loader, when: str, refused: s
     with pytest.raises(BadFlow) as caught:
         python(body)
     assert refused in str(caught.value)
+
+
+NAMES = "inputs: {files: {type: files}}\njobs:\n  a:\n    for-each: {f: '${{ inputs.files }}'}\n    run: |\n      %s\n"
+
+
+def test_the_name_of_a_file_in_a_command_is_remarked_on_unless_it_is_quoted(read: Reader) -> None:
+    [remark] = remarks_on(read(NAMES % "echo ${{ f.name }} ${{ index }}"))
+    assert remark.startswith("a: `${{ f.name }}` puts the name of a file into the command as it is")
+    assert "write `${{ quote(f.name) }}`" in remark
+    assert not remarks_on(read(NAMES % "echo ${{ quote(f.name) }} ${{ index }}"))

@@ -58,10 +58,26 @@ PRINTED: Final = (
     "what a job prints is kept, and `mendflow logs` shows it; to have it in a file write `> out.txt` in `run:`, and "
     "`files: out.txt`"
 )
+TOLD_IN_FLOW: Final = (
+    "who is told of a failure stands at the top of the flow: `on: {failure: {notify: https://example.org/hook}}`, for "
+    "where it is deployed; `mendflow run --notify URL` tells of the end of one case"
+)
 TOLD: Final = "who is told how a case ended is said by `mendflow run --notify URL` or `mendflow admin webhooks add`"
 TABLES: Final = (
     "a table is an input, `inputs: {samples: {type: table, default: samples.csv}}`, and `inputs.samples` the list of "
     'its rows: `for-each: {s: "${{ inputs.samples }}"}`, and then `${{ s.COLUMN }}`'
+)
+TITLE_AND_REST: Final = (
+    "the title stands here and the rest beside it: `user-task: Publish?`, `role: editor`, `fields: {approved: yes or "
+    "no}`, `deadline: 2 h`"
+)
+TOLERATED: Final = (
+    "how many iterations may fail is said inside the loop: `for-each: {sample: [...], tolerate: 10 %}`, or "
+    "`tolerate: 3`; all run, and of failed ones the results are null"
+)
+TOLERANCE_WORDS: Final = (
+    "tolerate max-failures max-failed max-fail failures allow-failures allowed-failures failure-threshold "
+    "failure-rate success-rate min-success max-failure-percentage max-fail-percentage optional tolerance"
 )
 LISTS_OF_LOOPS: Final = "the list has the element's name before it, as `for-each: {sample: [...]}`"
 FILES_OF_A_LOOP: Final = (
@@ -158,7 +174,7 @@ STEP_HINTS: Final[Hints] = hints(
         "fail-fast",
         "`on-failure: stop` at the top of the flow, or inside the loop, ends all at once when a job has failed",
     ),
-    ("tolerate", "how many iterations may fail is said inside the loop: `for-each: {sample: [...], tolerate: 10 %}`"),
+    (TOLERANCE_WORDS, TOLERATED),
     (
         "continue-on-error ignore-errors ignore-error ignore-failure allow-failure error-strategy max-errors "
         "keep-going",
@@ -202,7 +218,7 @@ STEP_HINTS: Final[Hints] = hints(
         "chdir workdir work-dir working-directory cwd dir directory",
         "each job runs in a folder of its own, which has what stands under `inputs:`; write `cd` in `run:` to go on",
     ),
-    ("mail mail-user mail-type email email-on-failure notify notifications", TOLD),
+    ("mail mail-user mail-type email email-on-failure notify notifications alert webhook slack", TOLD_IN_FLOW),
     ("benchmark", "how long a job took, and what it used, is in the report of the case, and `mendflow items` says it"),
     ("cached memoize memoization cacheable cache-key ttl", "whether an earlier result may be used is `cache: true`"),
     ("type kind class operator template", "a job needs no type: it is one by `run:`, `python:`, `call:`, `user-task:`"),
@@ -250,7 +266,8 @@ FOR_EVERY_JOB: Final = (
 )
 FOR_ALL_FAILURES: Final = (
     "what is done when a job has failed is `on-failure: COMMAND` at that job; for several it is a job with "
-    "`if: failed(jobs.a) || failed(jobs.b)`, and in any case one that `needs` them, with `if: always()`"
+    "`if: failed(jobs.a) || failed(jobs.b)`, and in any case one that `needs` them, with `if: always()`; who is told "
+    "of a failed case is `on: {failure: {notify: https://example.org/hook}}`"
 )
 WHAT_IT_DOES: Final = "what a flow does stands under `jobs:` or `steps:`"
 FLOW_HINTS: Final[Hints] = hints(
@@ -282,7 +299,7 @@ FLOW_HINTS: Final[Hints] = hints(
     ("max-parallel concurrency parallelism max-active-tasks", PARALLEL),
     ("max-active-runs", "how many cases run at a time is not bounded; `mendflow run -j 4` limits the jobs of one"),
     ("fail-fast", "`on-failure: stop` ends all at once when a job has failed"),
-    ("tolerate", "how many iterations may fail is said inside the loop: `for-each: {sample: [...], tolerate: 10 %}`"),
+    (TOLERANCE_WORDS, TOLERATED),
     ("include import imports uses call", "another flow is run by a job with `call: other.yaml`"),
     ("globals set secrets", "variables that all commands see are `env: {NAME: value}`; values given are `inputs:`"),
     ("cached", "`mendflow run --cached` uses earlier results of all jobs; `cache: true` says it of one"),
@@ -372,7 +389,15 @@ LOOP_HINTS: Final[Hints] = hints(
     ("matrix product", "lists stand in `for-each` itself, as `for-each: {x: [...], y: [...]}`"),
     ("list values each over", LISTS_OF_LOOPS),
     ("glob pattern files file path paths", FILES_OF_A_LOOP),
-    ("min-failures max-failures", "how many may fail is `tolerate: 10 %`"),
+    (
+        "min-failures max-failures max-failed max-fail failures allow-failures allowed-failures allow-failure "
+        "failure-threshold failure-rate success-rate ignore-errors optional tolerance max-fail-percentage",
+        "how many may fail is `tolerate: 10 %`, or `tolerate: 3`",
+    ),
+    (
+        "step by increment stride",
+        "numbers with a step are a list with a name: `for-each: {n: {from: 0, to: 10, step: 2}}`",
+    ),
     ("order sequential serial", "one after another is `in: sequence`"),
 )
 """For keys of `for-each` that are no lists."""

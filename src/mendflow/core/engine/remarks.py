@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.result_checks import templates_of
-from mendflow.core.expressions import ExpressionError, expressions_of
+from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
 from mendflow.core.expressions.comparisons import shown, text_comparisons
 from mendflow.core.expressions.scanner import plain_reference
 from mendflow.core.model.expr import CEL, Expr
@@ -17,6 +17,7 @@ from mendflow.core.model.values import Value
 
 Activities = Mapping[str, ActivityNode]
 
+SHELLS: Final = ("", "bash", "sh")
 _MAPPED: Final = re.compile(r"\bjobs\.`?([\w-]+)`?\.outputs\.(?:map|all|exists|exists_one)\(\s*(\w+)\s*,")
 
 
@@ -39,6 +40,8 @@ def _of_part(part: ActivityNode | Flow, activities: Activities) -> Iterator[str]
         for text in _texts(template):
             yield from _never_equal(text, activities)
             yield from _with_failed_ones(text, activities)
+    if isinstance(part, JobActivity) and part.command is not None and part.shell in SHELLS:
+        yield from _names_of_files(part.command)
     if isinstance(part, ActivityNode) and part.when is not None and part.when.language == CEL:
         yield from _undeclared_answer(part.when.text, activities)
 
@@ -84,6 +87,21 @@ def _with_failed_ones(text: str, activities: Activities) -> Iterator[str]:
             yield (
                 f"what failed is null in `jobs.{name}.outputs`, as `tolerate` lets some fail, and null has no members; "
                 f"leave it out: `jobs.{name}.outputs.filter({variable}, {variable} != null)`"
+            )
+
+
+def _names_of_files(command: str) -> Iterator[str]:
+    """The name of a file may be anything, and a shell runs what stands in it."""
+    try:
+        paths = [plain_reference(piece.text) for piece in template_parts(command) if piece.is_expression]
+    except ExpressionError:
+        return
+    for path in paths:
+        if path is not None and path.members[-1:] == ("name",) and path.members[:1] != ("outputs",):
+            text = ".".join((path.name, *path.members))
+            yield (
+                f"`${{{{ {text} }}}}` puts the name of a file into the command as it is, and a shell would run what "
+                f"stands in it; write `${{{{ quote({text}) }}}}`, without quotation marks around it"
             )
 
 

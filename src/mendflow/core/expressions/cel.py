@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.cel_functions import COMPLETED_END, SKIPPED_END, extension
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.division import Marked, marked
 from mendflow.core.expressions.expression_hints import choice_hint, function_hint, operator_hint
 from mendflow.core.expressions.kinds import kind_of, no_overload
+from mendflow.core.expressions.library_text import SORT_BY, SORTED, LibraryText, library_text
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, find_spilled, seal, too_large
 from mendflow.core.expressions.work_budget import WORK
@@ -75,11 +75,11 @@ class CompiledExpression:
         self.references = tuple(sorted(scanned.references, key=lambda each: len(each.members)))
         self.names = frozenset(reference.name for reference in scanned.references)
         self.path = plain_path(scanned.text, scanned.references)
-        divided = marked(scanned.text)
+        for_library = library_text(scanned.text)
         try:
-            self.program = None if self.path else _environment().compile(divided.text, disable_check=True)
+            self.program = None if self.path else _environment().compile(for_library.text, disable_check=True)
         except RuntimeError as error:
-            raise syntax_error(original_place(scanned, divided), divided.text, str(error)) from None
+            raise syntax_error(original_place(scanned, for_library), for_library.text, str(error)) from None
 
     def evaluate(self, lookup: Lookup) -> Value:
         if self.path:
@@ -133,9 +133,9 @@ def compile_expression(text: str) -> CompiledExpression:
     return CompiledExpression(text)
 
 
-def original_place(scanned: Scan, divided: Marked) -> Callable[[int], int]:
+def original_place(scanned: Scan, compiled: LibraryText) -> Callable[[int], int]:
     """Leads from a place in what the library compiles to the same in the text as it was written."""
-    return lambda offset: scanned.original_offset(divided.original_offset(offset))
+    return lambda offset: scanned.original_offset(compiled.original_offset(offset))
 
 
 def plain_path(text: str, references: tuple[Reference, ...]) -> Reference | None:
@@ -246,7 +246,7 @@ def failed_element(data: Mapping[str, Value]) -> str:
 def explain(message: str) -> str:
     """CEL's message, in our words where they are clearer."""
     message = message.split(" [", 1)[0] if message.endswith("]") else message
-    message = message.replace(REWRITE, "replace")
+    message = message.replace(REWRITE, "replace").replace(SORTED, SORT_BY)
     if found := MISSING_KEY.search(message):
         return f"there is no member `{found.group(1)}`"
     if found := NO_OVERLOAD.search(message):
@@ -300,13 +300,13 @@ def flaw(text: str) -> ExpressionError | None:
     if found.path:
         return None
     scanned = scan(text)
-    divided = marked(scanned.text)
+    for_library = library_text(scanned.text)
     try:
-        checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(divided.text)
+        checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(for_library.text)
     except RuntimeError as error:
         complaints = ERROR_LINE.findall(str(error))
         if not complaints or not all(is_allowed(sentence) for _, _, sentence in complaints):
-            return syntax_error(original_place(scanned, divided), divided.text, str(error))
+            return syntax_error(original_place(scanned, for_library), for_library.text, str(error))
     return None
 
 

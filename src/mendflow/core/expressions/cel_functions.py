@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError
 from mendflow.core.expressions.division import quotient
+from mendflow.core.expressions.library_text import SORTED
 from mendflow.core.expressions.scanner import REWRITE
 from mendflow.core.expressions.text_values import as_json, shell_quote
 from mendflow.core.expressions.work_budget import WORK, bounded_replace
@@ -33,6 +34,10 @@ def _distinct(values: list[Value]) -> list[Value]:
     for value in values:
         seen.setdefault(json.dumps(value, sort_keys=True), value)
     return list(seen.values())
+
+
+def _sorted_by_first(pairs: list[Value]) -> list[Value]:
+    return [value for _, value in sorted(pairs, key=lambda pair: pair[0])]
 
 
 def _flatten(values: list[Value]) -> list[Value]:
@@ -132,6 +137,7 @@ def extension() -> Any:
         "sort": (anything, sorted),
         "distinct": (anything, _distinct),
         "flatten": (anything, _flatten),
+        SORTED: (anything, _sorted_by_first),
     }
     declared += [
         cel.FunctionDecl(name, [_overload(f"list_{name}", result, [anything], _counted(run), member=True)])

@@ -35,7 +35,7 @@ _FUNCTIONS: Final = _functions(
     ("float number", "a text as a number is double(x) or int(x)"),
     ("contains startsWith endsWith split replace lower upper", "it stands behind the text, as x.contains('a')"),
     ("format", "values are put into a text by expressions in it, as `a ${{ x }}`, or by 'a ' + string(x)"),
-    ("range seq", "a loop over numbers is `for-each: {from: 1, to: 10}`"),
+    ("seq arange", "a list of numbers is range(1, 11), and a loop over them `for-each: {from: 1, to: 10}`"),
     (
         "csv read_csv readCsv splitCsv fromCsv from_csv read_table tsv sheet samplesheet",
         "a table is an input, `inputs: {samples: {type: table, default: samples.csv}}`, and `inputs.samples` its rows",
@@ -56,10 +56,18 @@ _FUNCTIONS: Final = _functions(
     ("basename stem", "the name of a file is x.name"),
     ("now date today time", "a command knows the time, as `$(date +%F)`, or it is given as an input"),
     ("env getenv", "a command reads its environment itself: `$NAME`"),
-    ("min", "the least of several numbers is math.least(a, b)"),
-    ("max", "the greatest of several numbers is math.greatest(a, b)"),
+    ("min", "the least of several numbers is math.least(a, b), and that of a list math.least(x)"),
+    ("max", "the greatest of several numbers is math.greatest(a, b), and that of a list math.greatest(x)"),
+    (
+        "max_by maxBy argmax min_by minBy argmin sort_by sorted_by order_by orderBy sortby best",
+        "a list in the order of a member is x.sortBy(o, o.score): the least is x.sortBy(o, o.score)[0], and the "
+        "greatest x.sortBy(o, -o.score)[0]",
+    ),
     ("abs floor ceil round", "it is among math's, as math.round(x)"),
-    ("sum sort sorted distinct unique", "it stands behind the list: x.sum(), x.sort(), x.distinct()"),
+    (
+        "sum sort sorted distinct unique",
+        "it stands behind the list: x.sum(), x.sort(), x.distinct(); by a member it is x.sortBy(o, o.score)",
+    ),
 )
 
 

@@ -19,7 +19,7 @@ END_FUNCTIONS: Final = {"failed": "failed", "skipped": "skipped", "has": "did"}
 """Functions of how a job ended, and what each is called in CEL."""
 
 FAMILIES: Final = frozenset({"jobs", "links", ENDS})
-MACROS: Final = frozenset({"all", "exists", "exists_one", "map", "filter"})
+MACROS: Final = frozenset({"all", "exists", "exists_one", "map", "filter", "sortBy"})
 NAMESPACES: Final = frozenset({"math", "strings"})
 WORDS: Final = frozenset({"true", "false", "null", "in"})
 TYPES: Final = frozenset(

@@ -1,19 +1,20 @@
 """How often a job is tried again, as Python says it."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
+from dataclasses import dataclass
+from typing import Any, Final
 
 from mendflow.core.model.jobs import RetryRule
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.retry_causes import cause_flaw
+from mendflow.formats.spelling import nearest_word
 
 Cause = int | str | type[BaseException]
 
 
-class Retry(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, init=False)
+class Retry:
     """Try again so many times after a failure, and no more. `wait` comes before each, `factor` times as long as the one
     before; `on` are exit codes, `memory`, `time`, names of faults, or exceptions: all failures of the job's own unless
     given."""
@@ -22,6 +23,33 @@ class Retry(msgspec.Struct, frozen=True):
     wait: str = "0 s"
     factor: float = 2.0
     on: Cause | Sequence[Cause] = ()
+
+    def __init__(
+        self, times: int, wait: str = "0 s", factor: float = 2.0, on: Cause | Sequence[Cause] = (), **others: Any
+    ) -> None:
+        for name, value in (("times", times), ("wait", wait), ("factor", factor), ("on", on)):
+            object.__setattr__(self, name, value)
+        if others:
+            raise bad_flow(*_told_of(next(iter(others))))
+        causes_of(self)
+
+
+_OPTIONS: Final = ("times", "wait", "factor", "on")
+_FORM: Final = 'Retry(4, wait="1 s", factor=2, on=75)'
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("delay", "retry_delay", "interval", "seconds", "wait_seconds", "initial", "min_wait"), "wait"),
+    **dict.fromkeys(("backoff", "multiplier", "exponential", "growth", "base"), "factor"),
+    **dict.fromkeys(("exit_code", "exit_codes", "codes", "exceptions", "when", "retry_on", "causes", "cause"), "on"),
+    **dict.fromkeys(("max_attempts", "attempts", "max_retries", "retries", "tries", "count", "max", "limit"), "times"),
+}
+"""What other tools call the parts of a Retry, and what they are called here."""
+
+
+def _told_of(word: str) -> tuple[str, str]:
+    ours = _ELSEWHERE.get(word, "")
+    if not ours:
+        return f"Retry has no `{word}`; it is said as {_FORM}", nearest_word(word, _OPTIONS)
+    return f"Retry has no `{word}`; that is `{ours}`, as in {_FORM}", ""
 
 
 def retry_fields(given: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from mendflow.core.data.table_files import COLUMN_KINDS
 from mendflow.core.model.platforms import MACHINES, SYSTEMS
-from mendflow.formats.hints import FOR_ALL_FAILURES, LISTS_OF_LOOPS, TYPES_ELSEWHERE
+from mendflow.formats.hints import FOR_ALL_FAILURES, LISTS_OF_LOOPS, TITLE_AND_REST, TYPES_ELSEWHERE
 from mendflow.formats.yaml.env_shapes import EnvironmentShape
 from mendflow.formats.yaml.fields import Key, Table
 from mendflow.formats.yaml.shapes import (
@@ -279,7 +279,7 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         },
     ),
     "user-task": (
-        Key(TextShape("a title", filled=True), "A person's work; this is its title."),
+        Key(TextShape("a title", filled=True, hint=TITLE_AND_REST), "A person's work; this is its title."),
         {
             "role": Key(TextShape("the name of a role", template=False, filled=True), "Who may do it.", required=True),
             "description": Key(TextShape("a text"), "What is to be done."),

@@ -39,7 +39,8 @@ DATA = DataShape()
 NAMED: Final = NameShape("the name of an element, or a key of `for-each`,", variable=True)
 SOLE_INPUT: Final = re.compile(r"""inputs\.([A-Za-z_]\w*)|inputs\[['"]([\w-]+)['"]\]""")
 TAKING_LISTS: Final = ("include", "exclude")
-ELEMENTS: Final = Key(DATA, "A list, or an expression that gives one.")
+ELEMENTS: Final = Key(DATA, "A list, an expression that gives one, or numbers: {from: 0, to: 9, step: 3}.")
+RANGE_MAX: Final = 100_000
 
 
 def steps(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
@@ -255,7 +256,37 @@ def tolerance(spec: Fields) -> dict[str, Any]:
     return {"tolerate_percent": given.percent} if isinstance(given, Percent) else {"tolerate": given}
 
 
+def range_of(build: StepBuilder, node: MapNode) -> list[int] | str | None:
+    """The numbers of `{from: 0, to: 9, step: 3}`, or the expression for them; None if it is no such map."""
+    if not {"from", "to"} <= node.entries.keys() <= {"from", "to", "step"}:
+        return None
+    parts = {key: entry.value for key, entry in node.entries.items()}
+    bounds = {key: part.value if isinstance(part, ScalarNode) else None for key, part in parts.items()}
+    step = bounds.get("step", 1)
+    if type(step) is not int or step == 0:
+        build.reader.problem(parts["step"], "`step` is a whole number, and not 0")
+        return []
+    first, last = bounds["from"], bounds["to"]
+    if type(first) is int and type(last) is int:
+        return numbers_of(build, node, range(first, last + (1 if step > 0 else -1), step))
+    texts = [sole_expression(each) if isinstance(each, str) else each for each in (first, last)]
+    if any(type(each) not in (int, str) for each in texts):
+        build.reader.problem(node, "`from` and `to` are whole numbers, or expressions that give them")
+        return []
+    DATA.read(build.reader, node)
+    return f"${{{{ range({texts[0]}, ({texts[1]}) {'+' if step > 0 else '-'} 1, {step}) }}}}"
+
+
+def numbers_of(build: StepBuilder, node: MapNode, numbers: range) -> list[int]:
+    if len(numbers) > RANGE_MAX:
+        build.reader.problem(node, f"these are {len(numbers):,} numbers; a list has at most {RANGE_MAX:,}")
+        return []
+    return list(numbers)
+
+
 def items_of(build: StepBuilder, node: YamlNode, name: str = "") -> Any:
+    if name and isinstance(node, MapNode) and (numbers := range_of(build, node)) is not None:
+        return numbers
     if isinstance(node, (ScalarNode, MapNode)) and not is_sole_expression(node):
         message = f"a list is expected here, or ${{{{ an expression }}}} that gives one, not {describe(node)}"
         hint, likely = guessed_list(node, name)

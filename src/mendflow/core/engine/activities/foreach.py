@@ -19,7 +19,7 @@ from mendflow.core.engine.faults import (
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
 from mendflow.core.engine.state import ForEachInstance, Instance, InstanceEnd, ScopeInstance
 from mendflow.core.engine.xml.xpath_lookup import COUNTER_MAX
-from mendflow.core.expressions.kinds import kind_of
+from mendflow.core.expressions.kinds import NUMBER, kind_of
 from mendflow.core.expressions.text_values import too_large
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Fault
@@ -222,8 +222,11 @@ def elements_of(run: Run, instance: ForEachInstance, given: Template, what: str)
     if is_spilled(elements):
         raise flow_fault(INVALID_EXPRESSION_VALUE, too_large(what, elements).message)
     if not isinstance(elements, list):
-        files = "; files by a pattern are an input of `type: files`" if isinstance(elements, str) else ""
-        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} gives {kind_of(elements)}; it must give a list{files}")
+        hint = "; files by a pattern are an input of `type: files`" if isinstance(elements, str) else ""
+        if kind_of(elements) == NUMBER:
+            shown = given if isinstance(given, str) else elements
+            hint = f"; the numbers up to {elements} are `for-each: {{from: 1, to: {shown}}}`"
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} gives {kind_of(elements)}; it must give a list{hint}")
     return elements
 
 
