@@ -35,8 +35,20 @@ OPTION_HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("input", "input_files"), 'files that it takes are inputs={"in.txt": ...}, or Path parameters'),
     **dict.fromkeys(("concurrency", "max_active_tis_per_dag", "parallelism"), "for map and product say max_parallel=4"),
     **dict.fromkeys(
-        "continue_on_error allow_failure ignore_errors max_failures max_failed allow_failures failure_threshold "
-        "success_rate max_fail failures optional min_success".split(),
+        [
+            "continue_on_error",
+            "allow_failure",
+            "ignore_errors",
+            "max_failures",
+            "max_failed",
+            "allow_failures",
+            "failure_threshold",
+            "success_rate",
+            "max_fail",
+            "failures",
+            "optional",
+            "min_success",
+        ],
         "how many of map and product may fail is tolerate=0.1, one in ten, or tolerate=3",
     ),
     **dict.fromkeys(("on_failure_callback", "on_error"), 'say shell("...", when=x.failed)'),
