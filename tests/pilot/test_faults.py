@@ -39,7 +39,7 @@ Hire = Callable[..., Pilot]
 MB = 1 << 20
 
 SOURCE = """
-import os, subprocess, time
+import os, pathlib, subprocess, time
 class TooBig(ValueError): pass
 def raises(): raise TooBig("by 3")
 def leaves(): raise SystemExit(2)
@@ -48,6 +48,7 @@ def full(): open("/dev/full", "wb", buffering=0).write(b"x")
 def asks_too_much(): raise MemoryError("so much")
 def takes_two(a, b): return a
 def is_no_data(): return object()
+def gives_a_path(): return pathlib.Path("out.txt")
 def hogs(): x = bytearray(300 << 20); time.sleep(600)
 def sleeps(): time.sleep(600)
 def is_killed(): x = bytearray(b"x") * (190 << 20); time.sleep(0.2); os.kill(os.getpid(), 9)
@@ -127,6 +128,16 @@ TABLE: list[tuple[JobSpec, str, Category, AttemptStage, dict[str, Any]]] = [
     ),
     (function("asks_too_much", files={"t": "t"}), "MemoryError", Category.MEMORY, E, {}),
     (command("echo nonsense > $MENDFLOW_OUTPUT"), "badOutput", Category.OUTPUT, AttemptStage.STAGE_OUT, {}),
+    (
+        function("gives_a_path"),
+        "notData",
+        Category.OUTPUT,
+        AttemptStage.STAGE_OUT,
+        {
+            "message": "given.gives_a_path returned a path; a file that a job leaves is named where the job is "
+            'defined, @job(files="out.txt"), and passed on as gives_a_path(...).file()'
+        },
+    ),
     (function("is_no_data"), "notData", Category.OUTPUT, AttemptStage.STAGE_OUT, {}),
 ]
 

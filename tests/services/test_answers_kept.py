@@ -1,7 +1,10 @@
-"""What a person answered is kept when a case is run again, unless there is something new to look at."""
+"""What a person answers is taken as it is meant, and kept when a case is run again, unless something is new."""
 
 from typing import Any
 
+import pytest
+
+from mendflow.core.model.errors import Conflict
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
@@ -31,6 +34,17 @@ async def failed_behind_the_answer(domain: Domain, pilot: Any) -> str:
     await pilot.run_all(play)
     assert (await domain.case(case)).status == "failed"
     return case
+
+
+async def test_a_field_that_is_yes_or_no_is_answered_so(domain: Domain) -> None:
+    outputs = {"approved": "${{ jobs.approve.outputs.approved }}"}
+    await domain.deploy(Flow(name=FlowName("f"), body=ASKED, outputs=outputs))
+    case = (await domain.start("f", {}, who="me")).id
+    [offered] = await domain.worklist(role="boss", state="offered")
+    with pytest.raises(Conflict, match="wants yes or no for approved, not 'perhaps'"):
+        await domain.complete(offered.id, {"approved": "perhaps"}, who="ann")
+    await domain.complete(offered.id, {"approved": "yes"}, who="ann")
+    assert (await domain.case(case)).outputs == {"approved": True}
 
 
 async def test_who_has_answered_is_not_asked_again_after_a_failure_behind_the_answer(

@@ -111,16 +111,6 @@ async def test_the_same_key_is_the_same_case(domain: Domain) -> None:
     assert one.id == two.id
 
 
-async def test_a_field_that_is_yes_or_no_is_answered_so(domain: Domain) -> None:
-    task = UserTask(name="approve", role="editor", title="Go?", fields={"approved": "yes or no: may it go?"})
-    case = await start(domain, named(task, outputs={"approved": "${{ jobs.approve.outputs.approved }}"}))
-    [offered] = await domain.worklist(role="editor", state="offered")
-    with pytest.raises(Conflict, match="wants yes or no for approved, not 'perhaps'"):
-        await domain.complete(offered.id, {"approved": "perhaps"}, who="ann")
-    await domain.complete(offered.id, {"approved": "yes"}, who="ann")
-    assert (await domain.case(case)).outputs == {"approved": True}
-
-
 async def test_a_manual_task_is_offered_claimed_and_completed(domain: Domain) -> None:
     # AD-6
     task = UserTask(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})

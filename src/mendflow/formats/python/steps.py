@@ -129,5 +129,6 @@ class StepFunction(ABC, Generic[P, R]):
         told = f"`{self.__dict__.get('name', 'a job')}` has no `.{name}`: {hint}"
         told = told.replace("{name}", str(self.__dict__.get("name", "job")))
         if current_builder.get() is None:
-            raise AttributeError(told)
+            # With an object Python would suggest one of its own attributes, behind what we say.
+            raise AttributeError(told, name=name, obj=None)
         raise bad_flow(told)

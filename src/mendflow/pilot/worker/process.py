@@ -259,9 +259,19 @@ def _as_data(value: Value, call: FunctionCall, real: Callable[[Value], Value]) -
             reference, path = spill(encoded, call.attempt_folder, 0)
             return reference, [path], None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        if isinstance(value, Path):
+            return None, [], _not_data(_path_returned(value, call))
         message = f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. The return"
         return None, [], _not_data(f"{message} value must be JSON-serializable.")
     return plain, [], None
+
+
+def _path_returned(path: Path, call: FunctionCall) -> str:
+    """A file is left by its name in the job's folder, which is gone when the job has ended."""
+    return (
+        f"{call.module}.{call.name} returned a path; a file that a job leaves is named where the job is defined, "
+        f'@job(files="{path.name}"), and passed on as {call.name}(...).file()'
+    )
 
 
 def _paths(argument: dict[str, Value]) -> Any:
