@@ -38,6 +38,7 @@ class Idle:
         self.has_new_state = self.has_live_news = False
         self.live_logs = LiveLogs(WorkFolder(folder), self.attempts, self.changed.set)
         self.obeyed: list[SyncAnswer] = []
+        self.paused_by = ""
 
     def jobs_wanted(self, exchange_ms: float) -> int:
         return 1

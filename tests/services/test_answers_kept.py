@@ -6,7 +6,7 @@ import pytest
 
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, JobActivity, Sequence, UserTask
+from mendflow.core.model.flow import Flow, Input, JobActivity, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
@@ -68,6 +68,17 @@ async def test_a_person_is_asked_again_about_something_new(domain: Domain, pilot
         await pilot.run_all(play)
         assert [each.state for each in await domain.worklist(case=again)] == ["offered"]
         await domain.cancel(again, who="me")
+
+
+async def test_a_person_is_asked_again_if_another_input_is_given(domain: Domain, pilot: Any) -> None:
+    jobs = (ASKED, JobActivity(name="publish", command="false"))
+    await domain.deploy(Flow(name=FlowName("f"), inputs={"x": Input()}, body=Sequence(name="s", body=jobs)))
+    first = (await domain.start("f", {"x": 1}, who="me")).id
+    [offered] = await domain.worklist(state="offered")
+    await domain.complete(offered.id, {"approved": "yes"}, who="ann")
+    await pilot.run_all(play)
+    again = await domain.rerun(first, who="me", inputs={"x": 2})
+    assert [each.state for each in await domain.worklist(case=again.id)] == ["offered"]
 
 
 async def test_a_rerun_of_everything_asks_again(domain: Domain, pilot: Any) -> None:

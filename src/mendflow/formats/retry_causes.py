@@ -5,8 +5,9 @@ from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category
-from mendflow.formats.hints import ALL_CAUSES, CAUSES_ELSEWHERE, hint_for, plain
+from mendflow.formats.hints import hint_for, plain
 from mendflow.formats.names import NAME
+from mendflow.formats.retry_hints import ALL_CAUSES, CAUSES_ELSEWHERE
 
 CAUSES: Final = (
     *(each.value for each in Category if each not in {*INFRASTRUCTURE_CATEGORIES, Category.CANCELLED, Category.FLOW}),

@@ -153,7 +153,7 @@ class FolderFileStore:
     def _is_verified(self, sha256: str) -> bool:
         try:
             return self._verified.get(sha256) == _state_of(self._place(sha256))
-        except FileNotFoundError:
+        except OSError:
             return False
 
     async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:

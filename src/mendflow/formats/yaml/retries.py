@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 from mendflow.core.model.jobs import RetryRule
-from mendflow.formats.hints import RETRY_HINTS, RETRY_WORDS, hint_for, plain
+from mendflow.formats.hints import hint_for, plain
 from mendflow.formats.retry_causes import cause_flaw
+from mendflow.formats.retry_hints import RETRY_HINTS, RETRY_WORDS
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder

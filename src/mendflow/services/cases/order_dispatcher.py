@@ -252,9 +252,18 @@ class OrderDispatcher:
         live.move(order.serial, name_of(order.item), item.kind if item else "stage", "staging")
         self._staging.start(live.id, order, live.flow.folder)
 
+    async def _case_that_asked_the_same(self, live: LiveCase) -> CaseId | None:
+        """The earlier case, if a person who answered in it would be asked about the same again: the inputs are the
+        same, and nothing has run since that could have come out otherwise."""
+        document = live.document
+        if document.rerun_of is None or document.cache == "none" or live.tally.has_run_jobs():
+            return None
+        earlier = await self._manager.document(document.rerun_of)
+        return earlier.id if earlier is not None and earlier.inputs == document.inputs else None
+
     async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
         live.move(order.serial, name_of(order.item), "user-task", "waiting")
-        earlier = live.document.rerun_of if not again and asks_the_same(live) else None
+        earlier = None if again else await self._case_that_asked_the_same(live)
         outcome = await self._tasks.offer(
             live.id, order, element_of(live.case, order.serial), again=again, earlier=earlier
         )
@@ -422,10 +431,3 @@ class OrderDispatcher:
         if ending.removed:
             document.status = "cancelled"
             document.fault = Fault(name="cancelled", category=Category.CANCELLED, message=ending.removed)
-
-
-def asks_the_same(live: LiveCase) -> bool:
-    """Whether a person who answered in the earlier case would be asked about the same again: nothing has run since that
-    could have come out otherwise."""
-    document = live.document
-    return document.rerun_of is not None and document.cache != "none" and not live.tally.has_run_jobs()

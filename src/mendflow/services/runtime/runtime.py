@@ -3,32 +3,22 @@ fails."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.model.rules import RuleSet
-from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.services.base.background_tasks import cancel_tasks
-from mendflow.services.base.clock import Meter
-from mendflow.services.base.cluster import Peers, root_of
-from mendflow.services.base.contracts import Clock, MetaScheduler
-from mendflow.services.base.counters import ServerMetrics
+from mendflow.services.base.cluster import root_of
+from mendflow.services.base.contracts import MetaScheduler
 from mendflow.services.base.events import EventStream
-from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
-from mendflow.services.base.poster import Poster
 from mendflow.services.base.sealing import Sealer
-from mendflow.services.base.stopped_cases import StoppedCases
-from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
@@ -50,59 +40,20 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
-from mendflow.services.data.watches.storage import StorageReader
 from mendflow.services.messaging.assembly import MessagingServices
-from mendflow.services.messaging.contracts import PartnerClient
-from mendflow.services.messaging.ports.jobs import JobReader
-from mendflow.services.messaging.style_sheets import Transformer
 from mendflow.services.observe.assembly import ObservabilityServices
-from mendflow.services.observe.tracing.tracer import Tracer
 from mendflow.services.recovery.assembly import RecoveryServices
 from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
-from mendflow.services.runtime.settings import ServerSettings
+from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
-from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.service import SiteService
-from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
-from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.runtime")
-
-
-class ServerContext(Protocol):
-    """What services are built from: it stays when they are thrown away and rebuilt."""
-
-    settings: ServerSettings
-    store: Store
-    file_store: WatchedFileStore
-    clock: Clock
-    meter: Meter
-    counts: ServerMetrics
-    tracer: Tracer | None
-    membership: OwnMembership
-    peers: Peers
-    poster: Poster
-    caller: PartnerClient
-    transformer: Transformer
-    url: str
-    read_job: JobReader
-    elements: StorageReader
-    batch_systems: SiteBatchSystems | None
-    domains: Mapping[str, MetaScheduler]
-    way_to_queue: Callable[[MetaScheduler], MetaScheduler]
-    shipped: RuleSet | None
-    patterns: Patterns
-    chance: Callable[[int], str]
-    stopped: StoppedCases
-    unprocessed_reports: UnprocessedReports
-    hidden: HiddenTexts
-
-    def on_broken(self, runtime: "Runtime", reason: str) -> None: ...
 
 
 class Runtime:

@@ -9,13 +9,11 @@ the answers are merged; an exchange that another server forwards is handled like
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
-
-import msgspec
+from collections.abc import Iterable
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.ids import JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.jobs import JobState
 from mendflow.core.model.sync import (
     SYNC_VERSION,
     AttemptControl,
@@ -29,18 +27,16 @@ from mendflow.core.model.sync import (
 )
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.leases import ExpiredLease
-from mendflow.core.scheduling.reported_outcomes import accepted_outcome, unprocessed_outcome
 from mendflow.services.base.background_tasks import cancel_tasks
-from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.scheduling.answer import AnswerBuilder
 from mendflow.services.scheduling.assigner import Assigner
+from mendflow.services.scheduling.attempt_ends import AttemptEnds
 from mendflow.services.scheduling.facts import (
     AttemptHeartbeat,
-    FailedAttempts,
     JobMoved,
     PilotLost,
     PilotPaused,
@@ -55,17 +51,11 @@ from mendflow.stores.contract import Store
 log = logging.getLogger("mendflow.exchange")
 
 _EXPIRY_CHECK_MS = 200
-DAMAGED_MAX = 8
-DAMAGED_REMEMBERED_MAX = 10_000
-"""Damaged replicas: how many are reported for one job, and how many are remembered as reported."""
-
 UNCLAIMED_MS = 250
 """A pilot is answered after this time if other servers do not answer for its attempts or reports."""
 
 IDLE_ASK_MS = 1_000
 """A pilot that was answered without a job asks again within this time."""
-
-_decode = msgspec.json.Decoder(Job).decode
 
 
 class Exchange:
@@ -90,18 +80,23 @@ class Exchange:
         self._relay = relay
         self._sites = sites
         self._assigner = Assigner(meta, clock)
-        self._store = store
         self._ledger = ledger
         self._clock = clock
         self._notices = notices
         self._unprocessed = unprocessed or UnprocessedReports()
         self._hidden = hidden or HiddenTexts()
+        self._ends = AttemptEnds(
+            meta=meta,
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            notices=notices,
+            unprocessed=self._unprocessed,
+            hidden=self._hidden,
+        )
         self._task: asyncio.Task[None] | None = None
-        # jobs for which the exception service is being asked whether to retry them
-        self._in_recovery: set[JobId] = set()
         self._unannounced: set[PilotId] = set()  # pilots to which this server is about to make its first promise
         self._stopping = False
-        self._damaged: dict[str, None] = {}
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._watch_leases(), name="leases")
@@ -233,7 +228,7 @@ class Exchange:
     async def _relay_request(self, relayed: RelayRound, pilot: PilotRecord, draft: AnswerBuilder) -> RelayRound:
         await relayed.go()
         for report in relayed.unowned_reports:
-            ref, accepted = AttemptRef(report.job, report.fence), await self._was_accepted(pilot, report)
+            ref, accepted = AttemptRef(report.job, report.fence), await self._ends.was_accepted(pilot, report)
             if accepted is not None:
                 (draft.accepted if accepted else draft.refused).append(ref)
         return relayed
@@ -245,104 +240,19 @@ class Exchange:
             if pilot.knows_accepted(report.job, report.fence):
                 draft.accepted.append(AttemptRef(report.job, report.fence))
                 continue
-            if report.job in self._in_recovery or self._meta.is_loading(report.job):
+            if report.job in self._ends.in_recovery or self._meta.is_loading(report.job):
                 continue  # reported again while it is judged, or too soon: the pilot will get the verdict
             if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
                 draft.foreign.append(report)
                 continue
             try:
-                accepted = await self._take_report(pilot, report)
+                accepted = await self._ends.take_report(pilot, report)
             except Exception as error:
                 if not isinstance(error, RequestError):
                     self._unprocessed.note(report.job, report.fence, error)
                 raise
             if accepted is not None:
                 (draft.accepted if accepted else draft.refused).append(AttemptRef(report.job, report.fence))
-
-    async def _take_report(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
-        job = self._meta.jobs.get(report.job)
-        if job is None:
-            return await self._was_accepted(pilot, report)
-        now, policy, outcome = self._clock.now(), self._meta.policy, accepted_outcome(job.spec, report.outcome)
-        if error := self._unprocessed.error_of(report.job, report.fence):
-            outcome = unprocessed_outcome(report.outcome, error)
-        outcome = self._hidden.mask_outcome(outcome)
-        verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
-        if not verdict.accepted:
-            self._meta.counts.reports_refused += 1
-            self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
-        elif error:
-            self._notices.post(f"job {job.id} has failed: {verdict.reason}", case=job.case, item=job.spec.item)
-        if verdict.events:
-            self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
-            self._report_damage(job, outcome)
-            self._report_changed_inputs(job, outcome)
-            await self._end_attempt(job, verdict.events, outcome)
-            pilot.note_accepted(report.job, report.fence)
-        return verdict.accepted
-
-    def _report_damage(self, job: Job, outcome: Outcome) -> None:
-        """The job got its files from elsewhere; but the next one would hit the same damaged replica. Reported once for
-        each."""
-        for replica in outcome.measures.damaged[:DAMAGED_MAX]:
-            if replica not in self._damaged:
-                self._damaged[replica] = None
-                text = f"{replica:.500}; another was read, and `mendflow data files remove-replica` takes this one out"
-                self._notices.post(
-                    f"a replica is not what the catalogue says: {text}", case=job.case, item=job.spec.item
-                )
-        while len(self._damaged) > DAMAGED_REMEMBERED_MAX:
-            del self._damaged[next(iter(self._damaged))]
-
-    def _report_changed_inputs(self, job: Job, outcome: Outcome) -> None:
-        if outcome.ok and (changed := outcome.measures.changed_inputs):
-            text = f"job {job.id} changed its input {changed[0]:.200}, which `link-inputs` allows it only to read"
-            advice = "the file was removed from the pilot's cache; let the job have copies, without `link-inputs`"
-            self._notices.post(f"{text}: {advice}", case=job.case, item=job.spec.item)
-
-    async def _end_attempt(
-        self, job: Job, events: Sequence[job_lifecycle.JobEvent], outcome: Outcome | None = None
-    ) -> None:
-        """The attempt ends with these events; unless it would be retried, and the job is mended instead."""
-        self._meta.detach(job)
-        failed = job_lifecycle.pending_retry(events)
-        judge = self._hub.provider(FailedAttempts) if failed is not None else None
-        if failed is not None and judge is not None:
-            outcome = outcome or Outcome(fault=failed.fault)
-            fence, taken = job.fence, await self._ask_recovery(judge, job, outcome)
-            if job.state is not JobState.RUNNING or job.fence != fence:
-                return  # it was cancelled meanwhile
-            events = [job_lifecycle.give_up(failed, outcome)] if taken else events
-        self._meta.apply(job, events)
-        await self._requeue_or_finish(job)
-
-    async def _ask_recovery(self, judge: FailedAttempts, job: Job, outcome: Outcome) -> bool:
-        self._in_recovery.add(job.id)
-        try:
-            return await judge.attempt_failed(job, outcome)
-        finally:
-            self._in_recovery.discard(job.id)
-
-    async def _requeue_or_finish(self, job: Job) -> None:
-        """After an attempt: the job is over, or it waits for the next attempt."""
-        if job.finished:
-            await self._meta.finish(job)
-        else:
-            self._meta.enqueue(job)
-            self._meta.changed(job, from_outside=True)
-
-    async def _was_accepted(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
-        """Whether a report was accepted that is repeated because the verdict did not reach the pilot. None if the
-        document does not say yet: then only the job's home can judge it."""
-        await self._ledger.settled()
-        found = await self._store.get(JOB_KIND, report.job)
-        if found is None:
-            return False
-        now, policy = self._clock.now(), self._meta.policy
-        verdict = job_lifecycle.report(
-            _decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy
-        )
-        return None if verdict.events else verdict.accepted
 
     # What the pilot holds
 
@@ -401,7 +311,7 @@ class Exchange:
             events = job_lifecycle.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
         else:
             events = job_lifecycle.give_back(job, job.fence, now=now)
-        await self._end_attempt(job, events)
+        await self._ends.end(job, events)
 
     async def _pilot_leaves(self, pilot: PilotRecord, why: str) -> None:
         """A pilot that leaves has ended everything that it had started: the rest goes back to the queue."""
@@ -448,7 +358,7 @@ class Exchange:
         job = self._meta.jobs.get(attempt.job)
         if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
             return  # it has ended while others were processed
-        if job.id in self._in_recovery:
+        if job.id in self._ends.in_recovery:
             return  # or is about to end: its pilot has reported it, and the exception service is being asked
         self._meta.counts.leases_lost += 1
         why = "it was silent for a whole lease"
@@ -456,7 +366,7 @@ class Exchange:
             self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
         tail = self._meta.log_tail(job.id)
         events = job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why, log_tail=tail)
-        await self._end_attempt(job, events)
+        await self._ends.end(job, events)
 
 
 def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:

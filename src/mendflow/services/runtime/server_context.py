@@ -1,0 +1,59 @@
+"""What a server has beside its services, and gives them when they are built."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from mendflow.core.model.rules import RuleSet
+from mendflow.core.recovery.patterns import Patterns
+from mendflow.services.base.clock import Meter
+from mendflow.services.base.cluster import Peers
+from mendflow.services.base.contracts import Clock, MetaScheduler
+from mendflow.services.base.counters import ServerMetrics
+from mendflow.services.base.hidden_texts import HiddenTexts
+from mendflow.services.base.membership import OwnMembership
+from mendflow.services.base.poster import Poster
+from mendflow.services.base.stopped_cases import StoppedCases
+from mendflow.services.base.watched_files import WatchedFileStore
+from mendflow.services.data.watches.storage import StorageReader
+from mendflow.services.messaging.contracts import PartnerClient
+from mendflow.services.messaging.ports.jobs import JobReader
+from mendflow.services.messaging.style_sheets import Transformer
+from mendflow.services.observe.tracing.tracer import Tracer
+from mendflow.services.runtime.settings import ServerSettings
+from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
+from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
+from mendflow.stores.contract import Store
+
+if TYPE_CHECKING:
+    from mendflow.services.runtime.runtime import Runtime
+
+
+class ServerContext(Protocol):
+    """What services are built from: it stays when they are thrown away and rebuilt."""
+
+    settings: ServerSettings
+    store: Store
+    file_store: WatchedFileStore
+    clock: Clock
+    meter: Meter
+    counts: ServerMetrics
+    tracer: Tracer | None
+    membership: OwnMembership
+    peers: Peers
+    poster: Poster
+    caller: PartnerClient
+    transformer: Transformer
+    url: str
+    read_job: JobReader
+    elements: StorageReader
+    batch_systems: SiteBatchSystems | None
+    domains: Mapping[str, MetaScheduler]
+    way_to_queue: Callable[[MetaScheduler], MetaScheduler]
+    shipped: RuleSet | None
+    patterns: Patterns
+    chance: Callable[[int], str]
+    stopped: StoppedCases
+    unprocessed_reports: UnprocessedReports
+    hidden: HiddenTexts
+
+    def on_broken(self, runtime: "Runtime", reason: str) -> None: ...

@@ -1,0 +1,137 @@
+"""How attempts end: by a report of their pilot, which is judged and counted once, or because they were lost or given
+back. A failure that would be retried goes to the exception service first."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.sync import AttemptReport
+from mendflow.core.scheduling import jobs as job_lifecycle
+from mendflow.core.scheduling.reported_outcomes import accepted_outcome, unprocessed_outcome
+from mendflow.services.base.cluster import JOB_KIND
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hidden_texts import HiddenTexts
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.notices import Notices
+from mendflow.services.scheduling.facts import FailedAttempts
+from mendflow.services.scheduling.pilot_records import PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
+from mendflow.stores.contract import Store
+
+DAMAGED_MAX = 8
+DAMAGED_REMEMBERED_MAX = 10_000
+"""Damaged replicas: how many are reported for one job, and how many are remembered as reported."""
+
+_decode = msgspec.json.Decoder(Job).decode
+
+
+class AttemptEnds:
+    """`unprocessed` has the reports that raised an internal error, `hidden` what no log may show. `in_recovery` are the
+    jobs for which the exception service is being asked whether to retry them."""
+
+    def __init__(
+        self,
+        *,
+        meta: PilotScheduler,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        notices: Notices,
+        unprocessed: UnprocessedReports,
+        hidden: HiddenTexts,
+    ) -> None:
+        self._meta = meta
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._notices = notices
+        self._unprocessed = unprocessed
+        self._hidden = hidden
+        self._damaged: dict[str, None] = {}
+        self.in_recovery: set[JobId] = set()
+
+    async def take_report(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
+        job = self._meta.jobs.get(report.job)
+        if job is None:
+            return await self.was_accepted(pilot, report)
+        now, policy, outcome = self._clock.now(), self._meta.policy, accepted_outcome(job.spec, report.outcome)
+        if error := self._unprocessed.error_of(report.job, report.fence):
+            outcome = unprocessed_outcome(report.outcome, error)
+        outcome = self._hidden.mask_outcome(outcome)
+        verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
+        if not verdict.accepted:
+            self._meta.counts.reports_refused += 1
+            self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
+        elif error:
+            self._notices.post(f"job {job.id} has failed: {verdict.reason}", case=job.case, item=job.spec.item)
+        if verdict.events:
+            self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
+            self._report_damage(job, outcome)
+            self._report_changed_inputs(job, outcome)
+            await self.end(job, verdict.events, outcome)
+            pilot.note_accepted(report.job, report.fence)
+        return verdict.accepted
+
+    def _report_damage(self, job: Job, outcome: Outcome) -> None:
+        """The job got its files from elsewhere; but the next one would hit the same damaged replica. Reported once for
+        each."""
+        for replica in outcome.measures.damaged[:DAMAGED_MAX]:
+            if replica not in self._damaged:
+                self._damaged[replica] = None
+                text = f"{replica:.500}; another was read, and `mendflow data files remove-replica` takes this one out"
+                self._notices.post(
+                    f"a replica is not what the catalogue says: {text}", case=job.case, item=job.spec.item
+                )
+        while len(self._damaged) > DAMAGED_REMEMBERED_MAX:
+            del self._damaged[next(iter(self._damaged))]
+
+    def _report_changed_inputs(self, job: Job, outcome: Outcome) -> None:
+        if outcome.ok and (changed := outcome.measures.changed_inputs):
+            text = f"job {job.id} changed its input {changed[0]:.200}, which `link-inputs` allows it only to read"
+            advice = "the file was removed from the pilot's cache; let the job have copies, without `link-inputs`"
+            self._notices.post(f"{text}: {advice}", case=job.case, item=job.spec.item)
+
+    async def end(self, job: Job, events: Sequence[job_lifecycle.JobEvent], outcome: Outcome | None = None) -> None:
+        """The attempt ends with these events; unless it would be retried, and the job is mended instead."""
+        self._meta.detach(job)
+        failed = job_lifecycle.pending_retry(events)
+        judge = self._meta.hub.provider(FailedAttempts) if failed is not None else None
+        if failed is not None and judge is not None:
+            outcome = outcome or Outcome(fault=failed.fault)
+            fence, taken = job.fence, await self._ask_recovery(judge, job, outcome)
+            if job.state is not JobState.RUNNING or job.fence != fence:
+                return  # it was cancelled meanwhile
+            events = [job_lifecycle.give_up(failed, outcome)] if taken else events
+        self._meta.apply(job, events)
+        await self._requeue_or_finish(job)
+
+    async def _ask_recovery(self, judge: FailedAttempts, job: Job, outcome: Outcome) -> bool:
+        self.in_recovery.add(job.id)
+        try:
+            return await judge.attempt_failed(job, outcome)
+        finally:
+            self.in_recovery.discard(job.id)
+
+    async def _requeue_or_finish(self, job: Job) -> None:
+        """After an attempt: the job is over, or it waits for the next attempt."""
+        if job.finished:
+            await self._meta.finish(job)
+        else:
+            self._meta.enqueue(job)
+            self._meta.changed(job, from_outside=True)
+
+    async def was_accepted(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
+        """Whether a report was accepted that is repeated because the verdict did not reach the pilot. None if the
+        document does not say yet: then only the job's home can judge it."""
+        await self._ledger.settled()
+        found = await self._store.get(JOB_KIND, report.job)
+        if found is None:
+            return False
+        now, policy = self._clock.now(), self._meta.policy
+        verdict = job_lifecycle.report(
+            _decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy
+        )
+        return None if verdict.events else verdict.accepted
