@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot import spare
 from mendflow.pilot.slot.agent_channel import AgentChannel
 from mendflow.pilot.slot.deadline import Deadline
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
@@ -194,8 +195,12 @@ class Slot:
 
 
 def main() -> None:
-    """`process.py FOLDER NUMBER LISTENER SETTINGS`: LISTENER is a descriptor on which the agent connects."""
-    folder, number, listener, settings = sys.argv[1:5]
+    """`process.py FOLDER NUMBER LISTENER SETTINGS`: LISTENER is a descriptor on which the agent connects. A spare slot
+    is told that later."""
+    arguments = sys.argv[1:] if sys.argv[1:] != [spare.OPTION] else spare.wait_for_arguments()
+    if arguments is None:
+        return
+    folder, number, listener, settings = arguments
     become_reaper()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
