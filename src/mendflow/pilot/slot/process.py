@@ -3,6 +3,7 @@
 A slot depends on nobody: it reads from shared memory when the job must be dead, keeps the result until an agent says
 that the server has acknowledged it, and ends by itself when there is neither an agent nor a job."""
 
+import gc
 import os
 import select
 import signal
@@ -207,6 +208,7 @@ def main() -> None:
     connection = socket.socket(fileno=int(listener))
     connection.set_inheritable(False)
     Slot(WorkFolder(Path(folder)), int(number), connection, msgspec.json.decode(settings, type=SlotSettings)).serve()
+    gc.freeze()  # the agent waits for the end: garbage is not looked for in what goes anyway
 
 
 if __name__ == "__main__":
