@@ -78,7 +78,7 @@ async def test_it_gets_the_pilots_name_and_writes_where_the_pilot_does(tmp_path:
 def test_it_ends_with_the_pilot_that_stood_by(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        spare = subprocess.Popen([sys.executable, "-m", MODULE, OPTION], stdin=theirs, cwd=tmp_path)
+        spare = subprocess.Popen([sys.executable, "-m", MODULE, OPTION], stdin=theirs.fileno(), cwd=tmp_path)
     ours.close()
     assert spare.wait() == 0
     assert not list(tmp_path.iterdir())
