@@ -2,7 +2,8 @@
 
 The version is told without loading the command line, so that scripts that ask for it do not wait. The pilot of
 `mendflow run` is started first, so that it loads beside the command line. Garbage is not looked for
-while modules load: they make some hundred thousand objects that all stay, and looking took a tenth of the start."""
+while modules load: they make some hundred thousand objects that all stay, and looking took a tenth of the start. Nor is
+it looked for at the end, when the whole memory goes."""
 
 import gc
 import importlib
@@ -22,7 +23,10 @@ def main() -> None:
         return
     if given[:1] == ["run"] and given[1:] and not {"-h", "--help"} & {*given}:
         importlib.import_module("mendflow.pilot.standby").STANDBY.start()
-    importlib.import_module("mendflow.cli.main").main()
+    try:
+        importlib.import_module("mendflow.cli.main").main()
+    finally:
+        gc.freeze()
 
 
 if __name__ == "__main__":

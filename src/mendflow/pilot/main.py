@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -22,6 +23,8 @@ from mendflow.pilot.agent.server_link import SYNC_PATH, PilotRefused, ServerLink
 from mendflow.pilot.agent.servers import ServerAddresses
 from mendflow.pilot.agent.shutdown import report_unfit
 from mendflow.pilot.agent.site_checks import missing_requirements, unreachable, why_unreached
+from mendflow.pilot.agent.slot_link import slot_environment
+from mendflow.pilot.agent.slot_pool import SlotPool
 from mendflow.pilot.cache.maintenance import maintain_cache
 from mendflow.pilot.cache.shared import SharedCache
 from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage, usable_cpus
@@ -35,6 +38,7 @@ from mendflow.pilot.slot.process_tags import find_slots
 from mendflow.pilot.slot.processes import become_reaper
 from mendflow.pilot.slot.script_shells import find_bash
 from mendflow.pilot.slot.settings import SlotSettings
+from mendflow.pilot.slot.spare import SpareSlot
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -50,9 +54,9 @@ class LocalServerFile(msgspec.Struct, frozen=True):
     token: str = ""
 
 
-def run_pilot(options: PilotOptions) -> int:
+def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
     """Run a pilot to its end; returns the exit code. Needs a process of its own: it installs signal handlers and
-    becomes the reaper of orphans."""
+    becomes the reaper of orphans. `spare` becomes its first slot."""
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:
@@ -74,7 +78,7 @@ def run_pilot(options: PilotOptions) -> int:
         return CANNOT_WORK
     try:
         become_reaper()
-        return event_loop.run(_PilotRun(options, work_folder, servers, unfit).live())
+        return event_loop.run(_PilotRun(options, work_folder, servers, unfit, spare).live())
     except InvalidRequest as error:
         log.error("%s", error)
         return BAD_OPTIONS
@@ -112,13 +116,19 @@ class _PilotRun:
     """One run of a pilot, from its registration to its deregistration."""
 
     def __init__(
-        self, options: PilotOptions, work_folder: WorkFolder, servers: ServerAddresses, unfit: str = ""
+        self,
+        options: PilotOptions,
+        work_folder: WorkFolder,
+        servers: ServerAddresses,
+        unfit: str = "",
+        spare: SpareSlot | None = None,
     ) -> None:
         """With `unfit`, the pilot only finishes the attempts that it left here, and then stops."""
         self._options = options
         self._work_folder = work_folder
         self._servers = servers
         self._unfit = unfit
+        self._spare = spare
         self._followed = servers.address  # the address in the server file when it was last read
         self._born_at = boot_ms()
         self._next_disk_look = 0
@@ -161,6 +171,7 @@ class _PilotRun:
                 log_bytes_max=options.log_bytes_max,
             ),
             keep_limits=options.keep_failed,
+            slot_pool=partial(SlotPool, spare=self._spare),
         )
         link = ServerLink(
             agent,
@@ -301,6 +312,14 @@ class _PilotRun:
 def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if list(given) == [standby.OPTION]:
-        options = standby.wait_for_options()
-        return LEFT if options is None else run_pilot(parse(options))
+        return _stand_by()
     return run_pilot(parse(given))
+
+
+def _stand_by() -> int:
+    spare = SpareSlot(slot_environment())
+    try:
+        options = standby.wait_for_options()
+        return LEFT if options is None else run_pilot(parse(options), spare)
+    finally:
+        spare.drop()

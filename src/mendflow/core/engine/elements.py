@@ -21,11 +21,11 @@ def element_of(case: Case, serial: int) -> str:
     told: list[str] = []
     env = case.envs[instance.env]
     for names in _loops_around(case.plan, case.plan.nodes[instance.node]):
-        while env.parent and not (env.variables.keys() >= {"index", *names}):
+        while env.parent and not _has_element(env.variables, names):
             env = case.envs[env.parent]
-        told.append(shown_element({name: env.variables.get(name) for name in names}))
+        told.append(_shown_element(env.variables, names))
         env = case.envs[env.parent] if env.parent else env
-    return ", ".join(reversed(told))
+    return told[0] if len(told) == 1 else ", ".join(reversed(told))
 
 
 def _loops_around(plan: Plan, node: PlanNode) -> tuple[tuple[str, ...], ...]:
@@ -36,12 +36,18 @@ def _loops_around(plan: Plan, node: PlanNode) -> tuple[tuple[str, ...], ...]:
     return node.loops
 
 
-def shown_element(values: dict[str, Value]) -> str:
+def _has_element(variables: dict[str, Value], names: tuple[str, ...]) -> bool:
+    """Whether these are the variables of an iteration of a loop that gives its elements these names."""
+    if "index" not in variables or names[0] not in variables:
+        return False
+    return len(names) == 1 or variables.keys() >= {*names}
+
+
+def _shown_element(variables: dict[str, Value], names: tuple[str, ...]) -> str:
     """The element of one loop; of a loop over several lists each with its name."""
-    if len(values) == 1:
-        (value,) = values.values()
-        return short(value)
-    return ", ".join(f"{name}={short(value)}" for name, value in values.items())
+    if len(names) == 1:
+        return short(variables.get(names[0]))
+    return ", ".join(f"{name}={short(variables.get(name))}" for name in names)
 
 
 def short(value: Value) -> str:

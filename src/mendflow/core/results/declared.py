@@ -33,10 +33,10 @@ def why_undeclared(spec: JobSpec) -> str:
         return "it declares no `files`, so what it does is done elsewhere"
     if not (spec.inputs or spec.args or spec.kwargs):
         return "it declares no inputs, so nothing tells what it is made from"
-    unread = next((path for path in spec.replicas if path not in spec.inputs), None)
+    unread = next((path for path in spec.replicas if path not in spec.inputs), None) if spec.replicas else None
     if unread is not None:
         return f"its input {unread} is fetched by the pilot, and may be another file by now"
-    if any(not ref.sha256 for ref in spec.inputs.values()):
+    if spec.inputs and any(not ref.sha256 for ref in spec.inputs.values()):
         return "the content of its inputs is not known"
     if spec.function is not None and spec.function.code is None:
         return "the code of its function is installed with the pilot, and may have changed"
@@ -101,7 +101,8 @@ def _texts(given: Value) -> Iterator[str]:
 def stored_files(outcome: Outcome) -> Iterator[tuple[str, FileRef]]:
     """All files that a result consists of, those that its outputs refer to included."""
     yield from outcome.files.items()
-    yield from ((name, ref) for name, refs in outcome.file_lists.items() for ref in refs)
+    for name, refs in outcome.file_lists.items():
+        yield from ((name, ref) for ref in refs)
     if not isinstance(outcome.outputs, dict | list):
         return
     pending: list[tuple[str, Value]] = [("outputs", outcome.outputs)]

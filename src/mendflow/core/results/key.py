@@ -60,15 +60,16 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def result_key(spec: JobSpec) -> str:
     """The same for two jobs that are made from the same: the result of one may stand for the other's."""
-    resources = spec.resources
+    resources, inputs, replicas, whole = spec.resources, spec.inputs, spec.replicas, _whole_of(spec)
+    # what is empty is not gone through: most jobs of a long loop have little of this, and each gets a key
     content = [
         SHAPE,
-        {name: value for name, value in zip(_WHOLE, _whole_of(spec), strict=True) if value},
+        {name: value for name, value in zip(_WHOLE, whole, strict=True) if value} if any(whole) else {},
         _identity(spec.function),
         spec.args,
         spec.kwargs,
-        {path: [ref.sha256, ref.executable] for path, ref in spec.inputs.items()},
-        {path: sorted(set(sources_of(spec, path))) for path in spec.replicas if path not in spec.inputs},
+        {path: [ref.sha256, ref.executable] for path, ref in inputs.items()} if inputs else {},
+        {path: sorted(set(sources_of(spec, path))) for path in replicas if path not in inputs} if replicas else {},
         resources.system,
         resources.machine,
     ]

@@ -17,6 +17,7 @@ from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.process_tags import tag_process
 from mendflow.pilot.slot.processes import children, kill_tree
 from mendflow.pilot.slot.settings import SlotSettings
+from mendflow.pilot.slot.spare import MODULE, SpareSlot
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FromSlot)
@@ -119,32 +120,39 @@ class SlotLink(asyncio.Protocol):
         self._transport.write(frame(_ENCODER.encode(message)))
 
 
-async def start_slot(link: SlotLink, work_folder: WorkFolder, *, pilot: str, settings: SlotSettings) -> None:
-    """Start a slot process. Its socket exists before the process, so messages can be sent at once."""
+async def start_slot(
+    link: SlotLink, work_folder: WorkFolder, *, pilot: str, settings: SlotSettings, spare: SpareSlot | None = None
+) -> None:
+    """Start a slot process, or take the spare one. Its socket exists before it is a slot, so messages can be sent at
+    once."""
     path = work_folder.socket_of(link.number)
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener, _short(work_folder) as short:
         listener.bind(f"{short.path}/{path.name}")
         listener.listen(8)
-        link.process = _spawn(work_folder, link.number, listener.fileno(), pilot=pilot, settings=settings)
+        arguments = [str(work_folder.folder), str(link.number), msgspec.json.encode(settings).decode()]
+        taken = spare.take(arguments, listener.fileno(), pilot) if spare is not None else None
+        link.process = taken or _spawn(arguments, listener.fileno(), pilot)
         link.pid = link.process.pid
         tag_process(link.pid, pilot)
         connected = await connect_slot(link, work_folder)
         assert connected, "the listener is open in this very process"
 
 
-def _spawn(
-    work_folder: WorkFolder, number: int, listener: int, *, pilot: str, settings: SlotSettings
-) -> "subprocess.Popen[bytes]":
-    environment = {name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"}
-    arguments = [str(work_folder.folder), str(number), str(listener), msgspec.json.encode(settings).decode()]
+def _spawn(arguments: list[str], listener: int, pilot: str) -> "subprocess.Popen[bytes]":
+    folder, number, settings = arguments
     return subprocess.Popen(
-        [sys.executable, "-m", "mendflow.pilot.slot.process", *arguments],
+        [sys.executable, "-m", MODULE, folder, number, str(listener), settings],
         pass_fds=[listener],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        env=environment | {"MENDFLOW_PILOT": pilot},
+        env=slot_environment() | {"MENDFLOW_PILOT": pilot},
     )
+
+
+def slot_environment() -> dict[str, str]:
+    """What a slot gets of the pilot's environment: not its token."""
+    return {name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"}
 
 
 async def connect_slot(link: SlotLink, work_folder: WorkFolder) -> bool:
@@ -162,7 +170,10 @@ async def connect_slot(link: SlotLink, work_folder: WorkFolder) -> bool:
 
 
 async def end_slot(link: SlotLink, patience_s: float) -> None:
-    """Stop a slot and everything below it, and wait until it is gone."""
+    """Stop a slot and everything below it, and wait until it is gone. One that is still loading would hear of it only
+    when it has loaded, and has nothing below it."""
+    if link.process is not None and not link.holds and not link.hello_received.done():
+        link.process.kill()
     link.stop()
     try:
         await asyncio.wait_for(link.closed.wait(), patience_s if link.alive else 0)

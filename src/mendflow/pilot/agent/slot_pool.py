@@ -14,6 +14,7 @@ from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.process_tags import find_slots, kill_unwatched, resume_slots
 from mendflow.pilot.slot.processes import send
 from mendflow.pilot.slot.settings import SlotSettings
+from mendflow.pilot.slot.spare import SpareSlot
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -32,6 +33,7 @@ class SlotPool:
         slots: int,
         *,
         settings: SlotSettings,
+        spare: SpareSlot | None = None,
         on_message: Callable[[SlotLink, FromSlot], None],
         on_lost: Callable[[SlotLink], None],
         now_ms: Callable[[], int] = now_ms,
@@ -41,6 +43,7 @@ class SlotPool:
         self._pilot = pilot
         self._slots = slots
         self._settings = settings
+        self._spare = spare
         self._on_message, self._on_lost = on_message, on_lost
         self.links: dict[int, SlotLink] = {}
         self.ending = False
@@ -71,6 +74,8 @@ class SlotPool:
         for number in range(self._slots):
             if number not in self.links:
                 await self.start(number)
+        if self._spare is not None:
+            self._spare.drop()
         for link in list(self.links.values()):
             self.retire(link)
         self.maintain()
@@ -90,7 +95,7 @@ class SlotPool:
             return
         link = self.links[number] = SlotLink(number, self._on_message, self._handle_lost, self.now_ms)
         try:
-            await start_slot(link, self._work_folder, pilot=self._pilot, settings=self._settings)
+            await start_slot(link, self._work_folder, pilot=self._pilot, settings=self._settings, spare=self._spare)
         except OSError as error:
             del self.links[number]
             log.warning("slot %d cannot be started now: %s", number, error)

@@ -3,6 +3,7 @@
 A slot depends on nobody: it reads from shared memory when the job must be dead, keeps the result until an agent says
 that the server has acknowledged it, and ends by itself when there is neither an agent nor a job."""
 
+import gc
 import os
 import select
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot import spare
 from mendflow.pilot.slot.agent_channel import AgentChannel
 from mendflow.pilot.slot.deadline import Deadline
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
@@ -194,14 +196,19 @@ class Slot:
 
 
 def main() -> None:
-    """`process.py FOLDER NUMBER LISTENER SETTINGS`: LISTENER is a descriptor on which the agent connects."""
-    folder, number, listener, settings = sys.argv[1:5]
+    """`process.py FOLDER NUMBER LISTENER SETTINGS`: LISTENER is a descriptor on which the agent connects. A spare slot
+    is told that later."""
+    arguments = sys.argv[1:] if sys.argv[1:] != [spare.OPTION] else spare.wait_for_arguments()
+    if arguments is None:
+        return
+    folder, number, listener, settings = arguments
     become_reaper()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=int(listener))
     connection.set_inheritable(False)
     Slot(WorkFolder(Path(folder)), int(number), connection, msgspec.json.decode(settings, type=SlotSettings)).serve()
+    gc.freeze()  # the agent waits for the end: garbage is not looked for in what goes anyway
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ import sys
 import time
 from collections.abc import Set as AbstractSet
 
+from mendflow.pilot.slot import spare
 from mendflow.pilot.slot.processes import HAS_PROC, below_any, descendants, send, stands_still
 
 KILL_ROUNDS = 100
 ROUND_S = 0.01
-SLOT_MODULE = b"mendflow.pilot.slot.process"
 _FAR_ABOVE_ALL_MEMORY = 1 << 61
 _LIMIT_NAME = b"Max resident set"
+_SPARE_SLOT = [b"-m", spare.MODULE.encode(), spare.OPTION.encode()]
 _GONE = (b"Z", b"X", b"x")
 
 
@@ -118,7 +119,12 @@ def _bound(pid: int) -> bytes:
 
 
 def _is_slot(pid: int, folder: bytes) -> bool:
-    return _read(pid, "cmdline").split(b"\0")[1:4] == [b"-m", SLOT_MODULE, folder]
+    """A slot names its folder in its command line; one that was a spare has only mapped the lease of its folder."""
+    words = _read(pid, "cmdline").split(b"\0")[1:4]
+    if words == _SPARE_SLOT:
+        lease = os.path.realpath(folder) + b"/lease"
+        return any(line.endswith(b" " + lease) for line in _read(pid, "maps").splitlines())
+    return words == [*_SPARE_SLOT[:2], folder]
 
 
 def _is_gone(pid: int) -> bool:

@@ -294,10 +294,10 @@ class LiveCase:
         instance = self.case.instances.get(self.case.index.serials.get(serial, 0))
         return isinstance(instance, Item) and instance.node in self._again
 
-    def owned(self, spec: JobSpec) -> JobSpec:
-        """The job as it is submitted: its owner is the one that the flow names, else whoever started the case."""
-        owner = self.document.owner
-        return spec if spec.owner or not owner else msgspec.structs.replace(spec, owner=owner)
+    def owned(self, spec: JobSpec, element: str = "") -> JobSpec:
+        """The job as it is submitted, for this element of its loops: its owner is the one that the flow names, else
+        whoever started the case."""
+        return msgspec.structs.replace(spec, owner=spec.owner or self.document.owner, element=element)
 
     def move(self, serial: int, name: str, kind: str, state: str) -> None:
         """An item of this case is now in this state; in none, if it continues under another serial. Items that are over

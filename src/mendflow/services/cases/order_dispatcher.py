@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from mendflow.core.engine import StaleAnswer, find_item, item_of
 from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import (
@@ -227,7 +225,7 @@ class OrderDispatcher:
     # Jobs
 
     async def _submit(self, live: LiveCase, order: SubmitJob, again: bool) -> None:
-        case, spec = live.id, replace(live.owned(order.spec), element=element_of(live.case, order.serial))
+        case, spec = live.id, live.owned(order.spec, element_of(live.case, order.serial))
         found = await self._results.look_up(live, order.serial, spec, again=again)
         job = NewJob(JobId(f"{case}/{order.serial}"), case, spec, found.reason, key=found.key)
         if found.outcome is not None:
