@@ -1,5 +1,7 @@
 """Python jobs and the files beside their flow: what ran is what the result is found by, or it is not used again."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 FLOW = """
@@ -77,5 +79,36 @@ def test_a_file_beside_the_flow_that_a_function_reads_is_not_in_the_key_and_so_n
 def test_modules_that_the_flow_imports_by_name_are_in_the_key(shell: Shell) -> None:  # DU-2
     write(shell, "from helper import value")
     shell.write("helper.py", "value = 1\n")
+    run(shell)
+    assert "2 cached" in run(shell)
+
+
+def test_what_a_function_reads_elsewhere_is_not_in_the_key_and_so_not_used_by_itself(
+    shell: Shell, tmp_path_factory: pytest.TempPathFactory
+) -> None:  # DU-2
+    data = tmp_path_factory.mktemp("elsewhere") / "data.txt"
+    for second in (f"value = int(open({str(data)!r}).read())", f"value = int(os.popen('cat {data}').read())"):
+        write(shell, f"import os; {second}")
+        for value in (1, 2):
+            data.write_text(f"{value}\n")
+            assert f"[1,{value}]" in run(shell).replace(" ", "")
+        assert "its result is not used again without --cached: it " in shell.ok("why", "last:second")
+        assert f"{data}, which is none of its inputs" in shell.ok("cache", "show", "last:second")
+    data.write_text("3\n")
+    assert "2 cached" in run(shell, "--cached")
+    assert f"although it names {data}" in shell.ok("why", "last:second")
+
+
+def test_a_variable_that_a_function_reads_is_not_in_the_key_and_so_not_used_by_itself(shell: Shell) -> None:  # DU-2
+    write(shell, "import os; value = int(os.environ.get('MODE', '0'))")
+    for value in (1, 2):
+        assert f"[1,{value}]" in shell.ok("run", "beside.py", "--quiet", MODE=str(value)).replace(" ", "")
+    assert "it uses $MODE, which it does not set itself" in shell.ok("why", "last:second")
+
+
+def test_an_author_vouches_for_what_a_function_reads_elsewhere(shell: Shell) -> None:  # DU-2
+    write(shell, "import os; value = os.environ.get('HOME')")
+    text = (shell.folder / "beside.py").read_text()
+    shell.write("beside.py", text.replace("@job\ndef second", "@job(cache=True)\ndef second"))
     run(shell)
     assert "2 cached" in run(shell)

@@ -206,8 +206,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     to look into: that of a failed attempt, and for some time.
 
     `other_code` says in which way the code that ran was not the code that the job names: then its result stands for no
-    other job's. `read_beside` says what a function read or loaded from the folder of its flow that the job does not
-    name."""
+    other job's. `read_beside` says what a function read or loaded that the job does not name: a file beside its flow
+    or elsewhere, a variable, something of the network."""
 
     fault: Fault | None = None
     outputs: Value = None

@@ -30,7 +30,7 @@ OF_THE_ATTEMPT: Final = frozenset(
 )
 """Variables that differ from case to case, though the job is made from the same."""
 
-_SET_FOR_EACH_JOB: Final = frozenset(
+SET_FOR_EACH_JOB: Final = frozenset(
     {"MENDFLOW_OUTPUT", "MENDFLOW_REPORT", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "PWD", "PATH", "IFS"}
     | {"RANDOM", "SECONDS", "LINENO", "REPLY", "OPTARG", "OPTIND", "PIPESTATUS", "BASH_REMATCH", "BASHPID", "PPID"}
     | {"BASH_SOURCE", "FUNCNAME", "_"}
@@ -126,7 +126,7 @@ def first_doubt(script: str, shell: str, variables: frozenset[str]) -> str:
     if not _SUSPECT.search(shell) and not _SUSPECT.search(script):
         return ""
     program = (words_of(shell) or ["bash"])[0].rpartition("/")[2]
-    known = (variables | _SET_FOR_EACH_JOB) - OF_THE_ATTEMPT
+    known = (variables | SET_FOR_EACH_JOB) - OF_THE_ATTEMPT
     try:
         named = next(doubts_of_text(shell), None) or next(_doubts(script, program, known), None)
     except UnreadableScript as flaw:

@@ -3,15 +3,21 @@
 A module beside a flow may be edited while a case runs, loaded by a name that nobody sees in the source, or have the
 name of another flow's module. So such modules are loaded from their source, never from bytecode, with the digest of
 what was executed; each folder has modules of its own in `sys.modules`, and those that are older than what a call names
-are loaded again. Then it can be said of each call whether the code that ran is the code that its job names."""
+are loaded again. Then it can be said of each call whether the code that ran is the code that its job names.
+
+Modules from elsewhere, neither in the folder nor installed, that a function imports while it runs are put away after
+it, and given again to the next that imports them: so it is seen of each call that it uses them."""
 
 import hashlib
 import os
 import sys
 import types
 from collections.abc import Iterable, Sequence
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import NamedTuple
+
+from mendflow.pilot.worker.outside_reads import STARTS_PYTHON, OutsideReads
 
 _HIDDEN = ("__pycache__", "site-packages")
 
@@ -26,13 +32,21 @@ class LoadedModule(NamedTuple):
 
 class CodeFolder:
     """One folder that functions come from. `loaded` are its modules by their paths below it, `at_import` those that a
-    module loaded while it was imported itself and that its job does not name."""
+    module loaded while it was imported itself and that its job does not name, `read_at_import` what modules read
+    elsewhere while they were imported, and `loaded_outside` the first module that one of them loaded from elsewhere."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, reads: OutsideReads) -> None:
         self.path = path
+        self.reads = reads
+        self.read_at_import: dict[str, str] = {}
+        self.loaded_outside = ""
         self.loaded: dict[str, LoadedModule] = {}
         self.at_import: dict[str, set[str]] = {}
         self.modules: dict[str, types.ModuleType] = {}
+
+    def add_outside(self, file: str) -> None:
+        """A module of this folder has loaded one from elsewhere."""
+        self.loaded_outside = self.loaded_outside or file
 
     def below(self, path: str) -> str:
         """The path below this folder; empty if it is elsewhere."""
@@ -57,6 +71,7 @@ class CodeFolder:
         """Have these modules loaded again when they are needed."""
         for path in paths:
             each = self.loaded.pop(path, None)
+            self.read_at_import.pop(path, None)
             if each is not None:
                 sys.modules.pop(each.name, None)
 
@@ -66,21 +81,23 @@ class FolderModules:
 
     def __init__(self, work_folder: str) -> None:
         """What is below `work_folder` belongs to the pilot, also if that is below a flow's folder."""
-        self._work_folder = work_folder
+        self.reads = OutsideReads(work_folder)
         self._folders: dict[str, CodeFolder] = {}
         self._current: CodeFolder | None = None
-        self._opened: set[str] | None = None
+        self._put_away: dict[str, types.ModuleType] = {}
+        self._staying: set[str] = set()
 
     def install(self) -> None:
         place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
         sys.meta_path.insert(place, self)
-        sys.addaudithook(self._on_event)
+        self._staying = set(sys.modules)
+        self.reads.install()
 
     def enter(self, path: str) -> CodeFolder:
         """Let imports find the modules of this folder, and of no other that was entered before."""
         folder = self._folders.get(path)
         if folder is None:
-            folder = self._folders[path] = CodeFolder(path)
+            folder = self._folders[path] = CodeFolder(path, self.reads)
         if folder is not self._current:
             self.leave()
             sys.path.insert(0, path)
@@ -99,42 +116,41 @@ class FolderModules:
         for name in folder.modules:
             del sys.modules[name]
 
-    def watch(self) -> None:
-        """Note which files are opened from now on."""
-        self._opened = set()
+    def keep_outside(self, folder: CodeFolder) -> None:
+        """A module of the folder was imported: what it loaded from elsewhere stays loaded, and counts for each call."""
+        for name, module in self._take_outside():
+            self._staying.add(name)
+            folder.add_outside(str(module.__file__))
 
-    def take_opened(self) -> list[str]:
-        """The files of the current folder that were opened to be read since `watch`, by their paths below it."""
-        opened, self._opened = self._opened or set(), None
-        folder = self._current
-        if folder is None:
+    def put_away_outside(self) -> None:
+        """A call has ended: what it loaded from elsewhere is put away."""
+        for name, module in self._take_outside():
+            self._put_away[name] = module
+            del sys.modules[name]
+
+    def _take_outside(self) -> list[tuple[str, types.ModuleType]]:
+        if not self.reads.take_loaded_outside():
             return []
-        found = [below for path in sorted(opened) if (below := folder.below(path)) and self._counts(path, below)]
-        return [below for below in found if os.path.isfile(os.path.join(folder.path, below))]
+        return [
+            (name, module)
+            for name, module in list(sys.modules.items())
+            if name not in self._staying
+            if name in STARTS_PYTHON or self._is_outside(module)
+        ]
 
-    def _counts(self, path: str, below: str) -> bool:
-        parts = below.split(os.sep)
-        elsewhere = (self._work_folder, sys.prefix, sys.base_prefix)
-        return not any(part.startswith(".") or part in _HIDDEN for part in parts) and not any(
-            path.startswith(other + os.sep) for other in elsewhere
-        )
-
-    def _on_event(self, event: str, arguments: tuple[object, ...]) -> None:
-        if event != "open" or self._opened is None or len(arguments) < 3:
-            return
-        path, _, flags = arguments
-        if isinstance(path, os.PathLike):
-            path = os.fspath(path)
-        if isinstance(path, bytes):
-            path = os.fsdecode(path)
-        if isinstance(path, str) and not (isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY):
-            self._opened.add(os.path.abspath(path))
+    def _is_outside(self, module: types.ModuleType) -> bool:
+        file = getattr(module, "__dict__", {}).get("__file__")
+        within = isinstance(file, str) and self._current is not None and self._current.below(file)
+        return isinstance(file, str) and os.path.isabs(file) and not within and not self.reads.places.has(file)
 
     # as Python's import system asks it
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
+        if (known := self._put_away.pop(fullname, None)) is not None:
+            self.reads.note_loaded(known.__name__, known.__file__ or "")
+            return ModuleSpec(fullname, _LoadedAlready(known))
         folder = self._current
         if folder is None:
             return None
@@ -145,6 +161,20 @@ class FolderModules:
         spec.loader = SourceLoader(fullname, spec.origin or "", folder)
         spec.cached = None
         return spec
+
+
+class _LoadedAlready(Loader):
+    """Gives a module that was put away, as it is."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, _spec: ModuleSpec) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self._spec
 
 
 class SourceLoader(SourceFileLoader):
@@ -162,6 +192,14 @@ class SourceLoader(SourceFileLoader):
         self.check(digest)
         self._folder.loaded[self._folder.below(self.path)] = LoadedModule(self._module, digest, state)
         return self.source_to_code(source, self.path)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        before = self._folder.reads.set_aside(self._folder.path)
+        try:
+            super().exec_module(module)
+        finally:
+            if found := self._folder.reads.take_up(before):
+                self._folder.read_at_import[self._folder.below(self.path)] = found
 
     def check(self, digest: str) -> None:
         """Called before the source is executed."""

@@ -57,6 +57,7 @@ class FunctionLoader:
 
     def __init__(self, modules: FolderModules) -> None:
         self._modules = modules
+        self._reads = modules.reads
         self._known: dict[tuple[str, str, str, str], Callable[..., Value]] = {}
         self._before = 0  # how many modules of its folder were loaded when the function of the current call was at hand
 
@@ -71,9 +72,11 @@ class FunctionLoader:
         function = self._known.get(key)
         if function is None:
             function = self._known[key] = _named(_module(call, folder), call.name)
+            if folder is not None:
+                self._modules.keep_outside(folder)
         if folder is not None:
             self._before = len(folder.loaded)
-            self._modules.watch()
+            self._reads.begin(call.folder, lambda: _named_paths(call, folder) | folder.loaded.keys(), call.env)
         return function
 
     def used(self, call: FunctionCall) -> CodeUsed:
@@ -81,25 +84,33 @@ class FunctionLoader:
         loaded again by the next call that needs them."""
         if not call.sha256:
             return CodeUsed()
-        folder, opened = self._modules.enter(call.folder), self._modules.take_opened()
+        read = self._reads.end()
+        folder = self._modules.enter(call.folder)
+        self._modules.put_away_outside()
         if call.modules is None:
             return CodeUsed()
         changed = folder.changed(call.modules)
         other = f"{changed} beside the flow was changed after the flow was deployed" if changed else ""
         new, at_import = list(folder.loaded)[self._before :], folder.at_import.get(call.module)
-        return CodeUsed(other, _read_beside(call, folder, new, at_import, opened) if new or at_import or opened else "")
+        unnamed = _loaded_unnamed(call, folder, new, at_import) if new or at_import else ""
+        return CodeUsed(other, unnamed or read or _read_at_import(call, folder))
 
 
-def _read_beside(
-    call: FunctionCall, folder: CodeFolder, new: list[str], at_import: set[str] | None, opened: list[str]
-) -> str:
-    named = _named_paths(call, folder)
-    loaded = set(new) - named
-    read = [path for path in opened if path not in folder.loaded and path not in named]
+def _loaded_unnamed(call: FunctionCall, folder: CodeFolder, new: list[str], at_import: set[str] | None) -> str:
+    loaded = set(new) - _named_paths(call, folder)
     folder.forget(loaded)
-    if unnamed := loaded | (at_import or set()):
-        return f"it loaded {min(unnamed)}, which the flow does not import by its name"
-    return f"it read {read[0]} beside the flow, which is not among its inputs" if read else ""
+    unnamed = loaded | (at_import or set())
+    return f"it loaded {min(unnamed)}, which the flow does not import by its name" if unnamed else ""
+
+
+def _read_at_import(call: FunctionCall, folder: CodeFolder) -> str:
+    """What the modules of the call read elsewhere when they were imported, by an earlier call or by this one."""
+    if not (folder.read_at_import or folder.loaded_outside):
+        return ""
+    known = folder.read_at_import
+    read = next((known[path] for path in sorted(_named_paths(call, folder)) if path in known), "")
+    outside = folder.loaded_outside
+    return read or (f"its flow loaded {outside}, which is not beside it and may have changed" if outside else "")
 
 
 def _named_paths(call: FunctionCall, folder: CodeFolder) -> set[str]:
