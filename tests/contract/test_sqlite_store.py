@@ -132,6 +132,23 @@ asyncio.run(main())
     await store.close()
 
 
+async def test_a_file_that_was_removed_or_replaced_takes_nothing_more(tmp_path: Path) -> None:  # JS-1
+    path = tmp_path / "store.db"
+    store = SqliteStore(path)
+    await store.open()
+    await store.write([Put("case", "a", b"{}", 0)])
+    (tmp_path / "store.db-wal").rename(tmp_path / "aside")
+    with pytest.raises(StoreUnavailable, match="removed or replaced while it was in use"):
+        await store.write([Put("case", "b", b"{}", 0)])
+    (tmp_path / "aside").rename(tmp_path / "store.db-wal")
+    await store.write([Put("case", "c", b"{}", 0)])
+    await store.close()
+    other = SqliteStore(path)
+    await other.open()
+    assert [each.id async for each in other.scan("case")] == ["a", "c"]
+    await other.close()
+
+
 async def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
     store = await opened(tmp_path / "store.db")
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)

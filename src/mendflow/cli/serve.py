@@ -190,7 +190,8 @@ async def _serve(options: ServerOptions, slots: int, grace_s: int, bounds: Attem
             stack.callback(keeping.cancel)
         say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
         await end.wait()
-        say("stopping; nothing is lost")
+        health = await server.domain.health()
+        say("stopping; nothing is lost" if health.status == "ok" else f"stopping; its store is away: {health.message}")
 
 
 async def _stop_pilot(supervisor: PilotSupervisor, hurry: asyncio.Event) -> None:

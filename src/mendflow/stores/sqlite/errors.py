@@ -38,3 +38,12 @@ def unavailable(path: Path, error: Exception) -> StoreUnavailable:
         code = getattr(error, "sqlite_errorcode", -1) & _PRIMARY
         what = f"{_WHAT_TO_DO.get(code, 'SQLite refused')} ({error})"
     return StoreUnavailable(f"{path}: {what}", path=str(path))
+
+
+def removed(path: Path) -> StoreUnavailable:
+    """The message for a file that is no longer the one that was opened."""
+    what = (
+        "it was removed or replaced while it was in use, and nothing can be stored: end this program, put the file "
+        "(with its -wal beside it) or a backup back, and start again"
+    )
+    return StoreUnavailable(f"{path}: {what}", path=str(path))

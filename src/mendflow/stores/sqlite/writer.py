@@ -11,6 +11,7 @@ slower: the interpreter lock is released around every step of SQLite, and a busy
 large group, or one with an error, runs in the thread as a whole, where it blocks nothing."""
 
 import asyncio
+import os
 import sqlite3
 import threading
 import time
@@ -24,7 +25,7 @@ import msgspec
 from mendflow.stores.contract import Append, Delete, Put, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import BadDocument
 from mendflow.stores.sqlite import queries as sql
-from mendflow.stores.sqlite.errors import is_busy, is_environment_error, unavailable
+from mendflow.stores.sqlite.errors import is_busy, is_environment_error, removed, unavailable
 from mendflow.stores.write_batches import WriteBatch, WriteOutcomes, resolve, take_group
 
 Key = tuple[str, str]
@@ -59,6 +60,7 @@ class SqliteWriter:
     def __init__(self, connection: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self._transaction = Transaction(connection)
         self._path = path
+        self._files = _files_of(path)
         self._loop = loop
         self._gathered: list[WriteBatch] = []
         self._at_work = False
@@ -124,6 +126,9 @@ class SqliteWriter:
     def _committed(self, group: list[WriteBatch], answers: list[WriteOutcomes]) -> list[WriteOutcomes | Exception]:
         started = time.perf_counter()
         try:
+            if _files_of(self._path) != self._files:
+                self._transaction.roll_back()
+                return [removed(self._path)] * len(group)
             self._transaction.commit()
         except sqlite3.Error as error:
             self._transaction.roll_back()
@@ -153,6 +158,16 @@ class SqliteWriter:
                     raise
             self._transaction.roll_back()
             time.sleep(0.02)
+
+
+def _files_of(path: Path) -> list[tuple[int, int]]:
+    """Which files are there by the names of the store and of its log. SQLite goes on writing to files that were
+    removed, and all of it would be lost."""
+    try:
+        found = [os.stat(each) for each in (path, f"{path}-wal")]
+    except OSError:
+        return []
+    return [(each.st_dev, each.st_ino) for each in found]
 
 
 class Transaction:
