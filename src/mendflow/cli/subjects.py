@@ -45,7 +45,7 @@ async def job_id(client: Client, text: str) -> str:
         raise InvalidRequest(f"{text} is no job; name one: {FORMS}")
     view = await client.item(subject.case, subject.item)
     if view.job is None:
-        raise NotFound(f"{text} is a {view.kind}, which prints nothing; see mendflow why {text}")
+        raise NotFound(f"{text} is a {view.kind} and has no job; see mendflow why {text}")
     return str(view.job)
 
 

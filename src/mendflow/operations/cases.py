@@ -44,8 +44,9 @@ class CaseCalls(Calls, tag="cases"):
         given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged
         jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin`
         says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what
-        depends on them. `on_unhandled` holds the case when something fails that no rule takes up, unless the flow says
-        otherwise. With `resume`, a stopped case of the same flow and inputs is continued instead."""
+        depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes
+        up, unless the flow says otherwise. With `resume`, a stopped case of the same flow and inputs is continued
+        instead."""
 
     @operation("GET", "/cases", READERS, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:

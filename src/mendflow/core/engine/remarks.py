@@ -12,12 +12,12 @@ from mendflow.core.expressions.comparisons import shown, text_comparisons
 from mendflow.core.expressions.scanner import plain_reference
 from mendflow.core.model.expr import CEL, Expr
 from mendflow.core.model.flow import ActivityNode, Flow, ForEach, JobActivity, UserTask
+from mendflow.core.model.shells import runs_in_shell
 from mendflow.core.model.task_fields import is_yes_or_no
 from mendflow.core.model.values import Value
 
 Activities = Mapping[str, ActivityNode]
 
-SHELLS: Final = ("", "bash", "sh")
 _MAPPED: Final = re.compile(r"\bjobs\.`?([\w-]+)`?\.outputs\.(?:map|all|exists|exists_one)\(\s*(\w+)\s*,")
 
 
@@ -40,7 +40,7 @@ def _of_part(part: ActivityNode | Flow, activities: Activities) -> Iterator[str]
         for text in _texts(template):
             yield from _never_equal(text, activities)
             yield from _with_failed_ones(text, activities)
-    if isinstance(part, JobActivity) and part.command is not None and part.shell in SHELLS:
+    if isinstance(part, JobActivity) and part.command is not None and runs_in_shell(part.shell):
         yield from _names_of_files(part.command)
     if isinstance(part, ActivityNode) and part.when is not None and part.when.language == CEL:
         yield from _undeclared_answer(part.when.text, activities)

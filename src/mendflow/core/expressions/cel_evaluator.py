@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from mendflow.core.expressions.cel_parser import Constant, HasTest, ListLiteral, MemberPath, Operator, Tree
-from mendflow.core.expressions.division import INT_MAX, INT_MIN, quotient
+from mendflow.core.expressions.division import CEL_INT_MAX, INT_MIN, quotient
 from mendflow.core.expressions.kinds import kind_of, mismatch
 from mendflow.core.model.values import Value, is_spilled
 
@@ -238,7 +238,7 @@ def _in(_: str, first: Evaluator, second: Evaluator) -> Evaluator:
             raise NeedsLibrary
         for each in among:
             # The library is given the whole list: what it could not take is its to refuse.
-            if type(each) not in SCALARS or (type(each) is int and not INT_MIN <= each <= INT_MAX):
+            if type(each) not in SCALARS or (type(each) is int and not INT_MIN <= each <= CEL_INT_MAX):
                 raise NeedsLibrary
         return any(equal_values(value, each) for each in among)
 
@@ -253,7 +253,7 @@ def _arithmetic(do: str, first: Evaluator, second: Evaluator) -> Evaluator:
         kind, other = type(a), type(b)
         if kind is int and other is int:
             result = whole(a, b)
-            if INT_MIN <= result <= INT_MAX:
+            if INT_MIN <= result <= CEL_INT_MAX:
                 return result
             raise CelError("integer overflow")
         if kind in NUMBERS and other in NUMBERS and fractional is not None:

@@ -15,7 +15,7 @@ NODES_MAX: Final = 200
 
 BRACKETS_MAX: Final = 20
 
-INT_MAX: Final = 2**63 - 1
+CEL_INT_MAX: Final = 2**63 - 1
 TOKEN: Final = re.compile(
     r"""\s+
       | (?P<string>"[^"\\\n]*"|'[^'\\\n]*')
@@ -236,7 +236,7 @@ class CelParser:
         match kind:
             case "string":
                 return Constant(text[1:-1])
-            case "int" if int(text) <= INT_MAX:
+            case "int" if int(text) <= CEL_INT_MAX:
                 return Constant(int(text))
             case "double" if math.isfinite(float(text)):
                 return Constant(float(text))

@@ -29,7 +29,7 @@ from mendflow.core.expressions.cel_parser import (
     paths_in,
 )
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.division import INT_MAX, INT_MIN
+from mendflow.core.expressions.division import CEL_INT_MAX, INT_MIN
 from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
 from mendflow.core.model.values import Value, is_spilled
@@ -86,7 +86,7 @@ class KnownValues:
                 return
             value = value[member]
         if type(value) is int:
-            if not INT_MIN <= value <= INT_MAX:
+            if not INT_MIN <= value <= CEL_INT_MAX:
                 raise NeedsLibrary
         elif type(value) is dict and is_spilled(value):
             raise NeedsLibrary

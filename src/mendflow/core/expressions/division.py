@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 INT_MIN: Final = -(2**63)
-INT_MAX: Final = 2**63 - 1
+CEL_INT_MAX: Final = 2**63 - 1
 
 
 def quotient(a: float, b: float) -> float:
@@ -18,7 +18,7 @@ def quotient(a: float, b: float) -> float:
         raise ZeroDivisionError("divide by zero")
     if a % b:
         return a / b
-    if not INT_MIN <= a // b <= INT_MAX:
+    if not INT_MIN <= a // b <= CEL_INT_MAX:
         raise OverflowError("integer overflow")
     return a // b
 

@@ -5,7 +5,7 @@ from mendflow.core.model.views import View
 
 
 class WantedResult(View, frozen=True):
-    """A job as it would be submitted. `number` says the how-manieth it would be of those in its case that are made from
+    """A job as it would be submitted. `number` is its number among the jobs of its case that are made from
     the same; `undoable`, that something in its flow can undo it."""
 
     spec: JobSpec

@@ -100,7 +100,7 @@ class Domain(
         starter = self._starter()
         is_stopped = self._server.stopped.holds
         if resume and (like := await starter.find_like(name, inputs, is_stopped, cache, notify, again or [])):
-            starter.replace_wishes(like, origin, on_unhandled)
+            starter.update_run_options(like, origin, on_unhandled)
             return await self.resume(like, who=who)
         earlier = await self._earlier_case(cache_from, name, cache) if cache_from else None
         begun = await starter.start(

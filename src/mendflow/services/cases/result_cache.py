@@ -49,7 +49,6 @@ CASES_COMPARED = 3
 UNDOABLE = "not looked for: it can be undone, and may have been since"
 
 _decode_job = msgspec.json.Decoder(Job).decode
-_decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
 class LogicalFiles(Protocol):
@@ -288,8 +287,8 @@ def _wants_results(document: CaseDocument) -> bool:
 def _why_again(document: CaseDocument, spec: JobSpec) -> str:
     name = name_of(spec.item)
     if name in document.again:
-        return f"run again: {name} was to run again, whatever is known"
-    return f"run again: it depends on what was to run again: {', '.join(document.again)}"
+        return f"{AGAIN}{name} was to run again, whatever is known"
+    return f"{AGAIN}it depends on what was to run again: {', '.join(document.again)}"
 
 
 def _short(key: str) -> int:

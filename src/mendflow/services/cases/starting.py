@@ -114,7 +114,7 @@ class CaseStarter:
         alike = [each for each in alike if each.inputs == wanted]
         return max(alike, key=lambda each: each.started_at).id if alike else None
 
-    def replace_wishes(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: UnhandledPolicy) -> None:
+    def update_run_options(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: UnhandledPolicy) -> None:
         """A live case is continued by who says anew where its results go, and what a failure does; what is not said
         stays."""
         document = self._runtime.manager.live[case].document
@@ -124,9 +124,9 @@ class CaseStarter:
                 origin.report or document.origin.report,
             )
             origin = msgspec.structs.replace(origin, output_dir=output_dir, report=report)
-        wishes = origin or document.origin, on_unhandled or document.on_unhandled
-        if wishes != (document.origin, document.on_unhandled):
-            document.origin, document.on_unhandled = wishes
+        options = origin or document.origin, on_unhandled or document.on_unhandled
+        if options != (document.origin, document.on_unhandled):
+            document.origin, document.on_unhandled = options
             self._runtime.ledger.touch(CASE_KIND, case, document)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
