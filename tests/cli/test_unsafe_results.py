@@ -1,5 +1,7 @@
 """What is not declared cannot be compared: no hint leads to a stale result, and one that was asked for is named."""
 
+import json
+
 from tests.cli.conftest import Shell
 
 FLOW = """
@@ -16,6 +18,21 @@ jobs:
   make: {run: echo one > out.txt, files: {out: out.txt}, cache: true}
 outputs: {out: "${{ jobs.make.files.out }}"}
 """
+HOME = "from pathlib import Path; Path('out.txt').write_text((Path.home() / 'ref.csv').read_text())"
+ABOVE = """
+from pathlib import Path
+p = Path.cwd()
+while not (p / "ref.csv").exists(): p = p.parent
+Path("out.txt").write_text((p / "ref.csv").read_text())
+"""
+ROUNDABOUT = {
+    "branch": ("bash", 'if [ ! -s in.txt ]; then MODE=empty; fi\necho "mode $MODE" > out.txt', "$MODE"),
+    "inner": ("bash", "python3 -c 'import os; os.system(\"echo $MODE > out.txt\")'", "$MODE"),
+    "home": ("python", HOME, "the home folder"),
+    "above": ("python", ABOVE, "a folder above its own"),
+    "gone": ("bash", "o=$PWD; cd --; cp ref.csv $o/out.txt", "~"),
+    "lock": ("bash", "flock l -c 'cat ~/ref.csv' > out.txt", "~/ref.csv"),
+}
 
 
 def test_the_hint_after_a_failure_does_not_lead_to_a_stale_result(shell: Shell) -> None:
@@ -69,3 +86,20 @@ def test_a_large_stored_file_that_was_damaged_is_refused_when_it_is_read_and_the
     assert "run the flow that made it again" in refused.stderr
     shell.ok("run", "made.yaml", "--quiet", "--output-dir", "got")
     assert (shell.folder / "got" / "out.txt").read_bytes() == bytes(2_000_000)
+
+
+def test_what_a_script_reads_in_a_roundabout_way_makes_it_run_again(shell: Shell) -> None:  # DU-2
+    scripts = {name: (words, script) for name, (words, script, _) in ROUNDABOUT.items()}
+    scripts["plain"] = ("bash", "if [ -s in.txt ]; then MODE=1; else MODE=2; fi; flock l echo $MODE > out.txt")
+    shell.write("in.txt", "x\n")
+    shell.write("all.yaml", json.dumps({"name": "all", "jobs": {name: job(*each) for name, each in scripts.items()}}))
+    for value in ("1", "2"):
+        shell.write("ref.csv", value)
+        told = shell.ok("run", "all.yaml", "--quiet", MODE=value)
+    assert "6 done, 1 cached" in told
+    for name, (_, _, named) in ROUNDABOUT.items():
+        assert f" {named}, which" in shell.ok("why", f"last:{name}")
+
+
+def job(shell: str, script: str) -> dict[str, object]:
+    return {"shell": shell, "run": script, "inputs": {"in.txt": "in.txt"}, "files": {"out": "out.txt"}}

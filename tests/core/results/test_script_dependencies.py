@@ -5,6 +5,30 @@ import pytest
 from mendflow.core.results.script_dependencies import OF_THE_ATTEMPT, first_doubt
 
 KNOWN = frozenset({"KNOWN"})
+STARTERS = (
+    *(
+        "flock l",
+        "flock -n -w 3 l",
+        "timeout -s KILL 5",
+        "timeout 5m",
+        "nice -n 5",
+        "env A=1",
+        "env -u A",
+        "xargs -I{}",
+    ),
+    *("xargs -I{}", "parallel -j 2", "stdbuf -oL", "nohup", "time -p", "sudo -u ann", "setsid -w", "ionice -c 3"),
+    *(
+        "taskset 0x3",
+        "chronic",
+        "chrt -b 0",
+        "numactl -N 0",
+        "strace -o log",
+        "script -q log -c",
+        "conda run -n env",
+        "srun -n 1",
+    ),
+    *("busybox", "exec", "command", "A=1 flock l", "nice flock l", "apptainer exec image.sif", "if", "! ", "then"),
+)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +90,13 @@ KNOWN = frozenset({"KNOWN"})
         ("cat ~ann/b", "~ann/b"),
         ("x=~/b", "x=~/b"),
         ("cd && cat d", "~"),
+        ("cd --; cat d", "~"),
+        ("cd -P; cat d", "~"),
+        ("cat ~", "~"),
+        ("timeout 5 cat ~/d", "~/d"),
+        ("flock l cat ../d", "../d"),
+        ("flock l -c 'cat ../d'", "../d"),
+        ("python3 -c 'from pathlib import Path; print(Path.home())'", "the home folder"),
         ("aws s3 cp s3://bucket/key .", "s3://bucket/key"),
         ("curl 'https://there/x?y=1'", "https://there/x?y=1"),
     ],
@@ -97,13 +128,19 @@ def test_places_outside_of_the_jobs_folder_are_seen(script: str, named: str) -> 
         ("bash <<'END'\ncat $FOO\nEND", "FOO"),
         ("cat <<'END' | bash\ncat $FOO\nEND", "FOO"),
         ("cat > x.sh <<'END'\ncat $FOO\nEND\nbash x.sh", "FOO"),
-        ("(FOO=$(true)); cat ${FOO#a}; echo $BAR", "BAR"),
+        ("(FOO=$(true)); cat ${FOO#a}; echo $BAR", "FOO"),
         ("x=$(FOO=1; echo $FOO); cat $FOO", "FOO"),
         ("printenv FOO", "FOO"),
         ("python3 -c 'import os; print(os.environ[\"FOO\"])'", "FOO"),
         ("python3 - <<'END'\nimport os\nprint(os.getenv('FOO'))\nEND", "FOO"),
         ("awk '{print ENVIRON[\"FOO\"]}' in.txt", "FOO"),
         ("perl -e 'print $ENV{FOO}'", "FOO"),
+        ("jq -n env.FOO", "FOO"),
+        ("jq -n '$ENV.FOO' in.json", "FOO"),
+        ("envsubst '$FOO' < in.txt", "FOO"),
+        ("python3 -c 'import subprocess; subprocess.run(\"echo $FOO\", shell=True)'", "FOO"),
+        ("cd - && cat d", "OLDPWD"),
+        ("flock l -c 'cat $FOO'", "FOO"),
     ],
 )
 def test_a_variable_that_the_job_does_not_set_is_seen(script: str, name: str) -> None:  # DU-2
@@ -153,6 +190,12 @@ def test_a_folder_above_is_seen_also_if_it_is_made_of_that_of_the_job(script: st
         ("nc host 80 < in.txt", "nc"),
         ("aws s3 sync bucket .", "aws"),
         ("xargs -n 1 curl -O < in.txt", "curl"),
+        *((f"{starter} curl -s host > out.txt", "curl") for starter in STARTERS),
+        ("flock l -c 'curl -s host' > out.txt", "curl"),
+        ("parallel 'curl -s {}' ::: a b", "curl"),
+        ("flock l timeout 5 sh -c 'curl -s host'", "curl"),
+        ('python3 -c \'import subprocess; subprocess.run(["curl", "host"])\'', "curl"),
+        ("python3 -c 'import requests'", "requests"),
     ],
 )
 def test_a_program_that_gets_data_from_elsewhere_is_seen(script: str, program: str) -> None:  # DU-2
@@ -215,6 +258,10 @@ def test_what_the_pilot_says_of_an_attempt_is_another_in_each_case(name: str, va
         "[[ $KNOWN =~ ^a ]] && echo x || echo y",
         "trap 'rm -f x' EXIT; head -c 10 /dev/zero > out.txt",
         "python3 -c 'import os; print(os.environ[\"KNOWN\"], 3 / 2, 3 // 2)'",
+        "flock l sort in.txt > out.txt; nice -n 5 sed 's/a/b/' in.txt; parallel 'wc -l {} > {.}.n' ::: *.txt",
+        "cd sub && sort in.txt && cd - && cat out.txt",
+        "jq '.environment | .a' in.json; jq --arg n 1 '.x[$n]' in.json",
+        "python3 -c 'from pathlib import Path; Path(\"a/b\").parent.mkdir(); import urllib.parse, json'",
         "curl --version; set -eu; set -- a b; declare -i n; export PATH",
         "cat $'a\\tb' ${PWD}/in.txt; here=$PWD; cat $here/in.txt ${here:-x}; f=a/b; cat ${f%/*}/c $(dirname $f)/d",
     ],
@@ -232,6 +279,16 @@ def test_a_script_that_names_only_what_it_has_declares_enough(script: str) -> No
         ("Rscript {0}", "x <- read.csv('../d.csv')", "../d.csv"),
         ("bash -x {0}", "sed 's/a/b/' in.txt", ""),
         ("sh {0}", "cat $FOO", "$FOO"),
+        ("python", "from pathlib import Path\nprint((Path.home() / 'ref.csv').read_text())", "the home folder"),
+        ("python", "import os\nprint(open(os.path.expanduser('~')))", "the home folder"),
+        ("python", "from pathlib import Path\np = Path.cwd()\nwhile p: p = p.parent", "a folder above its own"),
+        ("python", "import os\nprint(os.listdir(os.path.dirname(os.getcwd())))", "a folder above its own"),
+        ("python", "import os\nprint(os.listdir(os.pardir))", "a folder above its own"),
+        ("python", "import os\nos.system('echo $FOO')", "$FOO"),
+        ("python", "import subprocess\nsubprocess.run(['wget', 'host'])", "wget"),
+        ("python", "from urllib.request import urlopen\nprint(urlopen(x))", "urllib.request"),
+        ("python", "from pathlib import Path\nprint(Path('a/b.txt').parent.name)", ""),
+        ("Rscript {0}", "x <- read.csv('in.csv'); x$FOO <- 1; write.csv(x, 'out.csv')", ""),
         ("node {0}", "// see\nconst x = process.env.FOO", "$FOO"),
     ],
 )

@@ -6,11 +6,23 @@ begins no path, and so that a variable that the script sets itself is known. Wha
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
 from mendflow.core.model.shells import words_of
-from mendflow.core.results.outside_paths import is_known_place, places_in, variables_read_in
+from mendflow.core.results.other_languages import is_interpreter, outside_in, variables_of_jq
+from mendflow.core.results.outside_paths import places_in, variables_read_in
+from mendflow.core.results.programs import (
+    AWK,
+    FETCHES,
+    SED,
+    SHELLS,
+    STARTERS,
+    TAKES_SCRIPT,
+    place_of_started,
+    program_of,
+)
+from mendflow.core.results.set_names import SetNames
 from mendflow.core.results.shell_reader import (
     PUT_IN,
     Arithmetic,
@@ -37,15 +49,7 @@ SET_FOR_EACH_JOB: Final = frozenset(
 )
 """Variables that the pilot or the shell sets, and that say nothing about data."""
 
-SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
-_AWK: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
-_SED: Final = frozenset({"sed", "gsed"})
-_STARTERS: Final = frozenset(
-    {"command", "env", "exec", "ionice", "nice", "nohup", "stdbuf", "sudo", "taskset", "time", "timeout", "xargs"}
-)
-"""Programs that start the program that is named after them."""
-
-_TAKES_SLASH: Final = frozenset({"tr", "cut", "sort", "paste", "column", "join", "echo", "printf", "expr", *_AWK})
+_TAKES_SLASH: Final = frozenset({"tr", "cut", "sort", "paste", "column", "join", "echo", "printf", "expr", *AWK})
 """Programs to which a slash alone is a character, not a place."""
 
 _KEYWORDS: Final = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time"})
@@ -53,21 +57,18 @@ _DECLARES: Final = frozenset({"export", "local", "declare", "typeset", "readonly
 _READS_INTO: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
 _HASH_COMMENTS: Final = frozenset({*SHELLS, "python", "python3", "Rscript", "perl", "ruby", "julia"})
 
-_FETCHES: Final = frozenset(
-    {"curl", "wget", "aria2c", "ftp", "lftp", "sftp", "ssh", "scp", "rsync", "nc", "ncat", "netcat", "telnet", "git"}
-    | {"svn", "hg", "aws", "gsutil", "gcloud", "az", "rclone", "s3cmd", "mc"}
-)
-"""Programs that get their data from elsewhere, wherever that is named."""
-
 _ABOUT_ITSELF: Final = frozenset({"--version", "-V", "--help", "-h"})
 _SHOWS_ENVIRONMENT: Final = frozenset({"set", "compgen", *_DECLARES} - {"local"})
 _WHOLE_ENVIRONMENT: Final = "the whole environment"
 _OWN_FOLDER: Final = "PWD"
+_FORMER_FOLDER: Final = "OLDPWD"
 
 _SUSPECT = re.compile(
-    r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\b(?:cd|" + "|".join(sorted(_FETCHES | _SHOWS_ENVIRONMENT)) + r")\b"
+    r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\b(?:python|pypy|perl|ruby|node|R|julia|lua|php|deno|bun)|\b(?:cd|envsubst|"
+    + "|".join(sorted(FETCHES | _SHOWS_ENVIRONMENT))
+    + r")\b"
 )
-"""A script without any of this names nothing."""
+"""A shell's script without any of this names nothing."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(.*)", re.DOTALL)
@@ -77,7 +78,6 @@ _IN_HOME = re.compile(r"(?:^|[=:])~(?:$|[\w/+-])")
 _COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
 _OF_FUNCTIONS = re.compile(r"[fF]")
 _AWK_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
-_SIMPLE_OPTION = re.compile(r"-{1,2}[\w{}%-]*(?:=[\w.]*)?|\d+[smhd]?|\{\}|%|\+")
 _NOTHING_IN_BRACES = re.compile(r"(?:\{,|,\}|,,)\S*/")
 _SED_OPTION = re.compile(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
 _SED_FILE = re.compile(r"-[nErsuz]*f|--file=.*", re.DOTALL)
@@ -123,9 +123,9 @@ def doubts_of_text(text: str) -> Iterator[Doubt]:
 def first_doubt(script: str, shell: str, variables: frozenset[str]) -> str:
     """Why the script may depend on something that is not in its key; empty if it does not. `variables` are those that
     the job sets."""
-    if not _SUSPECT.search(shell) and not _SUSPECT.search(script):
-        return ""
     program = (words_of(shell) or ["bash"])[0].rpartition("/")[2]
+    if program in SHELLS and not _SUSPECT.search(shell) and not _SUSPECT.search(script):
+        return ""
     known = (variables | SET_FOR_EACH_JOB) - OF_THE_ATTEMPT
     try:
         named = next(doubts_of_text(shell), None) or next(_doubts(script, program, known), None)
@@ -145,6 +145,11 @@ def _doubts(script: str, program: str, known: frozenset[str]) -> Iterator[Doubt]
 def _in_other_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
     yield from doubts_of_text(text)
     yield from (Doubt(name, True) for name in variables_read_in(text, frozenset(known)))
+    yield from _of_language(text, known)
+
+
+def _of_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
+    yield from (Doubt(each.name, each.is_variable, each.is_program) for each in outside_in(text, frozenset(known)))
 
 
 class _ScriptNames:
@@ -152,12 +157,19 @@ class _ScriptNames:
 
     def __init__(self, known: Iterable[str], own_folder: Iterable[str] = (_OWN_FOLDER,)) -> None:
         """`own_folder` are variables that hold the path of the job's folder."""
-        self._known = set(known)
+        self._names = SetNames(frozenset(known))
         self._own_folder = set(own_folder)
 
+    @property
+    def _known(self) -> set[str]:
+        return self._names.known
+
     def in_commands(self, commands: Sequence[Command]) -> Iterator[Doubt]:
-        programs = [_program(command.words[_started(command.words)]) if command.words else "" for command in commands]
-        for at, command in enumerate(commands):
+        programs = [
+            program_of(command.words[place_of_started(command.words)]) if command.words else "" for command in commands
+        ]
+        for at, (command, following) in enumerate(zip_longest(commands, commands[1:])):
+            self._names.before(command)
             for arithmetic in command.arithmetic:
                 yield from self._in_arithmetic(arithmetic)
             yield from self._in_words(command.redirections)
@@ -169,6 +181,7 @@ class _ScriptNames:
                 elif SHELLS.intersection(programs):
                     yield from self._in_written_script(document.text)
             yield from self._in_command(command.words)
+            self._names.after(command, following)
 
     def _in_inner_script(self, text: str) -> Iterator[Doubt]:
         """A script that another shell runs; what it sets is not known afterwards."""
@@ -177,14 +190,14 @@ class _ScriptNames:
     def _in_written_script(self, text: str) -> Iterator[Doubt]:
         """A text that may be a script, as a shell is run after it was written."""
         own = {name for found in _SHELL_ASSIGNMENT.findall(text) for name in found}
-        yield from (Doubt(name, True) for name in _SHELL_VARIABLE.findall(text) if name not in self._known | own)
+        yield from (Doubt(name, True) for name in _unknown(text, self._known | own))
 
     # Commands
 
     def _in_command(self, words: list[Word]) -> Iterator[Doubt]:
         at, set_before = 0, list[str]()
-        while at < len(words) and words[at].text in _KEYWORDS:
-            at += 1
+        while at < len(words) and (words[at].text in _KEYWORDS or words[at].text == "function"):
+            at += 1 + (words[at].text == "function")
         while at < len(words) and (name := _assigned(words[at])):
             yield from self._in_word(words[at], takes_slash=name == "IFS")
             set_before.append(name)
@@ -198,11 +211,11 @@ class _ScriptNames:
         first = rest[0].text
         if first in ("for", "select") and len(rest) > 1:
             yield from self._in_words(rest[2:])
-            self._known.add(rest[1].text)
+            self._names.add_loop_variable(rest[1].text, is_sure=any(not word.expansions for word in rest[3:]))
         elif first in _DECLARES:
             yield from self._in_declaration(rest)
         else:
-            yield from self._in_program(rest)
+            yield from self._inprogram_of(rest)
             self._known.update(_names_read_into(rest))
 
     def _in_declaration(self, words: list[Word]) -> Iterator[Doubt]:
@@ -217,17 +230,19 @@ class _ScriptNames:
             if name := _assigned(word) or (words[0].text not in ("export", "readonly") and _whole_name(word)):
                 self._known.add(name)
 
-    def _in_program(self, words: list[Word]) -> Iterator[Doubt]:
-        at = _started(words)
+    def _inprogram_of(self, words: list[Word]) -> Iterator[Doubt]:
+        at = place_of_started(words)
         yield from self._in_words(words[: at + 1])
-        program, rest = _program(words[at]), words[at + 1 :]
-        if program in _STARTERS and any(_program(word) == "env" for word in words):
+        program, rest = program_of(words[at]), words[at + 1 :]
+        if program in STARTERS and any(program_of(word) == "env" for word in words):
             yield Doubt(_WHOLE_ENVIRONMENT)  # it has nothing to start, so it prints
-        if program in _FETCHES:
+        if program_of(words[0]) in TAKES_SCRIPT:
+            yield from self._in_given_scripts(words)
+        if program in FETCHES:
             yield from self._in_fetching(program, rest)
-        elif program in _AWK:
+        elif program in AWK:
             yield from self._in_awk(rest)
-        elif program in _SED:
+        elif program in SED:
             yield from self._in_sed(rest)
         elif program in SHELLS:
             yield from self._in_shell(rest)
@@ -239,14 +254,39 @@ class _ScriptNames:
             names = [word.text for word in rest if not word.text.startswith("-")]
             yield from (Doubt(name, True) for name in names if name not in self._known)
             yield from () if names else (Doubt(_WHOLE_ENVIRONMENT),)
-        elif not rest and program in ("set", "cd"):
-            yield Doubt("~" if program == "cd" else _WHOLE_ENVIRONMENT)  # so they do without an argument
-        elif program == "compgen":
+        elif program == "cd":
+            yield from self._in_cd(rest)
+        elif program == "envsubst":
+            yield from self._in_words(rest)
+            yield from () if rest else (Doubt(_WHOLE_ENVIRONMENT),)
+            yield from (Doubt(name, True) for word in rest for name in _unknown(word.text, self._known))
+        elif program == "jq":
+            yield from self._in_words(rest)
+            yield from (Doubt(name, True) for word in rest for name in variables_of_jq(word.text, self._known))
+        elif program == "compgen" or (program == "set" and not rest):
             yield Doubt(_WHOLE_ENVIRONMENT)
         elif program == "dirname" and any(map(self._names_own_folder, rest)):
             yield Doubt(_OWN_FOLDER, True)
         else:
             yield from self._in_words(rest, takes_slash=program in _TAKES_SLASH)
+            if is_interpreter(program):
+                yield from (doubt for word in rest if word.quoted for doubt in _of_language(word.text, self._known))
+
+    def _in_cd(self, words: list[Word]) -> Iterator[Doubt]:
+        """Without a folder it goes home, and with a dash back to where it was, or the shell before it."""
+        yield from self._in_words(words)
+        places = [word.text for word in words if word.text == "-" or not word.text.startswith("-")]
+        if not places:
+            yield Doubt("~")
+        if places == ["-"] and _FORMER_FOLDER not in self._known:
+            yield Doubt(_FORMER_FOLDER, True)
+        self._known.add(_FORMER_FOLDER)
+
+    def _in_given_scripts(self, words: list[Word]) -> Iterator[Doubt]:
+        """Commands that are given to a starter as a text."""
+        for word in words[1:]:
+            if word.quoted and " " in word.text:
+                yield from self._in_inner_script(word.text)
 
     def _in_fetching(self, program: str, words: list[Word]) -> Iterator[Doubt]:
         """What it names, or else that it is run: what it gets may be named without a scheme, or in a file."""
@@ -357,6 +397,10 @@ class _ScriptNames:
                 yield Doubt(name, True)
 
 
+def _unknown(text: str, known: set[str]) -> list[str]:
+    return [name for name in _SHELL_VARIABLE.findall(text) if name not in known]
+
+
 def _cuts(variable: Variable) -> bool:
     """Whether a part of its value is taken: of the path of a folder, that is the path of a folder above."""
     return variable.operand is not None and bool(variable.operand.text) and not variable.is_text
@@ -376,25 +420,9 @@ def _whole_name(word: Word) -> str:
     return word.text if _NAME.fullmatch(word.text) else ""
 
 
-def _program(word: Word) -> str:
-    """The name of the program that a word is, if it is found by its name or in a folder of the system."""
-    return word.text.rpartition("/")[2] if is_known_place(word.text) else word.text
-
-
-def _started(words: list[Word]) -> int:
-    """The place of the program that is really started."""
-    for at, word in enumerate(words):
-        if at and words[at - 1].text in ("-exec", "-execdir"):
-            return at
-        skipped = _program(word) in _STARTERS or _assigned(word) or _SIMPLE_OPTION.fullmatch(word.text)
-        if not skipped and _program(words[0]) != "find":
-            return at
-    return 0
-
-
 def _names_read_into(words: list[Word]) -> Iterator[str]:
     """The variables that a command sets by their names."""
-    program = _program(words[0])
+    program = program_of(words[0])
     for before, word in pairwise(words):
         sets = program in _READS_INTO or (program == "printf" and before.text == "-v")
         if sets and (name := _whole_name(word)):

@@ -82,12 +82,14 @@ class HereDocument(NamedTuple):
 
 class Command(NamedTuple):
     """The words of a simple command, what its input and output are redirected to, and the texts that it reads. A
-    bare arithmetic command has no words."""
+    bare arithmetic command has no words. `end` is the character of an operator or the line's end behind it; between two
+    characters of one operator stands a command with nothing in it."""
 
     words: list[Word]
     redirections: list[Word]
     documents: list[HereDocument]
     arithmetic: list[Arithmetic]
+    end: str = ""
 
 
 def read_script(text: str) -> list[Command]:
@@ -123,7 +125,7 @@ class _Reader:
                 depth += (char == "(") - (char == ")")
                 if inner and depth < 0:
                     return [*found, current]
-                found.append(current)
+                found.append(current._replace(end=char))
                 current = _command()
                 if char == "\n":
                     self._documents()

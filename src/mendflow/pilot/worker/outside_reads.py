@@ -13,7 +13,8 @@ from importlib.util import source_from_cache
 from types import FrameType
 from typing import Any, ClassVar, Final
 
-from mendflow.core.results.script_dependencies import OF_THE_ATTEMPT, SET_FOR_EACH_JOB, SHELLS, Doubt, first_doubt
+from mendflow.core.results.programs import SHELLS
+from mendflow.core.results.script_dependencies import OF_THE_ATTEMPT, SET_FOR_EACH_JOB, Doubt, first_doubt
 from mendflow.pilot.worker.own_places import OwnPlaces
 
 SENTENCE_BYTES_MAX: Final = 2000

@@ -42,7 +42,7 @@ class OwnPlaces:
 
     def __init__(self, work_folder: str) -> None:
         self.installed = installation_folders()
-        self._always = (*self.installed, work_folder, os.path.realpath(work_folder), *_OF_THE_SYSTEM)
+        self._always = (work_folder, os.path.realpath(work_folder), *self.installed, *_OF_THE_SYSTEM)
         self._below = tuple(place + os.sep for place in self._always)
         self._below_installed = tuple(place + os.sep for place in self.installed)
         self._created: set[str] = set()
@@ -60,7 +60,7 @@ class OwnPlaces:
     def has(self, path: str) -> bool:
         """Whether an absolute path is one of these places."""
         if path.startswith(self._below) or path in self._always:
-            return _TELLS_ENVIRONMENT.fullmatch(path) is None
+            return not path.startswith("/proc/") or _TELLS_ENVIRONMENT.fullmatch(path) is None
         if is_known_place(path):
             return True
         while self._created and path not in self._created:
