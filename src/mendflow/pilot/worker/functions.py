@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.values import Value
 from mendflow.pilot.slot.messages import FunctionCall
 from mendflow.pilot.worker.folder_modules import CodeFolder, FolderModules, SourceLoader
@@ -85,7 +86,7 @@ class FunctionLoader:
         if call.modules is None:
             return CodeUsed()
         changed = folder.changed(call.modules)
-        other = f"{changed} beside the flow was changed after the flow was deployed" if changed else ""
+        other = f"{changed}{CHANGED_BESIDE}" if changed else ""
         new, at_import = list(folder.loaded)[self._before :], folder.at_import.get(call.module)
         return CodeUsed(other, _read_beside(call, folder, new, at_import, opened) if new or at_import or opened else "")
 
