@@ -51,6 +51,20 @@ def test_the_summary_says_which_results_were_made_by_code_that_was_changed_meanw
     assert "made by other code" not in run(shell)
 
 
+def test_a_flow_that_is_edited_while_its_case_runs_goes_on_as_deployed_with_the_modules_beside_it(
+    shell: Shell,
+) -> None:  # DU-2
+    edit = (
+        f"open({str(shell.folder / 'helper.py')!r}, 'w').write('value = 2');"
+        f" open({str(shell.folder / 'beside.py')!r}, 'a').write('n = 1 / 0'); return n"
+    )
+    write(shell, "from helper import value", edit)
+    shell.write("helper.py", "value = 1\n")
+    told = run(shell, "--no-cache")
+    assert "[1,2]" in told.replace(" ", "")
+    assert "made by other code than the case began with: second (helper.py changed meanwhile)" in told
+
+
 def test_an_edit_of_a_module_within_one_second_is_seen_by_the_next_run(shell: Shell) -> None:
     """The bytecode of the first would still look up to date."""
     write(shell, "from helper import value")
