@@ -43,6 +43,30 @@ def test_a_module_that_is_edited_while_a_case_runs_leaves_no_result_under_its_ol
     assert "is not used: helper.py beside the flow was changed" in shell.ok("why", "last:second")
 
 
+def test_the_summary_says_which_results_were_made_by_code_that_was_changed_meanwhile(shell: Shell) -> None:  # DU-2
+    edit = f"open({str(shell.folder / 'helper.py')!r}, 'w').write('value = 2'); return n"
+    write(shell, "from helper import value", edit)
+    shell.write("helper.py", "value = 1\n")
+    said = "made by other code than the case began with: second (helper.py changed meanwhile); "
+    assert f"{said}mendflow run beside.py" in run(shell, "--no-cache")
+    assert f"{said}mendflow rerun beside-" in shell.ok("watch", "last")
+    assert "made by other code" not in run(shell)
+
+
+def test_a_flow_that_is_edited_while_its_case_runs_goes_on_as_deployed_with_the_modules_beside_it(
+    shell: Shell,
+) -> None:  # DU-2
+    edit = (
+        f"open({str(shell.folder / 'helper.py')!r}, 'w').write('value = 2');"
+        f" open({str(shell.folder / 'beside.py')!r}, 'a').write('n = 1 / 0'); return n"
+    )
+    write(shell, "from helper import value", edit)
+    shell.write("helper.py", "value = 1\n")
+    told = run(shell, "--no-cache")
+    assert "[1,2]" in told.replace(" ", "")
+    assert "made by other code than the case began with: second (helper.py changed meanwhile)" in told
+
+
 def test_an_edit_of_a_module_within_one_second_is_seen_by_the_next_run(shell: Shell) -> None:
     """The bytecode of the first would still look up to date."""
     write(shell, "from helper import value")

@@ -197,3 +197,57 @@ def test_a_rerun_in_another_way_of_a_case_that_was_stopped_is_refused_and_says_w
         assert refused.returncode == 6
         assert f"mendflow resume {case} continues it as it is" in " ".join(refused.stderr.split())
     assert [each["id"] for each in shell.json("cases")] == [case]
+
+
+SCRIPTED = """
+name: slow
+jobs:
+  first: {run: 'echo x >> HERE/first; until [ -e HERE/go ]; do sleep 0.05; done'}
+  second: {needs: first, inputs: [s.sh], run: 'sh s.sh'}
+"""
+
+
+def test_a_case_that_is_resumed_says_which_files_of_its_flow_were_changed_since_it_was_started(shell: Shell) -> None:
+    flow = SCRIPTED.replace("HERE", str(shell.folder))
+    shell.write("slow.yaml", flow)
+    shell.write("s.sh", f"echo one > {shell.folder}/made\n")
+    case = run_and_end(shell, signal.SIGINT)
+    shell.write("go", "")
+    shell.write("s.sh", f"echo two > {shell.folder}/made\n")
+    shell.write("slow.yaml", flow.replace("sh s.sh", "sh s.sh; true"))
+    told = shell("resume", case)
+    assert told.returncode == 0, told.stderr
+    said = f"{case} goes on as it was started; since then s.sh and slow.yaml have changed: "
+    assert f"{said}mendflow run slow.yaml starts a new case with them" in " ".join(told.stderr.split())
+    assert (shell.folder / "made").read_text() == "one\n"
+    assert "completed in" in shell.ok("run", "slow.yaml")
+    assert (shell.folder / "made").read_text() == "two\n"
+
+
+def test_a_python_case_that_is_resumed_says_which_modules_were_changed_since_it_was_started(shell: Shell) -> None:
+    wait = (
+        f"    open({str(shell.folder / 'first')!r}, 'w')\n    while not os.path.exists({str(shell.folder / 'go')!r}):"
+    )
+    flow = f"import os, time\nfrom mendflow import flow, job\nfrom helper import value\n\n@job\ndef one(n):\n{wait}\n"
+    flow += "        time.sleep(0.05)\n    return value\n\n@flow\ndef slow(n: int = 1):\n    return one(n)\n"
+    shell.write("helper.py", "value = 1\n")
+    shell.write("slow.py", flow)
+    running = shell.start("run", "slow.py")
+    shell.until((shell.folder / "first").exists)
+    os.kill(running.pid, signal.SIGINT)
+    running.communicate(timeout=60)
+    shell.write("go", "")
+    shell.write("helper.py", "value = 2\n")
+    told = shell("rerun", "last", "--quiet")
+    said = "goes on as it was started; since then helper.py has changed: mendflow run slow.py starts a new case with it"
+    assert said in " ".join(told.stderr.split())
+    assert "made by other code than the case began with: one (helper.py changed meanwhile)" in told.stdout
+    assert "since then" not in shell("run", "slow.py", "--quiet").stderr
+
+
+def test_a_case_that_is_resumed_says_nothing_of_files_that_are_as_they_were(shell: Shell) -> None:
+    shell.write("slow.yaml", SCRIPTED.replace("HERE", str(shell.folder)))
+    shell.write("s.sh", "true\n")
+    case = run_and_end(shell, signal.SIGINT)
+    shell.write("go", "")
+    assert "since then" not in shell("resume", case).stderr

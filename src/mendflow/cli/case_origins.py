@@ -4,6 +4,8 @@ A case works on stored copies. Who corrects a file and runs the case again means
 the files again."""
 
 import asyncio
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from mendflow.cli.deployment import local_files, replace_files
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.inputs import input_value, upload_inputs
 from mendflow.cli.printing import say
+from mendflow.cli.summary import relative
 from mendflow.client import Client
 from mendflow.client.files import reference_of
 from mendflow.core.model.data import LOGICAL_PREFIX
@@ -21,9 +24,11 @@ from mendflow.core.model.flow import FILES, TABLE, Flow, Input
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseOrigin, CaseView
 from mendflow.formats import PYTHON, YAML
-from mendflow.formats.python.sources import code_files, with_code
+from mendflow.formats.python.sources import code_files, functions_of, with_code
 
 NAMES_SHOWN: Final = 5
+_CONTENTS: Final = frozenset({"$file", "sha256", "bytes", "executable", "imports", "modules"})
+"""What a flow has of the content of other files."""
 
 
 def origin_of(file: str, flow: Flow, pairs: list[str]) -> CaseOrigin:
@@ -90,15 +95,32 @@ def _is_same(now: Value, before: Value) -> bool:
 async def demand_same_flow(client: Client, earlier: CaseView) -> None:
     """Refuse to run a case again as it was if its flow file, or a file that the flow takes from its folder, is another
     now: who corrected it means that one."""
-    file = earlier.origin.flow if earlier.origin is not None else ""
-    if not file.partition(":")[0].endswith((*YAML, PYTHON)):
-        return
-    before = await client.flow_of(earlier.id)
-    if names := await asyncio.to_thread(_changed_files, file, before):
+    if names := await _changed_since(client, earlier):
+        file = earlier.origin.flow if earlier.origin is not None else ""
         raise Conflict(
             f"{_and(names)} changed since {earlier.id} was started: mendflow rerun {earlier.id} --flow {file} takes"
             f" {'it' if len(names) == 1 else 'them'} as now, and with --unchanged everything stays as it was"
         )
+
+
+async def say_changed_flow(client: Client, case: CaseView) -> None:
+    """Before a case goes on: it does so as it was started, which who edited a file meanwhile may not expect."""
+    if names := await _changed_since(client, case):
+        path, colon, name = case.origin.flow.partition(":") if case.origin is not None else ("", "", "")
+        say(
+            f"{case.id} goes on as it was started; since then {_and([relative(Path(each)) for each in names])} changed:"
+            f" mendflow run {shlex.quote(relative(Path(path)) + colon + name)} starts a new case with"
+            f" {'it' if len(names) == 1 else 'them'}",
+            err=True,
+        )
+
+
+async def _changed_since(client: Client, case: CaseView) -> list[str]:
+    """The flow file of a case and the files that the flow takes from its folder, those that are others now."""
+    file = case.origin.flow if case.origin is not None else ""
+    if not file.partition(":")[0].endswith((*YAML, PYTHON)):
+        return []
+    return await asyncio.to_thread(_changed_files, file, await client.flow_of(case.id))
 
 
 def _changed_files(file: str, before: Flow) -> list[str]:
@@ -107,26 +129,40 @@ def _changed_files(file: str, before: Flow) -> list[str]:
         flow = load_one(file)
         refs = {path: reference_of(path) for path in local_files(flow)}
         code = {path: reference_of(path) for path in set(code_files(flow).values())}
+        deployed = replace_files(with_code(flow, code), refs)
     except (RequestError, OSError):
         return []  # it is not here any more, or not a flow: nothing can be taken from it
-    now, known = _comparable(replace_files(with_code(flow, code), refs)), _comparable(before)
+    now, known = _comparable(deployed), _comparable(before)
     if now == known:
         return []
     stored = msgspec.json.encode(known).decode()
-    return sorted({str(path) for path, ref in {**refs, **code}.items() if ref.sha256 not in stored}) or [file]
+    names = {str(path) for path, ref in {**refs, **code}.items() if ref.sha256 not in stored}
+    names |= {path for mark, path in _modules_of(deployed) if msgspec.json.encode(mark).decode() not in stored}
+    own = file.partition(":")[0]
+    if Path(own).resolve() not in code and _comparable(deployed, _CONTENTS) != _comparable(before, _CONTENTS):
+        names.add(own)
+    return sorted(names) or [own]
 
 
-def _comparable(flow: Flow) -> Any:
-    """The flow as data, without what depends on other files beside it."""
+def _modules_of(flow: Flow) -> Iterator[tuple[str, str]]:
+    """The modules beside its functions: what is known of each, and its path."""
+    for function in functions_of(flow):
+        for mark in function.modules:
+            yield mark, str(Path(function.folder, mark.partition(" ")[2]))
+
+
+def _comparable(flow: Flow, but: frozenset[str] = frozenset()) -> Any:
+    """The flow as data, without what depends on other files beside it, and without the fields `but`."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: bare(each) for name, each in value.items() if name != "unstaged"}
+            return {name: bare(each) for name, each in value.items() if name != "unstaged" and name not in but}
         return [bare(each) for each in value] if isinstance(value, list | tuple) else value
 
     return bare(msgspec.to_builtins(flow))
 
 
 def _and(names: list[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f"{', '.join(names[:NAMES_SHOWN])}{more} {'has' if len(names) == 1 else 'have'}"
+    shown = names[:NAMES_SHOWN]
+    last = f"{len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else shown.pop()
+    return f"{', '.join(shown)} and {last} have" if shown else f"{last} has"

@@ -10,7 +10,7 @@ import typer
 
 from mendflow import wiring
 from mendflow.cli.attempt_bounds import with_bounds
-from mendflow.cli.case_origins import changed_inputs, demand_same_flow, origin_of
+from mendflow.cli.case_origins import changed_inputs, demand_same_flow, origin_of, say_changed_flow
 from mendflow.cli.case_runs import Begin, RunOptions, rerun_group_here, run_locally, run_there
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.deployment import deploy
@@ -209,6 +209,7 @@ def resume(
         meant = await find_subject(client, case, item)
         view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
+        await say_changed_flow(client, view)
         return await client.resume(view.id, meant.item) if meant.item or _is_resumable(view) else view
 
     raise typer.Exit(wiring.run(run_locally(options, begin)))
@@ -222,6 +223,8 @@ async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bo
         view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
         goes_on = bool(item) or _is_resumable(view)
+        if goes_on:
+            await say_changed_flow(client, view)
         view = await client.resume(view.id, item) if goes_on else view
     if json:
         print_json(view)
@@ -310,6 +313,7 @@ def rerun(
         earlier = await client.case(case)
         if earlier.stopped and corrected is None and not (no_cache or again):
             say_continued(earlier.id)
+            await say_changed_flow(client, earlier)
             return await client.resume(earlier.id)
         _demand_ended(earlier)
         if from_failed and earlier.status == "completed":

@@ -1,7 +1,7 @@
 """A job: what a pilot executes for an item, and its result."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -45,6 +45,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 MARK_CHARS = 16
 """So much of a module's digest stands before its path."""
+
+
+CHANGED_BESIDE: Final = " beside the flow was changed after the flow was deployed"
+"""Behind the path of a module, as `Outcome.other_code` says it."""
 
 
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -164,6 +164,7 @@ class ItemView(View, frozen=True):
     files: dict[str, Value] = {}
     cache_reason: str = ""  # why its result was taken from the cache, or was not
     cached_from: str = ""  # the job that made its result, if another did
+    other_code: str = ""  # in which way the code that made its result was not the code that its job names
     reason: str = ""  # why it was skipped
     command: str = ""
     log_tail: str = ""

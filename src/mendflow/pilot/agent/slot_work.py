@@ -84,5 +84,6 @@ def _call(job: JobId, fence: int, number: int, spec: JobSpec, *, folder: str, co
         limits=spec.limits,
         number=number,
         modules=function.modules if function.modules or not function.imports else None,
+        beside=function.folder if digest and function.folder != code else "",
     )
     return msgspec.Raw(_ENCODER.encode(call))

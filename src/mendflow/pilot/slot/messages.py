@@ -24,7 +24,7 @@ AttemptKey = tuple[str, int]
 class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     """One function call, as the worker gets it. `folder` is where the module is loaded from, `sha256` what its source
     must have, `modules` what those beside it should have (see FunctionRef; None: nobody knows); `cwd` is empty when
-    the attempt has no folder."""
+    the attempt has no folder. `beside` is the folder of the flow, if the module is loaded from another."""
 
     job: str
     fence: int
@@ -42,6 +42,7 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     limits: Limits
     number: int
     modules: tuple[str, ...] | None = None
+    beside: str = ""
 
     @property
     def names(self) -> dict[str, str]:

@@ -178,20 +178,22 @@ class _LoadedAlready(Loader):
 
 
 class SourceLoader(SourceFileLoader):
-    """Loads a module from its source, never from bytecode, and remembers what it executed."""
+    """Loads a module from its source, never from bytecode, and remembers what it executed. `source` is where the source
+    is, if not at `path`, the module's place in the folder."""
 
-    def __init__(self, module: str, path: str, folder: CodeFolder) -> None:
+    def __init__(self, module: str, path: str, folder: CodeFolder, source: str = "") -> None:
         super().__init__(module, path)
         self._module = module
         self._folder = folder
+        self._source = source or path
 
     def get_code(self, _fullname: str) -> types.CodeType:
-        state = _state_of(self.path)
-        source = self.get_data(self.path)
+        state = _state_of(self._source)
+        source = self.get_data(self._source)
         digest = hashlib.sha256(source).hexdigest()
         self.check(digest)
         self._folder.loaded[self._folder.below(self.path)] = LoadedModule(self._module, digest, state)
-        return self.source_to_code(source, self.path)
+        return self.source_to_code(source, self._source)
 
     def exec_module(self, module: types.ModuleType) -> None:
         before = self._folder.reads.set_aside(self._folder.path)

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.values import Value
 from mendflow.pilot.slot.messages import FunctionCall
 from mendflow.pilot.worker.folder_modules import CodeFolder, FolderModules, SourceLoader
@@ -36,13 +37,13 @@ def source_file(folder: str, module: str) -> str:
 class _ExactLoader(SourceLoader):
     """Loads a module only from source with the given digest."""
 
-    def __init__(self, module: str, path: str, folder: CodeFolder, sha256: str) -> None:
-        super().__init__(module, path, folder)
+    def __init__(self, module: str, path: str, folder: CodeFolder, source: str, sha256: str) -> None:
+        super().__init__(module, path, folder, source)
         self._sha256 = sha256
 
     def check(self, digest: str) -> None:
         if digest != self._sha256:
-            raise CodeMismatch(f"{self.path} has changed since the flow was deployed: deploy it again")
+            raise CodeMismatch(f"{self._source} has changed since the flow was deployed: deploy it again")
 
 
 class CodeUsed(NamedTuple):
@@ -62,13 +63,14 @@ class FunctionLoader:
         self._before = 0  # how many modules of its folder were loaded when the function of the current call was at hand
 
     def find(self, call: FunctionCall) -> Callable[..., Value]:
-        folder = self._modules.enter(call.folder) if call.sha256 else None
+        home = _home(call)
+        folder = self._modules.enter(home) if call.sha256 else None
         if folder is None:
             self._modules.leave()
         elif folder.is_outdated(call.modules or ()):
             folder.forget(list(folder.loaded))
-            self._known = {key: each for key, each in self._known.items() if key[3] != call.folder}
-        key = (call.module, call.name, call.sha256, call.folder)
+            self._known = {key: each for key, each in self._known.items() if key[3] != home}
+        key = (call.module, call.name, call.sha256, home)
         function = self._known.get(key)
         if function is None:
             function = self._known[key] = _named(_module(call, folder), call.name)
@@ -76,7 +78,7 @@ class FunctionLoader:
                 self._modules.keep_outside(folder)
         if folder is not None:
             self._before = len(folder.loaded)
-            self._reads.begin(call.folder, lambda: _named_paths(call, folder) | folder.loaded.keys(), call.env)
+            self._reads.begin(home, lambda: _named_paths(call, folder) | folder.loaded.keys(), call.env)
         return function
 
     def used(self, call: FunctionCall) -> CodeUsed:
@@ -85,15 +87,26 @@ class FunctionLoader:
         if not call.sha256:
             return CodeUsed()
         read = self._reads.end()
-        folder = self._modules.enter(call.folder)
+        folder = self._modules.enter(_home(call))
         self._modules.put_away_outside()
         if call.modules is None:
             return CodeUsed()
         changed = folder.changed(call.modules)
-        other = f"{changed} beside the flow was changed after the flow was deployed" if changed else ""
+        other = f"{changed}{CHANGED_BESIDE}" if changed else ""
         new, at_import = list(folder.loaded)[self._before :], folder.at_import.get(call.module)
         unnamed = _loaded_unnamed(call, folder, new, at_import) if new or at_import else ""
         return CodeUsed(other, unnamed or read or _read_at_import(call, folder))
+
+
+def _home(call: FunctionCall) -> str:
+    """The folder that the function's module belongs to, and imports others from. When the flow's file was edited while
+    its case runs, its source comes from the pilot's copy, but the modules that it imports are beside the flow."""
+    return call.beside if call.beside and os.path.isdir(call.beside) else call.folder
+
+
+def _own_path(call: FunctionCall, folder: CodeFolder) -> str:
+    """The place of the function's module in its folder, also if its file is not there any more."""
+    return source_file(folder.path, call.module) or os.path.join(folder.path, *call.module.split(".")) + ".py"
 
 
 def _loaded_unnamed(call: FunctionCall, folder: CodeFolder, new: list[str], at_import: set[str] | None) -> str:
@@ -115,7 +128,7 @@ def _read_at_import(call: FunctionCall, folder: CodeFolder) -> str:
 
 def _named_paths(call: FunctionCall, folder: CodeFolder) -> set[str]:
     """The files of the folder whose content is part of what the job is made from."""
-    own = folder.below(source_file(call.folder, call.module))
+    own = folder.below(_own_path(call, folder))
     return {own, *(mark.partition(" ")[2] for mark in call.modules or ())}
 
 
@@ -133,14 +146,14 @@ def _module(call: FunctionCall, folder: CodeFolder | None) -> types.ModuleType:
         if call.folder and call.folder not in sys.path:
             sys.path.insert(0, call.folder)
         return importlib.import_module(call.module)
-    path = source_file(call.folder, call.module)
-    if not path:
+    source, path = source_file(call.folder, call.module), _own_path(call, folder)
+    if not source:
         raise CodeMismatch(f"the source of module {call.module} is not in {call.folder}")
     before = set(folder.loaded)
     parent = call.module.rpartition(".")[0]
     if parent:
         importlib.import_module(parent)
-    loader = _ExactLoader(call.module, path, folder, call.sha256)
+    loader = _ExactLoader(call.module, path, folder, source, call.sha256)
     spec = importlib.util.spec_from_file_location(call.module, path, loader=loader)
     assert spec is not None, "a spec with a loader was given"
     module = importlib.util.module_from_spec(spec)

@@ -9,6 +9,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Attempt, Job, Measurements
 from mendflow.core.model.views import AttemptView, ItemState, ItemView, RunView
+from mendflow.core.results.declared import why_not_kept
 from mendflow.services.cases.live_case import CaseDocument, ItemDocument, name_of, state_of
 from mendflow.services.cases.user_tasks import TaskDocument, outcome_of
 
@@ -87,6 +88,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         files=files_of(outcome) if outcome else {},
         cache_reason=job.cache_reason,
         cached_from=outcome.cached_from if outcome else "",
+        other_code=why_not_kept(outcome) if outcome else "",
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,
         element=job.spec.element,
