@@ -19,12 +19,13 @@ from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import ServerTarget
+from mendflow.cli.output_files import fetch_outputs
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import follow, progress
 from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
-from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relative, result_json, write_report
+from mendflow.cli.summary import print_held, print_summary, relative, result_json, write_report
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client

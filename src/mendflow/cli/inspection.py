@@ -22,13 +22,14 @@ from mendflow.cli.options import (
     TokenFile,
     complete_from_server,
 )
+from mendflow.cli.output_files import fetch_outputs
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.progress import PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
 from mendflow.cli.subjects import FORMS, subject_text
-from mendflow.cli.summary import fetch_outputs, print_held, print_summary, result_json, write_report
+from mendflow.cli.summary import print_held, print_summary, result_json, write_report
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Unreachable
