@@ -182,24 +182,26 @@ async def _follow_to_end(
 
 
 async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
-    """The summary comes first: it must not be lost over a report that cannot be written."""
+    """The summary comes first: it must not be lost over outputs or a report that cannot be written."""
     ending = await collect_ending(client, case)
     origin = case.origin or CaseOrigin()
     outputs = options.outputs or Path(origin.output_dir or f"outputs/{case.id}")
     fetched = await fetch_outputs(client, case, outputs)
     path = options.report or Path(origin.report or options.folder / "reports" / f"{case.id}.html")
     if not options.json:
-        print_summary(ending, fetched, source=options.source)
+        print_summary(ending, fetched.paths, source=options.source)
+        fetched.say_others()
     try:
         await write_report(client, ending, path)
     except OSError:
         if options.json:
-            print_json(result_json(case, fetched, None))
+            print_json(result_json(case, fetched.paths, None))
         raise
     if options.json:
-        print_json(result_json(case, fetched, path))
+        print_json(result_json(case, fetched.paths, path))
     else:
         say(f"report: {relative(path)}")
+    fetched.demand_all(case.id, folder_option(options.folder))
     return ExitCode.OK if case.status == "completed" else ExitCode.CASE_FAILED
 
 

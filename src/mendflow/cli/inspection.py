@@ -101,9 +101,11 @@ def watch(
         folder = given or Path(kept or f"outputs/{view.id}")
         fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder))
         if json:
-            print_json(result_json(view, fetched, None))
+            print_json(result_json(view, fetched.paths, None))
         else:
-            print_summary(await _ask_with_retry(target, lambda client: collect_ending(client, view)), fetched)
+            print_summary(await _ask_with_retry(target, lambda client: collect_ending(client, view)), fetched.paths)
+            fetched.say_others()
+        fetched.demand_all(view.id)
         return ExitCode.OK if view.status == "completed" else ExitCode.CASE_FAILED
 
     raise typer.Exit(run_async(seen()))
