@@ -67,15 +67,21 @@ def why(
         print_json(view)
         return
     say(Text.assemble((view.subject, "bold"), " ", (view.state, STYLES.get(view.state, ""))))
-    say(plain_text(view.sentence))
+    url = context.target.server or (found.url if (found := find_server(context.target.folder)) else "URL")
+    say(plain_text(_with_address(view.sentence, url)))
     for fact in view.facts:
-        say(f"  - {one_line(fact, 500)}")
+        say(f"  - {one_line(_with_address(fact, url), 500)}")
     print_output(view.output)
     show_repairs(view.repairs)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
         if f"mendflow resume {case}" not in view.sentence:
             say(f"no server runs it now; continue with mendflow resume {case}")
+
+
+def _with_address(sentence: str, url: str) -> str:
+    """The sentence with this server's address in the commands that it names."""
+    return sentence.replace("`mendflow pilot --server URL`", f"`mendflow pilot --server {url}`")
 
 
 @app.command("watch")
