@@ -119,11 +119,13 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of server.json. Its token is valid only for pilots: jobs can read this file."""
+    """The content of server.json. Its token is valid only for pilots: jobs can read this file. `stays`: it takes flows
+    until it is stopped, where others end with the case that they run."""
 
     url: str
     pid: int
     token: str = ""
+    stays: bool = False
 
 
 class RunningServer:
@@ -367,7 +369,9 @@ async def _serve_http(
     server.listens_at(own_url)
     grounds.introduce(token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.living())])
     if options.announce:
-        write_server_file(options.data, ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token))
+        stays = not options.mostly_pilots
+        announced = ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token, stays=stays)
+        write_server_file(options.data, announced)
     try:
         yield RunningServer(http_server.url, place, pilot_token, domain, server)
     finally:
@@ -406,4 +410,4 @@ def write_server_file(data: Path, content: ServerAnnouncement) -> None:
 def find_server(data: Path) -> ServerAnnouncement | None:
     """The server that runs on this data folder, found by the same rule as commands use."""
     found = server_file.find_server(data)
-    return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token) if found else None
+    return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token, stays=found.stays) if found else None

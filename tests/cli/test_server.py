@@ -56,6 +56,21 @@ def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> Non
     assert shell(**typed, MENDFLOW_SERVER="http://127.0.0.1:9").stdout.split() == []
 
 
+def test_a_server_without_pilots_is_told_of_with_the_commands_that_help(shell: Shell) -> None:
+    url = served(shell)
+    shell.write("hello.yaml", HELLO)
+    refused = shell("run", "hello.yaml", "--data-dir", "server")
+    assert refused.returncode != 0
+    assert "a server, process" in refused.stderr and "mendflow start FLOW gives it the flow" in refused.stderr
+    shell.ok("start", "hello.yaml", "--data-dir", "server")
+    for words in (["--data-dir", "server"], ["--server", url]):
+        assert f"`mendflow pilot --server {url}` starts one" in shell.ok("why", "last:say", *words)
+    server = shell.started[0]
+    server.send_signal(signal.SIGTERM)
+    told, _ = server.communicate(timeout=PATIENCE_S)
+    assert f"it runs no jobs itself: start it with --jobs N, or start pilots: mendflow pilot --server {url}" in told
+
+
 @pytest.mark.full
 def test_a_case_is_suspended_continued_and_removed(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)

@@ -19,12 +19,13 @@ from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import ServerTarget
+from mendflow.cli.output_files import fetch_outputs
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import follow, progress
 from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
-from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relative, result_json, write_report
+from mendflow.cli.summary import print_held, print_summary, relative, result_json, write_report
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
@@ -181,24 +182,26 @@ async def _follow_to_end(
 
 
 async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
-    """The summary comes first: it must not be lost over a report that cannot be written."""
+    """The summary comes first: it must not be lost over outputs or a report that cannot be written."""
     ending = await collect_ending(client, case)
     origin = case.origin or CaseOrigin()
     outputs = options.outputs or Path(origin.output_dir or f"outputs/{case.id}")
     fetched = await fetch_outputs(client, case, outputs)
     path = options.report or Path(origin.report or options.folder / "reports" / f"{case.id}.html")
     if not options.json:
-        print_summary(ending, fetched, source=options.source)
+        print_summary(ending, fetched.paths, source=options.source)
+        fetched.say_others()
     try:
         await write_report(client, ending, path)
     except OSError:
         if options.json:
-            print_json(result_json(case, fetched, None))
+            print_json(result_json(case, fetched.paths, None))
         raise
     if options.json:
-        print_json(result_json(case, fetched, path))
+        print_json(result_json(case, fetched.paths, path))
     else:
         say(f"report: {relative(path)}")
+    fetched.demand_all(case.id, folder_option(options.folder))
     return ExitCode.OK if case.status == "completed" else ExitCode.CASE_FAILED
 
 

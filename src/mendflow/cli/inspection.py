@@ -22,13 +22,14 @@ from mendflow.cli.options import (
     TokenFile,
     complete_from_server,
 )
+from mendflow.cli.output_files import fetch_outputs
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.progress import PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
 from mendflow.cli.subjects import FORMS, subject_text
-from mendflow.cli.summary import fetch_outputs, print_held, print_summary, result_json, write_report
+from mendflow.cli.summary import print_held, print_summary, result_json, write_report
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Unreachable
@@ -66,15 +67,21 @@ def why(
         print_json(view)
         return
     say(Text.assemble((view.subject, "bold"), " ", (view.state, STYLES.get(view.state, ""))))
-    say(plain_text(view.sentence))
+    url = context.target.server or (found.url if (found := find_server(context.target.folder)) else "URL")
+    say(plain_text(_with_address(view.sentence, url)))
     for fact in view.facts:
-        say(f"  - {one_line(fact, 500)}")
+        say(f"  - {one_line(_with_address(fact, url), 500)}")
     print_output(view.output)
     show_repairs(view.repairs)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
         if f"mendflow resume {case}" not in view.sentence:
             say(f"no server runs it now; continue with mendflow resume {case}")
+
+
+def _with_address(sentence: str, url: str) -> str:
+    """The sentence with this server's address in the commands that it names."""
+    return sentence.replace("`mendflow pilot --server URL`", f"`mendflow pilot --server {url}`")
 
 
 @app.command("watch")
@@ -100,9 +107,11 @@ def watch(
         folder = given or Path(kept or f"outputs/{view.id}")
         fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder))
         if json:
-            print_json(result_json(view, fetched, None))
+            print_json(result_json(view, fetched.paths, None))
         else:
-            print_summary(await _ask_with_retry(target, lambda client: collect_ending(client, view)), fetched)
+            print_summary(await _ask_with_retry(target, lambda client: collect_ending(client, view)), fetched.paths)
+            fetched.say_others()
+        fetched.demand_all(view.id)
         return ExitCode.OK if view.status == "completed" else ExitCode.CASE_FAILED
 
     raise typer.Exit(run_async(seen()))

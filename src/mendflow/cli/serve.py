@@ -189,6 +189,9 @@ async def _serve(options: ServerOptions, slots: int, grace_s: int, bounds: Attem
             keeping = asyncio.create_task(supervisor.supervise())
             stack.callback(keeping.cancel)
         say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
+        if not slots:
+            pilot = f"mendflow pilot --server {server.url}"
+            say(f"it runs no jobs itself: start it with --jobs N, or start pilots: {pilot}", err=True)
         await end.wait()
         health = await server.domain.health()
         say("stopping; nothing is lost" if health.status == "ok" else f"stopping; its store is away: {health.message}")

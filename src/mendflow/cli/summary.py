@@ -15,7 +15,7 @@ from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
 from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.repair_views import DecisionView
-from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
+from mendflow.core.model.values import Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView
 from mendflow.core.results.declared import ALTHOUGH
 from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
@@ -31,7 +31,6 @@ LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300
 LINE_CHARS_MAX = 80
 LINES_SHOWN = 10
-NAME_BYTES_MAX = 200
 
 
 async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
@@ -55,15 +54,6 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
 def _write_page(path: Path, page: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
-
-
-async def fetch_outputs(client: Client, case: CaseView, folder: Path) -> dict[str, Path]:
-    """Fetch each output file; returns the local paths by their place in the outputs."""
-    fetched: dict[str, Path] = {}
-    for place, ref in _files_in(case.outputs, ""):
-        path = folder / _file_name(place, ref, taken={str(path.relative_to(folder)) for path in fetched.values()})
-        fetched[place] = await client.download(ref, path)
-    return fetched
 
 
 def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str = "") -> None:
@@ -284,44 +274,6 @@ def _ended_the_case(case: CaseView, item: ItemView) -> bool:
 def _quoted_subject(case: str, item: ItemView) -> str:
     subject = f"{case}:{item.item}"
     return f"'{subject}'" if set(subject) & set("[]* $") else subject
-
-
-def _files_in(value: Value, place: str) -> list[tuple[str, FileRef]]:
-    """Every file in a value, with its place: `tables[2]`, `result.plot`. A value that was too large is stored as a JSON
-    file."""
-    spilled = spilled_file(value)
-    ref = msgspec.structs.replace(spilled, name=f"{place}.json") if spilled else file_of(value)
-    if ref:
-        return [(place, ref)]
-    if isinstance(value, dict):
-        inside = [(f"{place}.{key}" if place else str(key), below) for key, below in value.items()]
-    elif isinstance(value, list):
-        inside = [(f"{place}[{index}]", below) for index, below in enumerate(value)]
-    else:
-        return []
-    return [found for where, below in inside for found in _files_in(below, where)]
-
-
-def _file_name(place: str, ref: FileRef, taken: set[str]) -> str:
-    """The file's own name, with the folders in it, harmless, and made different if it is taken."""
-    *folders, own = [_harmless(part) for part in ref.name.split("/") if part not in ("", ".", "..")] or ["file"]
-    name = "/".join([*folders, own])
-    if name in taken:
-        own = _harmless(f"{place}-{own}")
-        name = "/".join([*folders, own])
-    number = 2
-    while name in taken:
-        name, number = "/".join([*folders, f"{number}-{own}"]), number + 1
-    return name
-
-
-def _harmless(part: str) -> str:
-    """A part of a path as it was given, in whatever letters, but for what a terminal or a file system minds."""
-    kept = "".join(char if char.isprintable() and char not in '/\\:*?"<>|' else "_" for char in part).lstrip(".")
-    while len(kept.encode(errors="replace")) > NAME_BYTES_MAX:
-        middle = len(kept) // 2
-        kept = kept[: middle - 1] + kept[middle:]  # the beginning and the end say most
-    return kept or "file"
 
 
 def relative(path: Path) -> str:

@@ -14,11 +14,12 @@ LOCKS = ("store.db.lock", "server.lock")
 
 
 class ServerInfo(msgspec.Struct, frozen=True):
-    """What the server wrote of itself."""
+    """What the server wrote of itself. `stays`: it takes flows until it is stopped."""
 
     url: str
     pid: int
     token: str = ""
+    stays: bool = False
 
 
 def find_server(folder: Path) -> ServerInfo | None:

@@ -56,7 +56,7 @@ def said(job: Job, *pilots: PilotFacts, ahead: int = 0, now: int = NOW) -> str:
 
 
 def test_without_a_pilot_that_is_the_reason() -> None:
-    assert said(job()) == "align[3]: no pilot is connected; `mendflow pilot` starts one"
+    assert said(job()) == "align[3]: no pilot is connected; `mendflow pilot --server URL` starts one"
 
 
 def test_a_site_that_has_a_pilot_coming_is_what_it_waits_for() -> None:

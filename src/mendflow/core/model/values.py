@@ -88,13 +88,15 @@ def _is_unicode(text: str) -> bool:
 
 class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file known by its content. In a value it stands as a dict with the key `$file`. The server keeps it, unless it
-    has a `logical` name: then the catalogue knows where it lies. One that is `executable` is so wherever it is put."""
+    has a `logical` name: then the catalogue knows where it lies. One that is `executable` is so wherever it is put.
+    `folder` is where it lay in the folder of the job that left it, if not at the top."""
 
     sha256: str
     bytes: int
     name: str
     logical: str = ""
     executable: bool = False
+    folder: str = ""
 
     def as_value(self) -> dict[str, Value]:
         value: dict[str, Value] = {"$file": self.sha256, "bytes": self.bytes, "name": self.name}
@@ -102,6 +104,8 @@ class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             value["logical"] = self.logical
         if self.executable:
             value["executable"] = True
+        if self.folder:
+            value["folder"] = self.folder
         return value
 
 
@@ -125,8 +129,15 @@ def file_of(value: Value) -> FileRef | None:
     size, name, logical = value.get("bytes", 0), value.get("name", ""), value.get("logical", "")
     if not is_size(size) or not isinstance(name, str) or not isinstance(logical, str):
         return None
-    executable = value.get("executable") is True
-    return FileRef(sha256=value["$file"], bytes=size, name=name, logical=logical, executable=executable)
+    executable, folder = value.get("executable") is True, value.get("folder")
+    return FileRef(
+        sha256=value["$file"],
+        bytes=size,
+        name=name,
+        logical=logical,
+        executable=executable,
+        folder=folder if isinstance(folder, str) else "",
+    )
 
 
 def has_files(value: Value) -> bool:

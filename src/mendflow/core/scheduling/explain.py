@@ -19,6 +19,7 @@ from mendflow.core.scheduling.jobs import effective_needs, outlived_ms
 from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, why_unsuitable
 from mendflow.core.scheduling.retries import stated_retries
 
+STARTS_PILOT = "`mendflow pilot --server URL` starts one"
 FACTS_MAX = 10
 OUTPUT_LINES_MAX = 12
 
@@ -67,7 +68,7 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     if job.available_at > now:
         return _why_later(job, now)
     if not pilots:
-        how = coming[0] if coming else "`mendflow pilot` starts one"
+        how = coming[0] if coming else STARTS_PILOT
         return _why(job, "waiting", f"no pilot is connected; {how}", _outlived_facts(job))
     needs = effective_needs(job)
     if needs.site and not any(pilot.site == needs.site for pilot in pilots):
@@ -161,11 +162,14 @@ def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) ->
     if all(pilot.host in needs.avoid_hosts for pilot in pilots):
         hosts = ", ".join(sorted({pilot.host for pilot in pilots}))
         sentence = f"no pilot can take it: it avoids {hosts}, and all pilots that it could go to are there"
-        return _why(job, "waiting", sentence, ["a pilot on another host takes it; `mendflow pilot` starts one"])
+        return _why(job, "waiting", sentence, [f"a pilot on another host takes it; {STARTS_PILOT}"])
     why = "; ".join(sorted({_unsuitable(needs, pilot) for pilot in pilots}))
     facts = [f"{pilot.name} runs on {_platform(pilot)}" for pilot in pilots[:FACTS_MAX]]
     return _why(
-        job, "waiting", f"no pilot can take it: {why}, and no pilot is there; `mendflow pilot` starts one", facts
+        job,
+        "waiting",
+        f"no pilot can take it: {why}, and no pilot is there; {STARTS_PILOT}",
+        facts,
     )
 
 

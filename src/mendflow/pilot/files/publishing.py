@@ -83,7 +83,8 @@ class OutputPublisher:
                 self._upload(path, self._reference(path, "value.json"))
             for name, path in done.files.items():
                 own_name = os.path.basename(path)[-NAME_CHARS_MAX:]
-                refs[name] = self._reference(os.path.join(folder, path), own_name)
+                inside = os.path.dirname(os.path.normpath(path))
+                refs[name] = self._reference(os.path.join(folder, path), own_name, inside)
             for name, listed in done.file_lists.items():
                 lists[name] = []
                 for path in listed.paths:
@@ -138,7 +139,7 @@ class OutputPublisher:
         stored = StoredLog(file=file, bytes=extent.size, left_out_at=extent.gap_start, left_out_bytes=extent.left_out)
         return msgspec.structs.replace(outcome, log=stored)
 
-    def _reference(self, path: str, name: str) -> FileRef:
+    def _reference(self, path: str, name: str, folder: str = "") -> FileRef:
         """Digest and size of a file. Kept until it is stored, because a server may be away for long and the file may be
         large."""
         with open(path, "rb") as file:
@@ -153,6 +154,7 @@ class OutputPublisher:
                 bytes=file.tell(),
                 name=name,
                 executable=is_executable(status.st_mode),
+                folder=folder,
             )
         self._hashed[path] = (seal, ref)
         return ref

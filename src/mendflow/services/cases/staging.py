@@ -161,7 +161,9 @@ class FileStaging:
             raise Forbidden(
                 f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )
-        return await self._file_store.keep_path(str(path))
+        kept = await self._file_store.keep_path(str(path))
+        # A link has the name that people gave it; what it leads to may be named by a store.
+        return msgspec.structs.replace(kept, name=PurePosixPath(source).name or kept.name)
 
 
 async def _in_one_piece(content: bytes) -> AsyncIterator[bytes]:
