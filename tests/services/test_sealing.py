@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mendflow.core.data.url_passwords import password_in
 from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity, PublicationTemplate
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
@@ -118,3 +120,9 @@ async def test_a_case_with_a_password_in_its_inputs_is_found_again_by_its_key(do
     await domain.deploy(flow_with_inputs())
     first, again = [await domain.start("f", {"url": PLAIN}, who="me", key="k") for _ in range(2)]
     assert first.id == again.id
+
+
+async def test_a_password_in_an_exlet_of_rules_is_in_no_document(server: Server, domain: Domain) -> None:  # FM-2
+    await domain.put_rules(RuleSet(name="f", exlets={"f": replace(flow(), exlet=True)}), who="me")
+    stored = [found.body for kind in ("rules", "rules-version") async for found in server.store.scan(kind)]
+    assert len(stored) >= 2 and not any(b"hush" in body for body in stored)

@@ -60,8 +60,8 @@ class GridEngineBatchSystem:
 
 def options(site: Site, launch: Launch) -> list[str]:
     """The options of qsub for a pilot. Its script is run where it is, and not from a copy; it is not started again by
-    itself, and gets little of our environment. A value that is empty leaves an option of ours out. Ours have one word each,
-    such as a folder with a blank in its name, except `pe`; those that only the site has may have several."""
+    itself, and gets little of our environment. A value that is empty leaves an option of ours out. Ours have one word
+    each, such as a folder with a blank in its name, except `pe`; those that only the site has may have several."""
     batch, pilot = site.batch, site.pilots
     passed = ",".join(["PATH", *(name for name in environment_for(site) if name in batch.environment)])
     words = {
