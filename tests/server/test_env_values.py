@@ -77,7 +77,7 @@ async def test_no_answer_about_a_failed_job_shows_a_reader_the_values_of_its_env
         await user.deploy(Flow(name=FlowName("shy"), body=work()))
         await user.put_rules(rules())
         await user.add_patterns(
-            Patterns(repairs=[FaultPattern(name="flag", does="Again.", do=Primitive.RESUBMIT, settings={"env": ENV})])
+            Patterns(repairs=(FaultPattern(name="flag", does="Again.", do=Primitive.RESUBMIT, settings={"env": ENV}),))
         )
         await user.start("shy")
         await do_jobs(pilot, 1, fail=True)
