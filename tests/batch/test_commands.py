@@ -11,6 +11,7 @@ from mendflow import event_loop
 from mendflow.batch import commands
 from mendflow.batch.commands import environment_for, output_of, run_command
 from mendflow.batch.contract import Launch
+from mendflow.batch.gridengine import GridEngineBatchSystem
 from mendflow.batch.psij import PsijBatchSystem
 from mendflow.batch.queue_commands import QUEUES
 from mendflow.core.model.sites import (
@@ -150,3 +151,17 @@ def test_commands_get_what_they_need_of_the_environment_and_no_secret(monkeypatc
     assert made["KEY"] == "given" and made["PLAIN"] == "text" and made["SLURM_CONF"] == "/etc/slurm.conf"
     assert made["PATH"] == f"/opt/slurm/bin:{os.environ['PATH']}"
     assert "secret" not in " ".join(made.values())
+
+
+async def test_grid_engine_gets_a_folder_with_blanks_as_one_word_and_the_words_of_options_apart(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    asked = site(tmp_path, "gridengine", qsub=f'printf "%s\\n" "$@" > {told}; echo 7')
+    options = {"pe": "mpi 4", "binding": "linear 2", "o": "/logs/a b"}
+    asked = msgspec.structs.replace(asked, batch=msgspec.structs.replace(asked.batch, options=options))
+    launch = Launch("p", tmp_path / "a b" / "work")
+    await GridEngineBatchSystem().submit(asked, [launch])
+    words = told.read_text().splitlines()
+    after = {word: words[number + 1 :] for number, word in enumerate(words)}
+    assert after["-wd"][:2] == [str(launch.folder), "-o"]
+    assert after["-o"][:2] == ["/logs/a b", "-j"]
+    assert after["-pe"][:2] == ["mpi", "4"] and after["-binding"][:2] == ["linear", "2"]

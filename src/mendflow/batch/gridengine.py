@@ -60,7 +60,8 @@ class GridEngineBatchSystem:
 
 def options(site: Site, launch: Launch) -> list[str]:
     """The options of qsub for a pilot. Its script is run where it is, and not from a copy; it is not started again by
-    itself, and gets little of our environment. A value that is empty leaves an option of ours out."""
+    itself, and gets little of our environment. A value that is empty leaves an option of ours out. Ours have one word
+    each, such as a folder with a blank in its name, except `pe`; those that only the site has may have several."""
     batch, pilot = site.batch, site.pilots
     passed = ",".join(["PATH", *(name for name in environment_for(site) if name in batch.environment)])
     words = {
@@ -78,8 +79,10 @@ def options(site: Site, launch: Launch) -> list[str]:
         "pe": f"{PARALLEL} {pilot.cpus}" if pilot.cpus > 1 else "",
         "l": ",".join(_needs(site)),
     }
+    several = {"pe", *(batch.options.keys() - words.keys())}
     words |= {name: f"{words['l']},{text}".strip(",") if name == "l" else text for name, text in batch.options.items()}
-    return ["-terse", *(part for name, text in words.items() if text for part in (f"-{name}", *text.split(" ")))]
+    given = {name: text.split() if name in several else [text] for name, text in words.items() if text}
+    return ["-terse", *(part for name, parts in given.items() for part in (f"-{name}", *parts))]
 
 
 def _needs(site: Site) -> list[str]:

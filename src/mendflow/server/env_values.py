@@ -1,47 +1,86 @@
 """The environment that jobs are given may hold secrets. Whoever may only read sees the names of its variables, and
-whoever may start cases the values too."""
+whoever may start cases the values too.
 
-from collections.abc import Callable
+Every answer is walked as a whole, so that no type of answer is forgotten. The environment is in jobs and flows, in what
+primitives set, and in the data of a failed job: that is in contexts of decisions, in cornerstones of rules, in the
+inputs of the cases that mend it, and in what rules have found there."""
+
+import re
 from typing import Any, Final
 
 import msgspec
 
-from mendflow.core.model.flow import Flow
-from mendflow.core.model.jobs import Job
-from mendflow.core.model.views import FlowView
+from mendflow.core.model.repair_views import FailureView
+from mendflow.core.model.views import CaseView
 from mendflow.core.recovery.redaction import REDACTED
-from mendflow.operations.roles import ADMIN, USER
+from mendflow.operations.roles import ADMIN, READER, USER, AllowedRoles
 from mendflow.server.access import Principal
 
-
-def without_env_values(answer: Any, caller: Principal) -> Any:
-    """The answer as the caller may see it."""
-    hide = _HIDES.get(type(answer))
-    return answer if hide is None or not caller.roles.isdisjoint({ADMIN, USER}) else hide(answer)
+ENV: Final = "env"
+_PATH_TO_DATA: Final = re.compile(r"(?<![\w.])data\b|\bitem\.data\b|\bjob\.env\b")
+"""In a condition, or by itself. `data` has the item's data over the case's."""
 
 
-def _of_job(job: Job) -> Job:
-    spec = msgspec.structs.replace(job.spec, env=dict.fromkeys(job.spec.env, REDACTED))
-    return msgspec.structs.replace(job, spec=spec)
+def without_env_values(answer: Any, caller: Principal, allowed: AllowedRoles) -> Any:
+    """The answer as the caller may see it. What readers may not ask for, as engines ask for orders, stays whole."""
+    if READER not in allowed.roles or not caller.roles.isdisjoint({ADMIN, USER}):
+        return answer
+    return _hidden(answer)
 
 
-def _of_flow(flow: Flow) -> Flow:
-    return msgspec.convert(_hidden_in(msgspec.to_builtins(flow)), Flow)
+def _hidden(value: Any) -> Any:
+    """The same object if there is nothing to hide in it."""
+    if type(value) in (list, tuple):
+        parts = [_hidden(each) for each in value]
+        return value if all(map(_same, parts, value)) else type(value)(parts)
+    if isinstance(value, dict):
+        new = _hidden_fields(value)
+        return {**value, **new} if new else value
+    if isinstance(value, msgspec.Struct):
+        new = _hidden_fields({name: getattr(value, name) for name in value.__struct_fields__}) | _hidden_views(value)
+        return msgspec.structs.replace(value, **new) if new else value
+    return value
 
 
-def _of_view(view: FlowView) -> FlowView:
-    return view if view.flow is None else msgspec.structs.replace(view, flow=_of_flow(view.flow))
+def _same(one: object, other: object) -> bool:
+    return one is other
 
 
-def _hidden_in(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_hidden_in(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    inside = {name: _hidden_in(each) for name, each in value.items()}
-    if value.get("kind") == "job" and isinstance(env := value.get("env"), dict):
-        inside["env"] = dict.fromkeys(env, REDACTED)
-    return inside
+def _hidden_fields(fields: dict[Any, Any]) -> dict[Any, Any]:
+    """Those fields that change."""
+    new = {name: _hidden_field(name, each) for name, each in fields.items()}
+    if fields.get("kind") == "job" and isinstance(data := fields.get("data"), dict):
+        new["data"] = _hidden_data(data, fields.get("outputs"))
+    return {name: each for name, each in new.items() if each is not fields[name]}
 
 
-_HIDES: Final[dict[type, Callable[[Any], Any]]] = {Job: _of_job, Flow: _of_flow, FlowView: _of_view}
+def _hidden_field(name: object, value: Any) -> Any:
+    if name == ENV and isinstance(value, dict):
+        return dict.fromkeys(value, REDACTED)
+    if isinstance(name, str) and "." in name and _PATH_TO_DATA.search(name):
+        return {REDACTED: sum(value.values())} if _is_counted(value) else REDACTED
+    return _hidden(value)
+
+
+def _is_counted(value: Any) -> bool:
+    """Whether these are values of a path, with how often each was found."""
+    return isinstance(value, dict) and all(isinstance(each, int) for each in value.values())
+
+
+def _hidden_data(data: dict[str, Any], outputs: Any) -> dict[str, Any]:
+    """The data of a job is its environment, its arguments and its outputs; only of the outputs it is known that they
+    are no environment."""
+    shown = outputs if isinstance(outputs, dict) else {}
+    return {
+        name: REDACTED if isinstance(each, str) and name not in shown else _hidden_field(name, each)
+        for name, each in data.items()
+    }
+
+
+def _hidden_views(view: msgspec.Struct) -> dict[str, Any]:
+    """A flow that mends an item and does not ask for the context gets some of the item's data as its inputs."""
+    if isinstance(view, FailureView):
+        return {"candidates": [each for each in view.candidates if not _PATH_TO_DATA.search(each.condition)]}
+    if isinstance(view, CaseView) and view.mends_item is not None:
+        return {"inputs": _hidden_data(view.inputs, {})}
+    return {}

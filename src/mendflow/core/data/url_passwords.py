@@ -7,7 +7,16 @@ from typing import Final
 SEAL: Final = "sealed-"
 """What a password begins with that a server has sealed."""
 
-_WITH_PASSWORD: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/@:\s]*:)([^/\s]+)(@[^/@\s]*(?:/.*)?)", re.DOTALL)
+_EXPRESSION: Final = r"\$\{\{(?:(?!\}\}).)*\}\}"
+_NO_EXPRESSION: Final = r"(?!\$\{\{)"
+_WITH_PASSWORD: Final = re.compile(
+    rf"((?:[A-Za-z][A-Za-z0-9+.-]*|{_EXPRESSION})://(?:{_EXPRESSION}|{_NO_EXPRESSION}[^/@:\s])*:)"
+    rf"((?:{_EXPRESSION}|{_NO_EXPRESSION}[^/\s])+)"
+    rf"(@(?:{_EXPRESSION}|{_NO_EXPRESSION}[^/@\s])*(?:/.*)?)",
+    re.DOTALL,
+)
+"""Each part may have expressions in it, whatever they contain."""
+_SEALED: Final = re.compile(rf"{SEAL}[A-Za-z0-9_-]+={{0,2}}")
 
 
 def password_in(url: str) -> str:
@@ -20,3 +29,8 @@ def change_password(url: str, change: Callable[[str], str]) -> str:
     """The URL with another password; a text that is none, or has none, stays as it is."""
     found = _WITH_PASSWORD.fullmatch(url)
     return f"{found.group(1)}{change(found.group(2))}{found.group(3)}" if found else url
+
+
+def change_seals(text: str, change: Callable[[str], str]) -> str:
+    """A text with other words in place of the seals in it."""
+    return _SEALED.sub(lambda found: change(found.group()), text)

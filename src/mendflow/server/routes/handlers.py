@@ -84,8 +84,8 @@ def handler_of(operation: ApiOperation) -> Handler:
             return await _held(asking, given["open_requests"])
         answer = await asking
         if operation.rows is None:
-            return without_env_values(answer, caller)
-        return page([without_env_values(each, caller) for each in answer.rows], answer.next)
+            return without_env_values(answer, caller, operation.allowed)
+        return page([without_env_values(each, caller, operation.allowed) for each in answer.rows], answer.next)
 
     handle.__dict__["__signature__"] = signature
     handle.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}

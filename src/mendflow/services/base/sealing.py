@@ -1,4 +1,5 @@
-"""Seals the passwords in the URLs of a flow's files: no document, journal, export or page holds one.
+"""Seals the passwords in the URLs of flows and of the inputs of cases: no document, journal, export or page holds one.
+What counts is a text that is a URL and nothing else; expressions may be in it, but not in its password.
 
 A seal is the password, encrypted with the secret that all servers on the store share; they open it when a pilot gets
 the job. The same password always has the same seal, so that a flow that is deployed again is the same flow. A seal of
@@ -8,17 +9,26 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
+import msgspec
 from msgspec.structs import replace
 
-from mendflow.core.data.url_passwords import SEAL, change_password, password_in
-from mendflow.core.model.flow import Flow, ForEach, JobActivity, Template
+from mendflow.core.data.url_passwords import SEAL, change_password, change_seals, password_in
+from mendflow.core.model.flow import Flow, Invoke, Reply
+from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.jobs import JobSpec
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, XmlMessage
+
+Sealable = TypeVar("Sealable", Flow, dict[str, Value])
 
 MARK_BYTES: Final = 16
 PADDED_BYTES: Final = 16
 """Passwords are filled up to a multiple of this, so that a seal does not tell how long one is."""
+NOT_SEALED: Final = (Invoke, Reply, XmlCopy, XmlDefinitions, XmlMessage, ScopeDeclarations, FlowTriggers)
+"""What goes to others, who cannot open a seal, and what servers watch."""
 
 
 class Sealer:
@@ -42,30 +52,25 @@ class Sealer:
         self._keys = (mark, cover)
         return self._keys
 
-    async def sealed(self, flow: Flow) -> Flow:
-        """The flow without a password in the clear."""
-        if not _has_password(flow):
-            return flow
+    async def sealed(self, given: Sealable) -> Sealable:
+        """The flow, or the inputs of a case, without a password in the clear."""
+        if not _has_password(given):
+            return given
         keys = self._keys or self._take(await self._secret())
-        sealed: Flow = _changed(flow, lambda url: change_password(url, lambda text: _seal(keys, text)))
+        sealed: Sealable = _changed(given, lambda url: change_password(url, lambda text: _seal(keys, text)))
         return sealed
 
     def opened(self, spec: JobSpec) -> JobSpec:
-        """The job as the pilot needs it."""
-        urls = [
-            *(url for each in spec.replicas.values() for url in each),
-            *(each.url for each in spec.publish.values()),
-        ]
-        if self._keys is None or not any(password_in(url).startswith(SEAL) for url in urls):
+        """The job as the pilot needs it, wherever an expression has put a URL."""
+        if self._keys is None or SEAL.encode() not in msgspec.json.encode(spec):
             return spec
-        return replace(
-            spec,
-            replicas={path: tuple(map(self._open_url, each)) for path, each in spec.replicas.items()},
-            publish={name: replace(each, url=self._open_url(each.url)) for name, each in spec.publish.items()},
-        )
+        opened: JobSpec = _changed(spec, lambda text: change_seals(text, self._open))
+        command = spec.command and change_seals(spec.command, self._open_for_shell)
+        return replace(opened, command=command)
 
-    def _open_url(self, url: str) -> str:
-        return change_password(url, self._open)
+    def _open_for_shell(self, text: str) -> str:
+        """Whoever quoted the URL for the shell has seen the seal only, which needs no quotes."""
+        return text if (plain := self._open(text)) == text else quote(plain, safe="%:@,+=")
 
     def _open(self, text: str) -> str:
         if not text.startswith(SEAL) or self._keys is None:
@@ -102,39 +107,28 @@ def _cover(key: bytes, mark: bytes, data: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(data, stream, strict=False))
 
 
-def _has_password(flow: Flow) -> bool:
+def _has_password(given: Flow | dict[str, Value]) -> bool:
     found: list[str] = []
 
     def note(url: str) -> str:
         found.append(password_in(url))
         return url
 
-    _changed(flow, note)
+    _changed(given, note)
     return any(password and not password.startswith(SEAL) for password in found)
 
 
 def _changed(part: Any, change: Callable[[str], str]) -> Any:
-    """A flow, or a part of one, with every URL of a file changed that stands in it."""
-    if isinstance(part, tuple):
-        return tuple(_changed(each, change) for each in part)
-    if not hasattr(part, "__struct_fields__"):
+    """The part with every text changed that stands in it."""
+    if isinstance(part, str):
+        return change(part) if type(part) is str else part
+    if isinstance(part, dict):
+        return {key: _changed(each, change) for key, each in part.items()}
+    if type(part) in (list, tuple):
+        return type(part)(_changed(each, change) for each in part)
+    if not isinstance(part, msgspec.Struct) or isinstance(part, NOT_SEALED):
         return part
     fields = {name: getattr(part, name) for name in part.__struct_fields__}
-    new = {name: _changed(value, change) for name, value in fields.items() if isinstance(value, tuple)}
-    new |= {name: _changed(value, change) for name, value in fields.items() if hasattr(value, "__struct_fields__")}
-    if isinstance(part, JobActivity):
-        new |= {"inputs": _texts(part.inputs, change), "replicas": _texts(part.replicas, change)}
-        new["publish"] = {name: replace(each, url=_texts(each.url, change)) for name, each in part.publish.items()}
-    elif isinstance(part, ForEach):
-        new |= {"items": _texts(part.items, change), "axes": _texts(part.axes, change)}
-    return replace(part, **new)
-
-
-def _texts(template: Template, change: Callable[[str], str]) -> Template:
-    if isinstance(template, str):
-        return change(template)
-    if isinstance(template, dict):
-        return {key: _texts(each, change) for key, each in template.items()}
-    if isinstance(template, (list, tuple)):
-        return type(template)(_texts(each, change) for each in template)
-    return template
+    changed = {name: _changed(each, change) for name, each in fields.items()}
+    new = {name: each for name, each in changed.items() if each != fields[name]}
+    return replace(part, **new) if new else part

@@ -14,6 +14,7 @@ from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import BadFlow, Conflict, NotFound
 from mendflow.core.model.flow import Flow, PrimitiveStep
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.services.base.contracts import TRIES, Clock
@@ -119,6 +120,10 @@ class Flows:
     async def sealed(self, flow: Flow) -> Flow:
         """The flow as it may be stored: without passwords in the clear."""
         return await self._sealer.sealed(flow)
+
+    async def sealed_inputs(self, inputs: dict[str, Value]) -> dict[str, Value]:
+        """The inputs of a case as they may be stored."""
+        return await self._sealer.sealed(inputs)
 
     async def deploy(self, flow: Flow) -> FlowView:
         """Make this the newest version. Deploying an unchanged flow makes no new version."""

@@ -79,7 +79,7 @@ class CaseStarter:
         await flows.look_again(name)
         known = flows.newest(name)
         demand_names(known.flow, again or [])
-        inputs = await self._runtime.staging.fixed_inputs(known.flow, inputs)
+        inputs = await self._fixed_inputs(known.flow, inputs)
         wanted = CaseDocument(
             id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
         )
@@ -110,9 +110,13 @@ class CaseStarter:
             alike = [each for each in alike if each.cache in ("", "none")]
         if not alike:
             return None
-        wanted = await self._runtime.staging.fixed_inputs(known.flow, inputs)
+        wanted = await self._fixed_inputs(known.flow, inputs)
         alike = [each for each in alike if each.inputs == wanted]
         return max(alike, key=lambda each: each.started_at).id if alike else None
+
+    async def _fixed_inputs(self, flow: Flow, inputs: dict[str, Value]) -> dict[str, Value]:
+        fixed = await self._runtime.staging.fixed_inputs(flow, inputs)
+        return await self._runtime.flows.sealed_inputs(fixed)
 
     def update_run_options(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: UnhandledPolicy) -> None:
         """A live case is continued by who says anew where its results go, and what a failure does; what is not said

@@ -84,7 +84,7 @@ class RecoveryServices:
             notices=notices,
             manager=manager,
             flows=flows,
-            rules=RuleStore(store, ledger, clock, hub, shipped, shared=shared),
+            rules=RuleStore(store, ledger, clock, hub, flows.sealed, shipped, shared=shared),
             decisions=DecisionStore(store, ledger, clock, homes, hub),
             past=past,
             contexts=ContextBuilder(

@@ -154,6 +154,7 @@ class ExletLauncher:
         assert decision.exlet_case is not None
         if exlet is None:
             raise NotFound(f"the exlet {decision.exlet} is nowhere")
+        exlet = await self._flows.sealed(exlet)
         mended = self._manager.live.get(decision.case) if not decision.engine else None
         document = CaseDocument(
             id=decision.exlet_case,

@@ -82,7 +82,7 @@ class PortCases:
 
     async def begin(self, flow: Flow, inputs: dict[str, Value], by: Requester) -> CaseDocument:
         """The case for this request; if it was requested before, the one that was started then. It is on disk then."""
-        flow = await self._flows.sealed(flow)
+        flow, inputs = await self._flows.sealed(flow), await self._flows.sealed_inputs(inputs)
         digest = self._flows.digest(flow)
         wanted = CaseDocument(
             id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key, port=by.port

@@ -7,7 +7,7 @@ for."""
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -64,7 +64,7 @@ class RuleTypesByFlow(dict[str, InterceptedTypes]):
 
 class RuleStore:
     """`shipped` are the rules that ship with the product: version 0 of the default rules, until somebody changes them.
-    `shared`: other servers may change rules as well."""
+    `shared`: other servers may change rules as well. `sealed` gives a flow without passwords in the clear."""
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class RuleStore:
         ledger: Ledger,
         clock: Clock,
         hub: Hub,
+        sealed: Callable[[Flow], Awaitable[Flow]],
         shipped: RuleSet | None = None,
         *,
         shared: bool = False,
@@ -79,6 +80,7 @@ class RuleStore:
         self._store = store
         self._ledger = ledger
         self._clock = clock
+        self._sealed = sealed
         self._shipped = (
             replace(shipped, name=DEFAULT_RULES, version=0) if shipped is not None else RuleSet(name=DEFAULT_RULES)
         )
@@ -201,6 +203,7 @@ class RuleStore:
         version is not the expected one."""
         await _check_conditions(rules)
         self._demand_valid_rules(rules)
+        rules = replace(rules, exlets={name: await self._sealed(exlet) for name, exlet in rules.exlets.items()})
         name = rules.name
         for _ in range(TRIES):
             if self.shared:

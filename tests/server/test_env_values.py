@@ -1,0 +1,128 @@
+"""Whoever may only read sees the names in the environment of jobs, and no values, in whatever answer they are."""
+
+from collections.abc import Iterator
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, Sequence
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import RuleSpec
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.views import CaseQuery
+from mendflow.core.recovery.patterns import FaultPattern, Patterns
+from mendflow.operations.roles import READER
+from mendflow.operations.table import OPERATIONS
+from mendflow.server.access import AccessControl, read_tokens, token_hash
+from mendflow.server.runner import HttpServer
+from tests.server.conftest import Serving
+from tests.server.conversation import do_jobs
+
+SECRET = "hush"
+ENV = {"ARCHIVE": SECRET}
+ROLES = ("user", "reader", "pilot")
+
+
+@pytest.fixture
+async def guarded(serving: Serving) -> HttpServer:
+    return await serving(
+        AccessControl(read_tokens("\n".join(f"{role} {role} {token_hash(f't-{role}')}" for role in ROLES)))
+    )
+
+
+def work(name: str = "work") -> JobActivity:
+    return JobActivity(name=name, command="true", env=ENV)
+
+
+def rules() -> RuleSet:
+    """A failed job is tried again by an exlet that has a job of its own; the condition asks for the job's data."""
+    again = PrimitiveStep(name="again", do=Primitive.RESUBMIT, settings={"env": ENV})
+    exlet = Flow(
+        name=FlowName("again"),
+        exlet=True,
+        inputs={"context": Input(type="map", required=True)},
+        body=Sequence(name="steps", body=(work("look"), again)),
+    )
+    tree = RuleTree({1: Rule(id=1, condition='item.data.ARCHIVE != ""', exlet="again")}, 1)
+    return RuleSet(name="shy", trees={ExceptionType.ABORT: {DEFAULT_RULES: tree}}, exlets={"again": exlet})
+
+
+async def answers(client: Client) -> dict[str, Any]:
+    """All that may be asked about flows, cases, rules and failures."""
+    cases = (await client.find_cases(CaseQuery())).rows
+    decisions, groups = await client.decisions(), await client.failures()
+    return {
+        "rules": await client.rule_set("shy"),
+        "cases": cases,
+        "case": [await client.case(each.id) for each in cases],
+        "flows": [await client.flow_of(each.id) for each in cases],
+        "jobs": await client.jobs(),
+        "decisions": decisions,
+        "decision": [await client.decision(each.id) for each in decisions],
+        "failures": [await client.failure(each.id) for each in groups],
+        "patterns": await client.patterns(),
+        "history": [await client.history(each.id) for each in cases],
+    }
+
+
+async def test_no_answer_about_a_failed_job_shows_a_reader_the_values_of_its_environment(guarded: HttpServer) -> None:
+    async with (
+        Client(guarded.url, "t-user") as user,
+        Client(guarded.url, "t-reader") as reader,
+        Client(guarded.url, "t-pilot") as pilot,
+    ):
+        await user.deploy(Flow(name=FlowName("shy"), body=work()))
+        await user.put_rules(rules())
+        await user.add_patterns(
+            Patterns(repairs=(FaultPattern(name="flag", does="Again.", do=Primitive.RESUBMIT, settings={"env": ENV}),))
+        )
+        await user.start("shy")
+        await do_jobs(pilot, 1, fail=True)
+        [decision] = await user.decisions()
+        wish = RuleSpec(condition="fault.exit_code == 3", exlet="again", decision=decision.id)
+        await user.add_rule(wish)
+        shown = {name for name, each in (await answers(user)).items() if SECRET in msgspec.json.encode(each).decode()}
+        assert shown >= {"rules", "cases", "case", "flows", "jobs", "decision", "failures", "patterns"}
+        for name, each in (await answers(reader)).items():
+            text = msgspec.json.encode(each).decode()
+            assert SECRET not in text, name
+            assert "ARCHIVE" in text or name not in shown, name
+
+
+KNOWN = {
+    "DecisionView.context",
+    "FaultPattern.settings",
+    "JobActivity.env",
+    "JobSpec.env",
+    "PrimitiveStep.settings",
+    "Rule.cornerstone",
+}
+"""Fields of answers by which the environment of jobs is reached; the test above has each of them in an answer."""
+
+
+def structs_in(type: Any, seen: set[Any]) -> Iterator[Any]:
+    """All structs that an answer of this type may have in it."""
+    for inner in get_args(type):
+        yield from structs_in(inner, seen)
+    if isinstance(type, msgspec.StructMeta) and type not in seen:
+        seen.add(type)
+        yield type
+        for each in get_type_hints(type).values():
+            yield from structs_in(each, seen)
+
+
+def test_all_fields_of_what_readers_may_ask_for_that_may_have_an_environment_are_known() -> None:
+    words = {"env", "context", "cornerstone", "settings"}
+    seen: set[Any] = set()
+    found = {
+        f"{struct.__name__}.{name}"
+        for operation in OPERATIONS.values()
+        if READER in operation.allowed.roles and operation.is_call
+        for struct in structs_in(operation.result, seen)
+        for name in struct.__struct_fields__
+        if name in words
+    }
+    assert found == KNOWN
