@@ -3,8 +3,8 @@
 import hashlib
 import os
 from collections.abc import AsyncIterator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import pytest
 
@@ -166,7 +166,7 @@ async def test_a_file_that_is_stored_again_while_the_damaged_one_is_hashed_is_wh
     place.write_bytes(b"0netw")
     draft.write_bytes(b"onetwo")
 
-    def slowly(source: BinaryIO, name: str) -> object:
+    def slowly(source: BufferedReader, name: str) -> object:
         found = hash_file(source, name)
         if draft.exists():
             draft.rename(place)

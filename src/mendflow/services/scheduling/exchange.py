@@ -357,7 +357,7 @@ class Exchange:
         """Its lease is gone already: if it cannot be ended now, nobody would ever end it."""
         try:
             await self._expire(attempt)
-        except Exception as error:
+        except Exception as error:  # whatever it is: the lease is gone, so everything is loaded again
             if not isinstance(error, StoreUnavailable):
                 log.exception(
                     "job %s could not be taken from pilot %s; loading everything again", attempt.job, attempt.pilot
