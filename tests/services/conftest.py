@@ -71,11 +71,19 @@ class HandPilot:
         leaves: str = "",
         ttl_ms: int = 0,
         paused: str = "",
+        unfit: str = "",
         **ended: Outcome,
     ) -> SyncAnswer:
         """One exchange. What ended is given by item."""
         return await self.exchange(
-            dict(ended), want=want, wait_ms=wait_ms, leaving=leaving, leaves=leaves, ttl_ms=ttl_ms, paused=paused
+            dict(ended),
+            want=want,
+            wait_ms=wait_ms,
+            leaving=leaving,
+            leaves=leaves,
+            ttl_ms=ttl_ms,
+            paused=paused,
+            unfit=unfit,
         )
 
     async def exchange(
@@ -88,6 +96,7 @@ class HandPilot:
         leaves: str = "",
         ttl_ms: int = 0,
         paused: str = "",
+        unfit: str = "",
     ) -> SyncAnswer:
         ended = [(each, reports[each.spec.item]) for each in self.held if each.spec.item in reports]
         still = [each for each in self.held if each.spec.item not in reports]
@@ -104,6 +113,7 @@ class HandPilot:
             leaves=leaves,
             ttl_ms=ttl_ms,
             paused=paused,
+            unfit=unfit,
             running=[
                 AttemptStatus(each.job, each.fence, self.state, Measurements(), "", self.values) for each in still
             ],

@@ -14,7 +14,7 @@ from mendflow.core.model.jobs import Job, JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncRequest
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
-from mendflow.services.scheduling.facts import FailedAttempts, PilotLost
+from mendflow.services.scheduling.facts import AttemptEnding, FailedAttempts, PilotLost
 from mendflow.stores.contract import StoredDocument
 from mendflow.stores.memory import MemoryStore
 
@@ -190,6 +190,14 @@ async def test_a_damaged_replica_is_told_of_once_however_many_jobs_met_it(domain
     assert "remove-replica" in told
 
 
+async def test_an_input_that_all_jobs_of_a_loop_change_is_told_of_once(domain: Domain, pilot: Any) -> None:
+    body = ForEach(name="all", items=[1, 2, 3], body=JobActivity(name="a", command="true"))
+    await domain.deploy(Flow(name=FlowName("many"), body=body))
+    await domain.start("many", {}, who="me")
+    await pilot.run_all(lambda _: Outcome(measures=Measurements(changed_inputs=("in",))))
+    assert len([each for each in await domain.notices() if "changed its input in" in each.message]) == 1
+
+
 async def test_an_overtaken_request_is_answered_with_nothing(domain: Domain, pilot: Any) -> None:
     await start(domain)
     pilot.serial = 5
@@ -230,6 +238,25 @@ async def test_a_silent_pilot_loses_its_jobs_after_one_lease(hasty_house: Any, a
     await other.sync(a=Outcome())
     job = await job_of(domain, case)
     assert (job.state, job.fence, job.losses, job.failures) == (JobState.COMPLETED, 2, 1, 0)
+
+
+async def test_attempts_are_not_left_without_a_lease_by_an_error_while_one_of_them_ends(
+    hasty_house: Server, another_pilot: Any
+) -> None:  # JS-7
+    def refuse(_: object) -> None:
+        raise RequestError("a subscriber of AttemptEnding")
+
+    domain, lost = Domain(hasty_house), another_pilot("lost")
+    lost.domain = domain
+    cases = [await start(domain) for _ in range(3)]
+    await lost.sync(want=3)
+    await lost.sync()
+    assert len(lost.held) == 3
+    hasty_house.runtime.hub.subscribe(AttemptEnding, refuse)
+    async with asyncio.timeout(30):
+        for case in cases:
+            while hasty_house.present is None or (await job_of(domain, case)).losses != 1:
+                await asyncio.sleep(0.05)
 
 
 async def test_leases_end_also_after_an_error_of_who_hears_that_a_pilot_is_lost(

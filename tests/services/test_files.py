@@ -3,11 +3,12 @@
 import hashlib
 import os
 from collections.abc import AsyncIterator
+from io import BufferedReader
 from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.errors import NotFound, RequestError
+from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.stores.files import FolderFileStore
 
 
@@ -103,3 +104,74 @@ async def test_a_restarted_server_hashes_a_file_once_before_it_gives_it(
     again = FolderFileStore(tmp_path / "files")
     again.open()
     assert await again.size(ref.sha256) is None
+
+
+async def test_a_content_counts_as_stored_only_when_its_name_lasts(
+    file_store: FolderFileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, folder = {hashlib.sha256(b"one").hexdigest(): b"one"}, tmp_path / "files"
+    synced, fsync = list[Path](), os.fsync
+
+    def failing(fd: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{fd}"))
+        if len(synced) < 2 and path.is_dir() and path != folder:
+            synced.append(path)
+            raise OSError(5, "Input/output error")
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    for _ in range(2):  # the second finds the file in its place, and nobody has synced its name
+        with pytest.raises(StoreUnavailable):
+            await file_store.keep_many(content)
+    await file_store.keep_many(content)
+    assert synced == [folder / next(iter(content))[:2]] * 2
+
+
+async def test_a_new_folder_lasts_before_a_file_in_it_is_acknowledged(
+    file_store: FolderFileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, fsync = list[str](), os.fsync
+
+    def noting(fd: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    ref = await file_store.keep("a", pieces(b"one"))
+    assert synced[1:] == [str(tmp_path / "files"), str(tmp_path / "files" / ref.sha256[:2])]
+
+
+async def test_a_file_that_cannot_be_read_is_no_problem_of_the_store(
+    file_store: FolderFileStore, tmp_path: Path
+) -> None:
+    with pytest.raises(NotFound, match="/proc/self/mem cannot be read: Input/output error"):
+        await file_store.keep_path("/proc/self/mem")
+
+
+async def test_an_upload_that_breaks_off_is_no_problem_of_the_store(file_store: FolderFileStore) -> None:
+    async def torn() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise ConnectionResetError("the peer has gone")
+
+    with pytest.raises(RequestError, match="did not arrive completely") as refused:
+        await file_store.keep("a", torn())
+    assert not isinstance(refused.value, StoreUnavailable)
+
+
+async def test_a_file_that_is_stored_again_while_the_damaged_one_is_hashed_is_whole(
+    file_store: FolderFileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = await file_store.keep("a", pieces(b"onetwo"))
+    place, draft, hash_file = tmp_path / "files" / ref.sha256[:2] / ref.sha256, tmp_path / "new", hashlib.file_digest
+    place.write_bytes(b"0netw")
+    draft.write_bytes(b"onetwo")
+
+    def slowly(source: BufferedReader, name: str) -> object:
+        found = hash_file(source, name)
+        if draft.exists():
+            draft.rename(place)
+        return found
+
+    monkeypatch.setattr(hashlib, "file_digest", slowly)
+    assert await file_store.size(ref.sha256) == 6
+    assert not (tmp_path / "files" / "damaged").exists()

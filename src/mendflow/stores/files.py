@@ -12,11 +12,12 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec.structs import replace
 
@@ -34,6 +35,10 @@ SYNCED_TOGETHER = 16
 NAMES_MAX = 10_000
 """How many names of a folder a misspelt one is compared with."""
 
+VERIFIED_MAX = 100_000
+"""How many files are remembered as whole: one that is forgotten is hashed again."""
+VERIFIED_AGAIN_MAX = 10
+"""How often a file is hashed anew because it was written meanwhile."""
 
 FileState = tuple[int, int, int, int]
 """Inode, size, time of modification and time of change: the same as long as nobody has written to a file."""
@@ -45,7 +50,8 @@ class FolderFileStore:
         self._incoming = folder / "incoming"
         self._damaged = folder / "damaged"
         self._verified: dict[str, FileState] = {}
-        self._renaming = threading.Lock()
+        self._durable_folders: set[str] = set()
+        self._changing = threading.Lock()
 
     def open(self) -> None:
         self._incoming.mkdir(parents=True, exist_ok=True)
@@ -62,7 +68,7 @@ class FolderFileStore:
         size = 0
         try:
             with draft.open("wb") as out:
-                async for chunk in chunks:
+                async for chunk in _received(chunks, name):
                     digest.update(chunk)
                     size += len(chunk)
                     out.write(chunk)
@@ -96,9 +102,10 @@ class FolderFileStore:
             with ThreadPoolExecutor(SYNCED_TOGETHER) as pool:
                 # Syncs that run side by side share the disk's work.
                 list(pool.map(_sync_path, drafts.values()))
-                for sha256, draft in drafts.items():
-                    self._put_in_place(draft, sha256)
+                states = {sha256: self._put_in_place(draft, sha256) for sha256, draft in drafts.items()}
                 list(pool.map(_sync_path, folders))
+            for sha256, state in states.items():
+                self._remember(sha256, state)
         except OSError as error:
             raise _unavailable(error, self._folder) from error
         finally:
@@ -123,7 +130,7 @@ class FolderFileStore:
             raise NotFound(_path_flaw(path, error)) from error
         try:
             with source, draft.open("wb") as out:
-                while chunk := source.read(_CHUNK_BYTES):
+                for chunk in _read(source, path):
                     digest.update(chunk)
                     size += len(chunk)
                     out.write(chunk)
@@ -138,17 +145,37 @@ class FolderFileStore:
             draft.unlink(missing_ok=True)
 
     def _settle(self, draft: Path, sha256: str, size: int, name: str) -> FileRef:
-        self._put_in_place(draft, sha256)
+        state = self._put_in_place(draft, sha256)
         _sync_path(self._place(sha256).parent)
+        self._remember(sha256, state)
         return FileRef(sha256=sha256, bytes=size, name=name)
 
-    def _put_in_place(self, draft: Path, sha256: str) -> None:
-        """The new file takes the place of one that is there: that one may be damaged."""
+    def _put_in_place(self, draft: Path, sha256: str) -> FileState:
+        """The new file takes the place of one that is there: that one may be damaged. Its name lasts when its folder is
+        synced."""
         place = self._place(sha256)
-        place.parent.mkdir(exist_ok=True)
-        with self._renaming:
+        self._make_folder(place.parent)
+        with self._changing:
             os.replace(draft, place)
-            self._verified[sha256] = _state_of(place)
+            return _state_of(place)
+
+    def _make_folder(self, folder: Path) -> None:
+        """Make a folder that lasts. One that is there may have been made a moment ago, and not be synced yet."""
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            if folder.name in self._durable_folders:
+                return
+        _sync_path(self._folder)
+        self._durable_folders.add(folder.name)
+
+    def _remember(self, sha256: str, state: FileState) -> None:
+        """This file is whole, and its name lasts: nobody needs to store it again."""
+        with self._changing:
+            self._verified.pop(sha256, None)
+            self._verified[sha256] = state
+            while len(self._verified) > VERIFIED_MAX:
+                del self._verified[next(iter(self._verified))]
 
     def _is_verified(self, sha256: str) -> bool:
         try:
@@ -157,8 +184,9 @@ class FolderFileStore:
             return False
 
     async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
-        if await self.size(sha256) is None:
-            raise unusable_file(sha256, await self.stored_flaw(sha256))
+        while await self.size(sha256) is None:
+            if flaw := await self.stored_flaw(sha256):  # none: it was stored again meanwhile
+                raise unusable_file(sha256, flaw)
         with self._place(sha256).open("rb") as source:
             while chunk := await asyncio.to_thread(source.read, _CHUNK_BYTES):
                 yield chunk
@@ -168,27 +196,39 @@ class FolderFileStore:
         place = self._place(sha256)
         try:
             state = _state_of(place)
-            if self._verified.get(sha256) == state or await asyncio.to_thread(self._verify, place, sha256, state):
+            if self._verified.get(sha256) == state:
                 return state[1]
+            whole = await asyncio.to_thread(self._verify, place, sha256)
+            return whole[1] if whole is not None else None
         except FileNotFoundError:
-            pass
+            return None
         except OSError as error:
             raise _unavailable(error, self._folder) from error
-        return None
 
-    def _verify(self, place: Path, sha256: str, state: FileState) -> bool:
-        """Hash a file that was in this state. A damaged one is put aside."""
-        with place.open("rb") as source:
-            if hashlib.file_digest(source, "sha256").hexdigest() == sha256:
-                self._verified[sha256] = state
-                return True
-        with self._renaming:
+    def _verify(self, place: Path, sha256: str) -> FileState | None:
+        """Hash a file; its state if it is whole. A damaged one is put aside, and one that was stored again meanwhile is
+        hashed again."""
+        for _ in range(VERIFIED_AGAIN_MAX):
+            with place.open("rb") as source:
+                state = _state(os.fstat(source.fileno()))
+                found = hashlib.file_digest(source, "sha256").hexdigest()
+            if found == sha256:
+                self._make_folder(place.parent)
+                _sync_path(place.parent)  # whoever put it there may not have got so far
+                self._remember(sha256, state)
+                return state
+            if self._put_aside(place, sha256, state):
+                log.warning("the stored file %s is damaged: it is put aside into %s", place, self._damaged)
+                return None
+        raise StoreUnavailable(f"{place} is written again and again while it is read; nobody should write to it")
+
+    def _put_aside(self, place: Path, sha256: str, state: FileState) -> bool:
+        with self._changing:
             if _state_of(place) != state:
-                return False  # it was stored again meanwhile
+                return False
             self._damaged.mkdir(exist_ok=True)
             os.replace(place, self._damaged / sha256)
-        log.warning("the stored file %s is damaged: it is put aside into %s", place, self._damaged)
-        return False
+            return True
 
     async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
         """Why a stored file of this size cannot be used; empty if it can. A large one is not hashed for that."""
@@ -198,7 +238,7 @@ class FolderFileStore:
             if bytes not in (None, state[1]):
                 return f"is damaged: it has {state[1]} bytes instead of {bytes}"
             known = state[1] > HASHED_AT_ONCE_BYTES or self._verified.get(sha256) == state
-            if known or self._verify(place, sha256, state):
+            if known or await asyncio.to_thread(self._verify, place, sha256) is not None:
                 return ""
         except FileNotFoundError:
             pass
@@ -214,8 +254,29 @@ class FolderFileStore:
 
 
 def _state_of(place: Path) -> FileState:
-    status = place.stat()
+    return _state(place.stat())
+
+
+def _state(status: os.stat_result) -> FileState:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+async def _received(chunks: AsyncIterator[bytes], name: str) -> AsyncIterator[bytes]:
+    """What a client sends. If it stops in the middle, nothing is wrong with the store."""
+    try:
+        async for chunk in chunks:
+            yield chunk
+    except OSError as error:
+        raise RequestError(f"the content of {name} did not arrive completely ({error}); send it again") from error
+
+
+def _read(source: BinaryIO, path: Path) -> Iterator[bytes]:
+    """What is in a file of this machine. If it cannot be read, nothing is wrong with the store."""
+    try:
+        while chunk := source.read(_CHUNK_BYTES):
+            yield chunk
+    except OSError as error:
+        raise NotFound(_path_flaw(path, error)) from error
 
 
 def _flaw_now(path: Path) -> str:

@@ -2,14 +2,17 @@
 stopped."""
 
 import asyncio
+from collections.abc import Iterable
 
 import pytest
 
 from mendflow.core.engine.messages import CaseMoved
 from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.services.base.cluster import SERVER_KIND
+from mendflow.services.base.cluster import SERVER_KIND, root_of
 from mendflow.services.base.cluster_terms import cluster_terms
+from mendflow.services.base.homes import CaseTree
+from mendflow.services.runtime.runtime import Runtime
 from tests.services.cluster.kit import LEASE_MS, Cluster, completed, keep_running, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.recovery.kit import flow
@@ -101,6 +104,35 @@ def test_a_job_whose_pilot_and_two_servers_die_in_turn_runs_again_within_a_lease
         after_ms = (cluster.loop.true_s - killed_s) * 1000
         assert LEASE_MS <= after_ms < LEASE_MS + 5_000
         assert [(each.job, each.fence) for each in other.held] == [(held.job, 2)]
+
+    run(story)
+
+
+def test_each_tree_that_is_taken_over_comes_with_the_promises_of_its_own_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, take_up = list[CaseTree](), Runtime.take_up  # JS-9
+
+    async def noting(runtime: Runtime, trees: Iterable[CaseTree]) -> None:
+        taken.extend(trees)
+        await take_up(runtime, [*trees])
+
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        cases = [await begun(cluster) for _ in range(3)]
+        dying = pilot_of(cluster, "one")
+        await dying.sync(want=len(cases), wait_ms=900)
+        held = {root_of(each.job): each.job for each in dying.held}
+        assert set(held) == set(cases)
+        one.kill()
+        for case in cases:
+            await cluster.until_home(case, "two")
+        await asyncio.sleep(TERMS.takeover_ms / 1000)  # until its heartbeat has told what it took over
+        monkeypatch.setattr(Runtime, "take_up", noting)
+        await cluster.start("three")
+        two.kill()
+        for case in cases:
+            await cluster.until_home(case, "three")
+        inherited = {tree.root: set(tree.inherited_ms) for tree in taken}
+        assert inherited == {case: {held[case]} for case in held}
 
     run(story)
 

@@ -10,6 +10,10 @@ from mendflow.core.model.alerts import AlertView
 from mendflow.core.model.data import StoreRequest
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.ids import Instant
+from mendflow.services.base.alerts import AlertFinding
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.watched_files import FORGOTTEN_MS
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.contract import Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
@@ -30,9 +34,23 @@ class FullStore(MemoryStore):
         return await super().write(writes)
 
 
+class LaterClock(SystemClock):
+    """The time of day, and so much later."""
+
+    later_ms = 0
+
+    def now(self) -> Instant:
+        return super().now() + self.later_ms
+
+
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(FullStore(), tmp_path, ServerSettings(files_roots=None))
+def clock() -> LaterClock:
+    return LaterClock()
+
+
+@pytest.fixture
+async def world(tmp_path: Path, clock: LaterClock) -> AsyncIterator[World]:
+    made = World(FullStore(), tmp_path, ServerSettings(files_roots=None), clock=clock)
     await made.server.open()
     yield made
     await made.server.close()
@@ -48,7 +66,7 @@ async def open_alerts(world: World, wanted: int) -> list[AlertView]:
 
 @pytest.mark.parametrize("full_store", [False, True])
 async def test_a_disk_that_takes_no_files_is_told_of_until_it_does(  # JS-5
-    world: World, tmp_path: Path, full_store: bool
+    world: World, clock: LaterClock, tmp_path: Path, full_store: bool
 ) -> None:
     case = await world.start(flow(JobActivity(name="a", command="true")))
     await world.take()
@@ -66,9 +84,47 @@ async def test_a_disk_that_takes_no_files_is_told_of_until_it_does(  # JS-5
     files.unlink()
     world.store.full = False
     await world.domain.keep_many(REQUEST)
+    clock.later_ms = FORGOTTEN_MS
     assert (await world.domain.health()).message == ""
     await world.runtime.monitor.look()
     assert await world.domain.alerts() == []
+
+
+async def test_a_disk_with_room_for_some_files_is_told_of_once(world: World, tmp_path: Path) -> None:  # JS-5
+    (tmp_path / "files" / next(iter(REQUEST.contents))[:2]).write_text("where a folder is wanted")
+    for number in range(5):
+        with pytest.raises(StoreUnavailable):
+            await world.domain.keep_many(REQUEST)
+        small = str(number).encode()
+        await world.domain.keep_many(StoreRequest(contents={hashlib.sha256(small).hexdigest(): small}))
+        await world.runtime.monitor.look()
+    assert len(await world.domain.alerts(every=True)) == 1
+    assert len(await open_alerts(world, 1)) == 1
+
+
+async def test_alerts_that_the_store_did_not_take_are_chosen_as_all_others_are(world: World, tmp_path: Path) -> None:
+    assert isinstance(world.store, FullStore)
+    alerts = world.runtime.monitor.alerts
+    warning = AlertFinding(kind="queue-grows", subject="queue", episode="1", sentence="the queue grows")
+    critical = AlertFinding(kind="disk-full", subject="disk", episode="1", sentence="the disk is full")
+    world.store.full = True
+    for finding in (critical, warning):
+        with pytest.raises(StoreUnavailable):
+            await alerts.raise_(finding)
+    assert [each.kind for each in await alerts.list(every=False, limit=5)] == ["queue-grows", "disk-full"]
+    assert [each.kind for each in await alerts.list(every=False, limit=1)] == ["queue-grows"]
+    assert [each.kind for each in await alerts.list(every=False, limit=5, critical=True)] == ["disk-full"]
+    world.store.full = False
+    assert await alerts.raise_(critical)
+    assert [each.kind for each in await alerts.list(every=False, limit=5, critical=True)] == ["disk-full"]
+
+
+async def test_a_pilot_on_which_no_job_can_run_is_no_full_disk(world: World) -> None:  # JS-5
+    why = "the folder /work cannot be written"
+    await world.pilot.sync(paused=why, unfit=why)
+    await world.runtime.monitor.look()
+    assert await world.domain.alerts() == []
+    assert (await world.domain.health()).message == ""
 
 
 async def test_a_pilot_that_takes_no_job_because_of_its_disk_is_told_of(world: World) -> None:  # JS-5

@@ -15,7 +15,7 @@ from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.views import CaseView
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.base.contracts import MetaScheduler
+from mendflow.services.base.contracts import Clock, MetaScheduler
 from mendflow.services.runtime.server import NO_DOMAINS, Runtime, Server, ServerSettings
 from mendflow.stores.contract import FieldCondition, Store
 from mendflow.stores.files import FolderFileStore
@@ -84,6 +84,7 @@ class World:
         rules: ServerSettings,
         shipped: RuleSet | None = None,
         domains: Mapping[str, MetaScheduler] = NO_DOMAINS,
+        clock: Clock | None = None,
     ) -> None:
         file_store = FolderFileStore(folder / "files")
         file_store.open()
@@ -91,7 +92,7 @@ class World:
         self.server = Server(
             store=store,
             file_store=file_store,
-            clock=SystemClock(),
+            clock=clock or SystemClock(),
             settings=rules,
             version="test",
             shipped=shipped,

@@ -135,6 +135,7 @@ class AlertStore:
             self._seen.discard(alert.id)
             self._unwritten[alert.id] = alert
             raise
+        self._unwritten.pop(alert.id, None)
         if not is_first:
             return False
         log.log(LOG_LEVELS.get(alert.kind, logging.WARNING), "%s: %s", alert.kind, alert.sentence)
@@ -176,7 +177,9 @@ class AlertStore:
         where = [] if every else [FieldCondition("open", True)]
         where += [FieldCondition("kind", [*sorted(CRITICAL)], "in")] if critical else []
         found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
-        return [*(alert.view() for alert in self._unwritten.values()), *(_decode(each.body).view() for each in found)]
+        unwritten = [each for each in self._unwritten.values() if not critical or each.kind in CRITICAL]
+        alerts = {each.id: each for each in [*reversed(unwritten), *(_decode(each.body) for each in found)]}
+        return [each.view() for each in alerts.values()][:limit]
 
     async def _find(self, id: str) -> StoredAlert | None:
         found: StoredDocument | None = await self._store.get(ALERT_KIND, id)

@@ -13,7 +13,8 @@ from mendflow.core.model.values import FileRef
 from mendflow.services.base.contracts import Clock, FileStore
 
 FORGOTTEN_MS: Final = 60_000
-"""A problem that nobody met for so long is taken to be over: whoever met it asks again every second."""
+"""A problem that nobody met for so long is taken to be over: whoever met it asks again every second. That another file
+was stored proves nothing: on a disk that is nearly full a small file finds room, and a large one does not."""
 
 
 class WatchedFileStore:
@@ -43,7 +44,6 @@ class WatchedFileStore:
                 self.problem_since = self._met_at
                 self._on_problem()
             raise
-        self._problem = ""
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         with self._watching():

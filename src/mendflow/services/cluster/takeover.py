@@ -16,7 +16,7 @@ import msgspec
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
-from mendflow.services.base.cluster import HOME_KIND, HomeDocument
+from mendflow.services.base.cluster import HOME_KIND, HomeDocument, root_of
 from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cluster.membership import PeerState, ServerMembership
@@ -108,7 +108,8 @@ class Takeover:
             for tree in await self._homes.take([document]):
                 if peer is not None:
                     now = self._meter()
-                    ends = {job: peer.inherited_end(job) for job in peer.document.inherited}
+                    jobs = [job for job in peer.document.inherited if root_of(job) == tree.root]
+                    ends = {job: peer.inherited_end(job) for job in jobs}
                     inherited = {job: max(0, end - now) for job, end in ends.items() if end is not None}
                     left_ms = max(0, peer.promises_end() - now)
                     tree = tree._replace(promised_ms=left_ms, inherited_ms=inherited)

@@ -163,7 +163,7 @@ class Monitor:
         return [finding.sentence for finding in self._full_disks()]
 
     def _full_disks(self) -> list[AlertFinding]:
-        paused = [pilot for pilot in self._meta.own_pilots() if pilot.paused]
+        paused = [pilot for pilot in self._meta.own_pilots() if pilot.lacks_room]
         found = [paused_finding(pilot) for pilot in paused[:RAISED_MAX]]
         if problem := self._files.problem:
             found.insert(0, files_finding(self._membership.id, problem, self._files.problem_since))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.model.ids import JobId
+from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.sync import AttemptReport
 from mendflow.core.scheduling import jobs as job_lifecycle
@@ -24,6 +24,8 @@ from mendflow.stores.contract import Store
 DAMAGED_MAX = 8
 DAMAGED_REMEMBERED_MAX = 10_000
 """Damaged replicas: how many are reported for one job, and how many are remembered as reported."""
+CHANGED_REMEMBERED_MAX = 10_000
+"""Inputs that jobs have changed: how many are remembered as reported."""
 
 _decode = msgspec.json.Decoder(Job).decode
 
@@ -51,6 +53,7 @@ class AttemptEnds:
         self._unprocessed = unprocessed
         self._hidden = hidden
         self._damaged: dict[str, None] = {}
+        self._changed: dict[tuple[CaseId, str, str], None] = {}
         self.in_recovery: set[JobId] = set()
 
     async def take_report(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
@@ -89,10 +92,15 @@ class AttemptEnds:
             del self._damaged[next(iter(self._damaged))]
 
     def _report_changed_inputs(self, job: Job, outcome: Outcome) -> None:
-        if outcome.ok and (changed := outcome.measures.changed_inputs):
+        """Reported once for all jobs of a loop: `mendflow why` says it of each."""
+        changed = outcome.measures.changed_inputs if outcome.ok else ()
+        if changed and (told := (job.case, job.name, changed[0])) not in self._changed:
+            self._changed[told] = None
             text = f"job {job.id} changed its input {changed[0]:.200}, which `link-inputs` allows it only to read"
             advice = "the file was removed from the pilot's cache; let the job have copies, without `link-inputs`"
             self._notices.post(f"{text}: {advice}", case=job.case, item=job.spec.item)
+        while len(self._changed) > CHANGED_REMEMBERED_MAX:
+            del self._changed[next(iter(self._changed))]
 
     async def end(self, job: Job, events: Sequence[job_lifecycle.JobEvent], outcome: Outcome | None = None) -> None:
         """The attempt ends with these events; unless it would be retried, and the job is mended instead."""

@@ -141,9 +141,9 @@ class Exchange:
                 self._relay.pilot_arrived(pilot.id, request.serial)
         if request.submission and self._sites is not None and _is_news(pilot, request):
             self._sites.heard(request)
-        was_paused = pilot.paused
+        lacked_room = pilot.lacks_room
         pilot.hear(request, self._clock.now())
-        if pilot.paused and not was_paused and not request.front:
+        if pilot.lacks_room and not lacked_room and not request.front:
             self._hub.publish(PilotPaused(pilot))
         self._meta.caches.hear(pilot, request)
         self._assigner.expect(pilot, request)
@@ -328,8 +328,7 @@ class Exchange:
             await self._clock.sleep(_EXPIRY_CHECK_MS)
             try:
                 for attempt in self._meta.leases.expired_attempts(now=self._meta.steady_ms_now()):
-                    with self._ledger.atomic():
-                        await self._expire(attempt)
+                    await self._expire_or_give_up(attempt)
                 for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
                     self._forget_lost(id)
                 self._wake_queue()
@@ -353,6 +352,18 @@ class Exchange:
         if self._meta.queue.take_freed(now) or (next_wake is not None and next_wake <= now):
             self._meta.queue.wake(now)  # even if no pilot asks: whoever submits pilots must see that jobs wait
             self._meta.idle.wake()
+
+    async def _expire_or_give_up(self, attempt: ExpiredLease) -> None:
+        """Its lease is gone already: if it cannot be ended now, nobody would ever end it."""
+        try:
+            await self._expire(attempt)
+        except Exception as error:  # whatever it is: the lease is gone, so everything is loaded again
+            if not isinstance(error, StoreUnavailable):
+                log.exception(
+                    "job %s could not be taken from pilot %s; loading everything again", attempt.job, attempt.pilot
+                )
+            self._ledger.give_up(f"the lease of job {attempt.job} is over, and it could not be ended: {error}")
+            raise StoreUnavailable(self._ledger.broken) from error
 
     async def _expire(self, attempt: ExpiredLease) -> None:
         job = self._meta.jobs.get(attempt.job)

@@ -65,6 +65,7 @@ class PilotRecord:
         self.front = ""  # the server that the pilot is connected to, if it is not this one
         self.paused = ""  # why it takes no new job for now
         self.paused_since: Instant = 0
+        self.is_unfit = False  # it takes no job ever again, and only delivers its results
         self.submission = ""  # the name under which it was submitted to a batch system
         self.cache: CacheUpdate | None = None  # how it is shared; its content is in the queue
         self.cache_asked = -1  # the version of it that the pilot was asked about
@@ -77,6 +78,11 @@ class PilotRecord:
         self.log_requests: list[LogRequest] = []
         self.log_tails: dict[JobId, str] = {}
         self.wake = asyncio.Event()
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether it takes no new job until there is room on its disk."""
+        return bool(self.paused) and not self.is_unfit
 
     def hear(self, request: SyncRequest, now: Instant) -> None:
         self.host = request.host
@@ -91,6 +97,7 @@ class PilotRecord:
         self.front = request.front
         self.paused_since = 0 if not request.paused else self.paused_since if self.paused else now
         self.paused = request.paused[:PAUSED_CHARS_MAX]
+        self.is_unfit = bool(request.unfit)
         self.submission = request.submission
         self.released = False
         self._forget_accepted(request.heard)
