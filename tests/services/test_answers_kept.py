@@ -86,3 +86,11 @@ async def test_a_rerun_of_everything_asks_again(domain: Domain, pilot: Any) -> N
     again = await domain.rerun(first, who="me", cache="none")
     await pilot.run_all(play)
     assert [each.state for each in await domain.worklist(case=again.id)] == ["offered"]
+
+
+async def test_a_task_that_is_to_be_done_again_asks_again(domain: Domain, pilot: Any) -> None:
+    first = await failed_behind_the_answer(domain, pilot)
+    for named, state in (("approve", "offered"), ("publish", "completed")):
+        again = await domain.rerun(first, who="me", again=[named])
+        await pilot.run_all(play)
+        assert [each.state for each in await domain.worklist(case=again.id)] == [state]
