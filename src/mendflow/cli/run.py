@@ -136,7 +136,7 @@ def run(
     given = rules_for(flow, loaded, rules)
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if dry_run:
-        run_async(print_plan(loaded, values, target, cache, slots=slots, json=json))
+        run_async(print_plan(loaded, values, target, cache, again=again or [], slots=slots, json=json))
         return
     if not server and os.environ.get(SERVER_VARIABLE):
         say(
