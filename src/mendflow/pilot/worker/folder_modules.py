@@ -120,7 +120,9 @@ class FolderModules:
         )
 
     def _on_event(self, event: str, arguments: tuple[object, ...]) -> None:
-        if event != "open" or self._opened is None or len(arguments) < 3:
+        # another thread may end the watch at any time
+        opened, folder = self._opened, self._current
+        if event != "open" or opened is None or folder is None or len(arguments) < 3:
             return
         path, _, flags = arguments
         if isinstance(path, os.PathLike):
@@ -128,7 +130,9 @@ class FolderModules:
         if isinstance(path, bytes):
             path = os.fsdecode(path)
         if isinstance(path, str) and not (isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY):
-            self._opened.add(os.path.abspath(path))
+            path = os.path.abspath(path)
+            if folder.below(path):
+                opened.add(path)
 
     # as Python's import system asks it
 
