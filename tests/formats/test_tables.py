@@ -57,7 +57,12 @@ def test_many_missing_files_are_told_by_the_first_and_their_folder_is_listed_onc
     (tmp_path / "fq" / "sample-1.fq").write_text("x")
     listed: list[Path] = []
     real = os.listdir
-    monkeypatch.setattr(os, "listdir", lambda folder: (listed.append(folder), real(folder))[1])
+
+    def noted(folder: Path) -> list[str]:
+        listed.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "listdir", noted)
     with pytest.raises(BadTable) as refused:
         rows_of(tmp_path, "s.csv", "file\n" + "fq/sampel-1.fq\n" * 800, file="file")
     assert len(refused.value.problems) == PROBLEMS_MAX

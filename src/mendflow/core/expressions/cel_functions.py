@@ -2,13 +2,12 @@
 
 import json
 import operator
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError
-from mendflow.core.expressions.division import quotient
+from mendflow.core.expressions.division import INT_MAX, quotient
 from mendflow.core.expressions.kinds import kind_of, mismatch
 from mendflow.core.expressions.library_text import SORT_BY, SORTED
 from mendflow.core.expressions.scanner import REWRITE
@@ -160,7 +159,7 @@ def _range(*bounds: int) -> list[int]:
     try:
         count = len(numbers)
     except OverflowError:
-        count = sys.maxsize
+        count = INT_MAX
     WORK.spend(count)
     return list(numbers)
 
