@@ -101,3 +101,23 @@ def test_a_dry_run_of_a_python_flow_sees_its_code_and_the_modules_beside_it(shel
     assert "would run again, because beside.py changed since case doubled-" in told
     shell.write("doubled.py", PYTHON + "\n# a comment\n")
     assert "because doubled.py and beside.py changed since case" in shell.ok("run", "doubled.py", "--dry-run")
+
+
+@pytest.mark.parametrize("given", [(), ("--input", "rows=@s.csv")])
+def test_a_dry_run_knows_the_files_of_a_table_by_their_content(shell: Shell, given: tuple[str, ...]) -> None:  # DU-2
+    shell.write("s.csv", "name,reads\na,a.fq\nb,b.fq\n")
+    for name in ("a.fq", "b.fq"):
+        shell.write(name, name)
+    shell.write(
+        "f.yaml",
+        "inputs: {rows: {type: table, default: s.csv, columns: {reads: file}}}\n"
+        'jobs: {x: {for-each: {r: "${{ inputs.rows }}"}, inputs: {in.fq: "${{ r.reads }}"}, run: wc in.fq > n,'
+        " files: {n: n}}}\n",
+    )
+    run = ["run", "f.yaml", *given]
+    shell.ok(*run, "--quiet")
+    assert "2 results of earlier cases would be used" in shell.ok(*run, "--dry-run")
+    shell.write("b.fq", "other")
+    told = shell.ok(*run, "--dry-run")
+    assert "1 result of earlier cases would be used" in told and "in.fq has other content since case" in told
+    assert "1 done, 1 cached" in shell.ok(*run, "--quiet")

@@ -70,7 +70,11 @@ def test_one_job_and_what_depends_on_it_run_again_when_that_is_said(shell: Shell
 
     shell.ok("run", "chain.yaml", "--quiet")
     assert "4 cached" in shell.ok("run", "chain.yaml", "--cached", "--quiet")
-    told = shell.ok("run", "chain.yaml", "--cached", "--again", "middle", "--quiet")
+    again = ("run", "chain.yaml", "--cached", "--again", "middle")
+    plan = {item["name"]: item for item in shell.json(*again, "--dry-run")}
+    assert [plan[name].get("found", 0) for name in names] == [1, 0, 0, 1]
+    assert "middle was to run again, whatever is known" in plan["middle"]["jobs"][0]["reason"]
+    told = shell.ok(*again, "--quiet")
     assert ran() == [1, 2, 2, 1]
     assert "2 done, 2 cached" in told
     assert "ran again: middle: middle was to run again, whatever is known" in told
@@ -78,9 +82,11 @@ def test_one_job_and_what_depends_on_it_run_again_when_that_is_said(shell: Shell
     assert "3 done, 1 cached" in shell.ok("rerun", "last", "--again", "before", "--quiet")
     assert "1 done, 3 cached" in shell.ok("rerun", "last", "--again", "after", "--quiet")
     assert ran() == [2, 3, 4, 1]
-    refused = shell("run", "chain.yaml", "--again", "midle")
-    assert refused.returncode == 2
-    assert "flow chain has no job midle that could run again; it has before, middle" in " ".join(refused.stderr.split())
+    for more in ((), ("--dry-run",)):
+        refused = shell("run", "chain.yaml", "--again", "midle", *more)
+        assert refused.returncode == 2
+        told = " ".join(refused.stderr.split())
+        assert "flow chain has no job midle that could run again; it has before, middle" in told
 
 
 def test_a_called_flow_runs_again_whole_with_the_call_that_is_to_run_again(shell: Shell) -> None:

@@ -2,6 +2,8 @@
 
 import json
 
+import shlex
+
 from tests.cli.conftest import Shell
 
 FLOW = """
@@ -62,6 +64,10 @@ def test_the_hint_repeats_what_was_asked_for(shell: Shell) -> None:
     shell.write("bad.yaml", "jobs: {a: {run: exit 3}}\n")
     for word in ("--cached", "--no-cache"):
         assert f"fix it and mendflow run bad.yaml {word}\n" in shell("run", "bad.yaml", "--quiet", word).stdout
+    words = ["--input", "a=1", "--input", "b=x y", "--xpath2-as-1", "--on-unhandled", "fail", "--output-dir", "out"]
+    shell.write("bad.yaml", "inputs: {a: {}, b: {}}\njobs: {a: {run: exit 3}}\n")
+    told = shell("run", "bad.yaml", "--quiet", *words).stdout
+    assert f"fix it and {shlex.join(['mendflow', 'run', 'bad.yaml', *words])}\n" in told
 
 
 def test_a_stored_file_that_was_damaged_is_made_and_stored_again_by_the_next_run(shell: Shell) -> None:  # DU-2

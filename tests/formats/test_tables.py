@@ -1,5 +1,6 @@
 """Tables: what their cells are, and what is refused, with its place."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from mendflow.core.engine.elements import short
 from mendflow.core.model.errors import BadFlow, InvalidRequest
 from mendflow.core.model.flow import ForEach, Input
 from mendflow.core.model.values import Value
-from mendflow.formats.tables import read_table
+from mendflow.formats.tables import PROBLEMS_MAX, BadTable, read_table
 from tests.formats.conftest import Complaints, Reader
 from tests.formats.python_flows import Loader, module_of, parts
 
@@ -43,6 +44,43 @@ def test_a_table_is_its_rows_and_its_cells_are_as_written(tmp_path: Path, name: 
 def test_a_cell_may_hold_separators_quotes_and_lines(tmp_path: Path) -> None:
     found = rows_of(tmp_path, "s.csv", 'name,text\na,"x, ""y""\nz"\n')
     assert found == [{"name": "a", "text": 'x, "y"\nz'}]
+
+
+def test_an_empty_cell_in_quotes_is_a_row_and_an_empty_line_is_none(tmp_path: Path) -> None:  # DU-1
+    assert rows_of(tmp_path, "s.csv", 'name\na\n""\n\n  \nb\n') == [{"name": "a"}, {"name": ""}, {"name": "b"}]
+
+
+def test_many_missing_files_are_told_by_the_first_and_their_folder_is_listed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fq").mkdir()
+    (tmp_path / "fq" / "sample-1.fq").write_text("x")
+    listed: list[Path] = []
+    real = os.listdir
+
+    def noted(folder: Path) -> list[str]:
+        listed.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "listdir", noted)
+    with pytest.raises(BadTable) as refused:
+        rows_of(tmp_path, "s.csv", "file\n" + "fq/sampel-1.fq\n" * 800, file="file")
+    assert len(refused.value.problems) == PROBLEMS_MAX
+    assert "did you mean `sample-1.fq`?" in refused.value.problems[0].message
+    assert listed == [tmp_path / "fq"]
+
+
+def test_a_table_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").symlink_to(tmp_path / "s.csv")
+    with pytest.raises(BadTable, match="the file cannot be read: Too many levels of symbolic links"):
+        read_table(tmp_path / "s.csv", {})
+
+
+def test_a_table_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "s.csv").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(BadTable, match="larger than 10 MB"):
+        read_table(tmp_path / "s.csv", {})
 
 
 def test_declared_columns_have_their_types_and_an_empty_cell_is_null(tmp_path: Path) -> None:  # DU-1

@@ -4,12 +4,18 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.errors import Conflict
+from mendflow.core.engine.messages import OfferTask
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, Input, JobActivity, Sequence, UserTask
-from mendflow.core.model.ids import FlowName
+from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.events import EventStream
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.user_tasks import UserTasks
+from mendflow.stores.memory import MemoryStore
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 ASKED = UserTask(name="approve", role="boss", title="Go?", fields={"approved": "yes or no"})
@@ -86,3 +92,32 @@ async def test_a_rerun_of_everything_asks_again(domain: Domain, pilot: Any) -> N
     again = await domain.rerun(first, who="me", cache="none")
     await pilot.run_all(play)
     assert [each.state for each in await domain.worklist(case=again.id)] == ["offered"]
+
+
+async def test_a_task_that_is_to_be_done_again_asks_again(domain: Domain, pilot: Any) -> None:
+    first = await failed_behind_the_answer(domain, pilot)
+    for named, state in (("approve", "offered"), ("publish", "completed")):
+        again = await domain.rerun(first, who="me", again=[named])
+        await pilot.run_all(play)
+        assert [each.state for each in await domain.worklist(case=again.id)] == [state]
+
+
+async def test_nobody_can_do_a_task_while_its_earlier_answer_is_looked_for() -> None:
+    looked: list[str] = []
+
+    class AskedStore(MemoryStore):
+        async def search(self, *_: Any, **__: Any) -> list[Any]:
+            with pytest.raises(NotFound, match="there is no task c-2/1"):
+                await tasks.find("c-2/1")
+            looked.append("c-1")
+            return []
+
+    async def finished(*_: Any) -> None: ...
+
+    store = AskedStore()
+    await store.open()
+    ledger, events = Ledger(store, print), EventStream(0)
+    tasks = UserTasks(store=store, ledger=ledger, clock=SystemClock(), events=events, finished=finished)
+    order = OfferTask(serial=1, item=ItemId("approve"), role="boss", title="Go?")
+    await tasks.offer(CaseId("c-2"), order, "", again=False, earlier=CaseId("c-1"))
+    assert looked == ["c-1"] and (await tasks.find("c-2/1")).state == "offered"

@@ -3,7 +3,7 @@ earlier case would be used, what the others wait for, and whether this machine c
 nothing is written."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from mendflow.cli.forecast_case import ForecastCase, ForecastJob, cases_of
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.server_file import find_server
+from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.plan import WORK, Plan, PlanNode, ancestors
 from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.jobs import Resources
@@ -52,13 +53,21 @@ class PlannedItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 async def print_plan(
-    flow: Flow, inputs: dict[str, Value], target: ServerTarget, cache: CachePolicy, *, slots: int, json: bool
+    flow: Flow,
+    inputs: dict[str, Value],
+    target: ServerTarget,
+    cache: CachePolicy,
+    *,
+    again: Sequence[str],
+    slots: int,
+    json: bool,
 ) -> None:
+    demand_names(flow, again)
     if target.server or target.has_store or find_server(target.folder):
         async with connect(target) as client:
-            forecast = await _played(ForecastCase(flow, client, cache), inputs)
+            forecast = await _played(ForecastCase(flow, client, cache, again), inputs)
     else:
-        forecast = await _played(ForecastCase(flow, None, cache), inputs)
+        forecast = await _played(ForecastCase(flow, None, cache, again), inputs)
     machine = None if target.server else capacity(Path.cwd(), slots=slots or usable_cpus())
     planned = plan_run(forecast, machine)
     if json:

@@ -4,7 +4,7 @@ others stay as they would be submitted. Nothing is started, stored or uploaded."
 import asyncio
 import hashlib
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -15,7 +15,9 @@ from mendflow.cli.deployment import with_references
 from mendflow.cli.inputs import files_of_defaults
 from mendflow.client import Client
 from mendflow.client.files import reference_of
-from mendflow.core.engine import Case, decide, evolve
+from mendflow.core.data.table_files import paths_in, with_files
+from mendflow.core.engine import Case, decide, evolve, item_of
+from mendflow.core.engine.dependents import with_dependents
 from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import (
     Command,
@@ -40,6 +42,7 @@ from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.references import references_in
 from mendflow.core.model.values import FileRef, Value, is_spilled
 from mendflow.core.model.views import CachePolicy
+from mendflow.core.results.earlier import why_again
 from mendflow.core.results.key import result_key
 from mendflow.core.results.undoable import can_be_undone
 
@@ -56,9 +59,10 @@ class ForecastJob(msgspec.Struct, frozen=True):
 
 class ForecastCase:
     """`client` knows the earlier results; None if there are none. `others` counts what would begin and is no job;
-    `failed` says of which names something would fail at once, and why."""
+    `failed` says of which names something would fail at once, and why. What `again` names, and what depends on it, uses
+    no earlier results."""
 
-    def __init__(self, flow: Flow, client: Client | None, cache: CachePolicy) -> None:
+    def __init__(self, flow: Flow, client: Client | None, cache: CachePolicy, again: Sequence[str] = ()) -> None:
         self.case = Case.blank()
         self.jobs: list[ForecastJob] = []
         self.others: Counter[str] = Counter()
@@ -66,12 +70,15 @@ class ForecastCase:
         self._flow = with_references(flow)
         self._client = client
         self._cache = cache
+        self._again = again
+        self._runs_again: frozenset[int] = frozenset()
         self._equal: Counter[str] = Counter()
         self._orders: deque[Order] = deque()
 
     async def play(self, inputs: dict[str, Value]) -> None:
         given = await self._known_inputs({**files_of_defaults(self._flow, inputs), **inputs})
         self._give(StartCase(case=CaseId("dry-run"), flow=self._flow, inputs=given))
+        self._runs_again = with_dependents(self.case.plan, self._again)
         while self._orders:
             jobs: list[SubmitJob] = []
             while self._orders:
@@ -101,10 +108,17 @@ class ForecastCase:
         found = [ResultForecast(reason=NO_STORE)] * len(wanted)
         if self._client is not None:
             found = await self._client.forecast_results(self._flow.name, wanted, cache=self._cache)
+            found = [self._unless_again(order, each) for order, each in zip(orders, found, strict=True)]
         for order, each, forecast in zip(orders, wanted, found, strict=True):
             self.jobs.append(ForecastJob(each.spec, forecast))
             if forecast.outcome is not None:
                 self._give(FinishItem(serial=order.serial, outcome=forecast.outcome))
+
+    def _unless_again(self, order: SubmitJob, found: ResultForecast) -> ResultForecast:
+        item = item_of(self.case, order.serial)
+        if item is None or item.node not in self._runs_again or self._cache == "none":
+            return found
+        return ResultForecast(reason=why_again(_name(order.spec.item), self._again))
 
     def _wanted(self, order: SubmitJob) -> WantedResult:
         spec = replace(order.spec, element=element_of(self.case, order.serial))
@@ -122,6 +136,9 @@ class ForecastCase:
                 known[name] = await self._known(value)
             elif declared is not None and declared.type == FILES and isinstance(value, list):
                 known[name] = [await self._known(each) for each in value]
+            elif declared is not None and (paths := paths_in(value, declared.columns)):
+                files = {path: await self._known(path) for path in paths}
+                known[name] = with_files(value, declared.columns, files)
         return known
 
     async def _known(self, source: Value) -> Value:

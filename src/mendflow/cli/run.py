@@ -18,6 +18,7 @@ from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.flow_triggers import warn_of_triggers
+from mendflow.cli.given_options import GivenOptions, words_of
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.options import (
     SERVER_VARIABLE,
@@ -136,7 +137,7 @@ def run(
     given = rules_for(flow, loaded, rules)
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if dry_run:
-        run_async(print_plan(loaded, values, target, cache, slots=slots, json=json))
+        run_async(print_plan(loaded, values, target, cache, again=again or [], slots=slots, json=json))
         return
     if not server and os.environ.get(SERVER_VARIABLE):
         say(
@@ -145,10 +146,27 @@ def run(
             err=True,
         )
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
-    scaled = {"--scale": scale, "--size-scale": size_scale}
-    command = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled)]
-    command += [word for word, given in (("--cached", cached), ("--no-cache", no_cache)) if given]
-    options = msgspec.structs.replace(options, source=shlex.join(command), hold=on_unhandled == "hold")
+    repeated: GivenOptions = {
+        "--input": input,
+        "--inputs": inputs,
+        "--operation": operation,
+        "--message": message,
+        "--part": part,
+        "--xpath2-as-1": xpath2_as_1,
+        "--on-unhandled": on_unhandled,
+        "--rules": rules,
+        "--scale": scale,
+        "--size-scale": size_scale,
+        "--data-dir": data,
+        "--server": server,
+        "--token-file": token_file,
+        "--cached": cached,
+        "--no-cache": no_cache,
+        "--notify": notify,
+        "--output-dir": output_dir,
+    }
+    command = shlex.join(["mendflow", "run", flow, *words_of(repeated)])
+    options = msgspec.structs.replace(options, source=command, hold=on_unhandled == "hold")
     origin = options.kept_with(origin_of(flow, loaded, input or []))
 
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
@@ -350,14 +368,6 @@ async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) ->
     else:
         say_applied(restarted.applied, restarted.started)
     return ExitCode.OK
-
-
-def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
-    """The options that repeat the same run."""
-    words = [word for pair in pairs for word in ("--input", pair)]
-    given = {"--inputs": file, "--rules": rules, "--data-dir": data}
-    factors = {name: f"{factor:g}" for name, factor in scaled.items() if factor is not None}
-    return words + [word for name, value in (given | factors).items() if value for word in (name, value)]
 
 
 def _run_options(

@@ -7,6 +7,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -50,16 +51,21 @@ def read_table(path: Path, columns: Mapping[str, str], folder: str = "") -> list
         if name not in known:
             likely = nearest_word(name, known)
             problems.append(Problem(file=str(path), message=f"the table has no column `{name}`", suggestion=likely))
-    for row in rows:
-        for name in columns.keys() & row.cells.keys():
-            try:
-                row.cells[name] = _typed(row.cells[name], columns[name], path.parent, folder)
-            except ValueError as flaw:
-                told = f"column {name}: {flaw}"
-                problems.append(Problem(file=str(path), line=row.line, message=told))
+    problems.extend(islice(_type_cells(rows, columns, path, folder), PROBLEMS_MAX))
     if problems:
         raise BadTable(problems=problems[:PROBLEMS_MAX])
     return [row.cells for row in rows]
+
+
+def _type_cells(rows: list[Row], columns: Mapping[str, str], path: Path, folder: str) -> Iterator[Problem]:
+    """Make each cell what its column has; yield the problem of each that cannot be."""
+    place = _Place(path.parent, folder)
+    for row in rows:
+        for name in (each for each in columns if each in row.cells):
+            try:
+                row.cells[name] = _typed(row.cells[name], columns[name], place)
+            except ValueError as flaw:
+                yield Problem(file=str(path), line=row.line, message=f"column {name}: {flaw}")
 
 
 def _bad(path: Path, line: int, message: str) -> BadTable:
@@ -70,33 +76,37 @@ def _text(path: Path) -> str:
     if path.suffix not in ENDINGS:
         raise _bad(path, 0, f"a table is a file that ends in {', '.join(ENDINGS)}")
     try:
-        content = path.read_bytes()
-        if len(content) > TABLE_BYTES_MAX:
+        if path.stat().st_size > TABLE_BYTES_MAX:
             raise _bad(path, 0, "the table is larger than 10 MB; give it as an input of type file")
+        content = path.read_bytes()
         return content.decode("utf-8-sig")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        others = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-        missing = Problem(file=str(path), message="there is no such file", suggestion=nearest_word(path.name, others))
+        likely = nearest_word(path.name, _names_in(path.parent))
+        missing = Problem(file=str(path), message="there is no such file", suggestion=likely)
         raise BadTable(problems=[missing]) from None
+    except OSError as error:
+        raise _bad(path, 0, f"the file cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _bad(path, line, "this is not UTF-8 text; save the table as UTF-8") from None
 
 
 def _separated(text: str, path: Path) -> Iterator[Row]:
-    """The rows of CSV or TSV. Spaces around a cell do not count, and a line without any cell is passed over."""
+    """The rows of CSV or TSV. Spaces around a cell do not count, and a line without any cell is passed over; a cell in
+    quotes is one, also if it is empty."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     sign = SEPARATED[path.suffix]
     if sign == "," and "," not in first and ";" in first:
         sign = ";"
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True, strict=True)
+    written = list(io.StringIO(text, newline=""))
+    lines = csv.reader(written, delimiter=sign, skipinitialspace=True, strict=True)
     header: list[str] = []
     at = 1
     try:
         for cells in lines:
             line, at = at, lines.line_num + 1
             given = [cell.strip() for cell in cells]
-            if not any(given):
+            if not any(given) and '"' not in written[line - 1]:
                 continue
             if not header:
                 header = _header(given, path, line, sign)
@@ -142,14 +152,51 @@ def _data(text: str, path: Path) -> list[Row]:
     return [Row(0, row) for row in rows]
 
 
-def _typed(cell: Value, kind: str, beside: Path, folder: str) -> Value:
+class _Place:
+    """The folder of a table, in which its files are, and the folder that their paths become relative to."""
+
+    def __init__(self, beside: Path, folder: str) -> None:
+        self._beside = beside
+        self._folder = folder
+        self._names: dict[Path, list[str]] = {}
+
+    def file(self, cell: Value) -> str:
+        """The path of the file in the cell. Raises ValueError."""
+        if not isinstance(cell, str):
+            raise ValueError(f"{cell!r:.60} is not the path of a file")
+        if "://" in cell or cell.startswith(LOGICAL_PREFIX):
+            return cell
+        path = self._beside / cell
+        if not os.path.isfile(path):
+            likely = nearest_word(path.name, self._names_beside(path))
+            meant = f" (did you mean {likely}?)" if likely else ""
+            raise ValueError(f"there is no file `{cell}` in {self._beside.absolute()}, the folder of the table{meant}")
+        within = self._folder and not Path(cell).is_absolute()
+        return os.path.relpath(path, self._folder) if within else str(path.absolute())
+
+    def _names_beside(self, path: Path) -> list[str]:
+        folder = path.parent
+        if folder not in self._names:
+            self._names[folder] = _names_in(folder)
+        return self._names[folder]
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The names in a folder; none if it cannot be listed."""
+    try:
+        return os.listdir(folder)
+    except (OSError, ValueError):
+        return []
+
+
+def _typed(cell: Value, kind: str, place: _Place) -> Value:
     """The cell as what its column has; nothing is null, but for a text. Raises ValueError."""
     if kind == "string":
         return cell
     if cell is None or cell == "":
         return None
     if kind == FILE_COLUMN:
-        return [_file(each, beside, folder) for each in cell] if isinstance(cell, list) else _file(cell, beside, folder)
+        return [place.file(each) for each in cell] if isinstance(cell, list) else place.file(cell)
     return _boolean(cell) if kind == "boolean" else _number(cell)
 
 
@@ -164,17 +211,3 @@ def _boolean(cell: Value) -> bool:
     if word not in (*TRUE, *FALSE):
         raise ValueError(f"{cell!r:.60} is neither true nor false")
     return word in TRUE
-
-
-def _file(cell: Value, beside: Path, folder: str) -> str:
-    if not isinstance(cell, str):
-        raise ValueError(f"{cell!r:.60} is not the path of a file")
-    if "://" in cell or cell.startswith(LOGICAL_PREFIX):
-        return cell
-    path = beside / cell
-    if not path.is_file():
-        others = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-        likely = nearest_word(path.name, others)
-        meant = f" (did you mean {likely}?)" if likely else ""
-        raise ValueError(f"there is no file `{cell}` in {beside.absolute()}, the folder of the table{meant}")
-    return os.path.relpath(path, folder) if folder and not Path(cell).is_absolute() else str(path.absolute())

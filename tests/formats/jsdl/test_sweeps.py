@@ -2,7 +2,9 @@
 
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, Parallel
 from mendflow.core.model.values import Value
+from mendflow.core.xml import parse
 from mendflow.formats.jsdl import read_jsdl
+from mendflow.formats.jsdl.sweep import SweepTarget, edited
 from tests.formats.jsdl.documents import JSDL, POSIX, program, refused, staging
 
 SWEEP = "http://schemas.ogf.org/jsdl/2009/03/sweep"
@@ -150,3 +152,19 @@ def test_the_first_job_that_cannot_be_read_is_named() -> None:
     described = program("a", more="<WallTimeLimit>60</WallTimeLimit>")
     (told,) = refused(swept(sweep(assign("//p:WallTimeLimit", values("60", "soon"))), described=described))
     assert told == "2: <WallTimeLimit> is a whole number from 1 on, not `soon`"
+
+
+def test_each_job_of_a_sweep_copies_its_description_and_not_the_sweep() -> None:
+    """A sweep may be as long as there are jobs."""
+    text = swept(sweep(assign(FIRST, values(*map(str, range(50))))), described=ECHO)
+    root = parse(text, "doc.jsdl")
+    described = root[0]
+    copy = edited(described, ((SweepTarget(len(list(described.iter())) - 1), "z"),))
+    assert len(list(copy.iter())) == len(list(described.iter())) and len(list(copy.getroottree().iter())) < 20
+    assert [each.text for each in copy.iter(f"{{{POSIX}}}Argument")] == ["X", "z"]
+
+
+def test_a_description_inside_a_value_is_no_place_to_change() -> None:
+    other = f'<f:Values><f:Value><JobDescription><p:X xmlns:p="{POSIX}">a</p:X></JobDescription></f:Value></f:Values>'
+    told = refused(swept(sweep(assign("/*//p:X", other)), described=ECHO))
+    assert len(told) == 1 and "names 0 places of the <JobDescription>" in told[0]

@@ -3,9 +3,27 @@
 A part depends on another if a link leads from the other, or from what the other is in, to it or to what it is in; in a
 sequence, if it stands behind the other; in a loop whose iterations follow each other, if both are in it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
-from mendflow.core.engine.plan import Plan, PlanNode, ancestors
+from mendflow.core.engine.plan import WORK, Plan, PlanNode, ancestors, compile_flow
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import Flow
+
+NAMES_SHOWN: Final = 20
+
+
+def demand_names(flow: Flow, names: Sequence[str]) -> None:
+    """Refuse names that nothing in the flow has."""
+    if not names:
+        return
+    nodes = compile_flow(flow, taken=True).nodes
+    known = {name for node in nodes for name in (node.name, node.shown)}
+    if unknown := [name for name in names if name not in known]:
+        jobs = ", ".join([node.shown for node in nodes if node.kind in WORK][:NAMES_SHOWN])
+        raise InvalidRequest(
+            f"flow {flow.name} has no job {unknown[0]} that could run again; it has {jobs}", field="again"
+        )
 
 
 def with_dependents(plan: Plan, names: Collection[str]) -> frozenset[int]:

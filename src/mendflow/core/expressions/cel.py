@@ -18,7 +18,7 @@ from mendflow.core.expressions.expression_hints import choice_hint, function_hin
 from mendflow.core.expressions.kinds import kind_of, no_overload
 from mendflow.core.expressions.library_text import SORT_BY, SORTED, LibraryText, library_text
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
-from mendflow.core.expressions.text_values import SEAL, find_spilled, seal, too_large
+from mendflow.core.expressions.text_values import SEAL, demand_whole_texts, find_spilled, seal, too_large
 from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.values import Value, is_spilled
 from mendflow.lazy import LazyModule
@@ -85,6 +85,8 @@ class CompiledExpression:
         if self.path:
             return walk(self.path, lookup)
         data, missing = gather(self.references, lookup)
+        for name, value in data.items():
+            demand_whole_texts(f"`{name}`", value)
         closed = find_spilled(data)
         assert self.program is not None
         WORK.begin()

@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError
-from mendflow.core.expressions.division import quotient
-from mendflow.core.expressions.library_text import SORTED
+from mendflow.core.expressions.division import INT_MAX, quotient
+from mendflow.core.expressions.kinds import kind_of, mismatch
+from mendflow.core.expressions.library_text import SORT_BY, SORTED
 from mendflow.core.expressions.scanner import REWRITE
-from mendflow.core.expressions.text_values import as_json, shell_quote
+from mendflow.core.expressions.text_values import as_json, demand_whole_texts, shell_quote
 from mendflow.core.expressions.work_budget import WORK, bounded_replace
 from mendflow.core.model.values import Value
 from mendflow.lazy import LazyModule
@@ -36,8 +37,31 @@ def _distinct(values: list[Value]) -> list[Value]:
     return list(seen.values())
 
 
+def _sort(values: list[Value]) -> list[Value]:
+    return [value for _, value in _in_order("sort", [(value, value) for value in values])]
+
+
 def _sorted_by_first(pairs: list[Value]) -> list[Value]:
-    return [value for _, value in sorted(pairs, key=lambda pair: pair[0])]
+    return [value for _, value in _in_order(SORT_BY, pairs)]
+
+
+def _in_order(do: str, pairs: list[Any]) -> list[Any]:
+    """The pairs, ordered by what is first in each. Values of several kinds have no order."""
+    kinds = list({kind_of(first): None for first, _ in pairs})
+    try:
+        if len(kinds) < 2:
+            return sorted(pairs, key=operator.itemgetter(0))
+    except TypeError:
+        pass  # null, maps, or lists with such in them
+    raise ExpressionError(mismatch(do, (kinds * 2)[:2]))
+
+
+def _sum(values: list[Value]) -> Value:
+    for value in values:
+        if not isinstance(value, int | float):
+            hint = "; join() puts texts together" if isinstance(value, str) else ""
+            raise ExpressionError(f"`sum` adds numbers, and this list has {kind_of(value)} in it{hint}")
+    return sum(values)
 
 
 def _flatten(values: list[Value]) -> list[Value]:
@@ -47,6 +71,7 @@ def _flatten(values: list[Value]) -> list[Value]:
 def _group_by(rows: list[Value], key: str) -> list[Value]:
     """The rows of each value of a member, in the order in which the values come first."""
     WORK.spend(len(rows))
+    demand_whole_texts("the list", rows)
     groups: dict[str, dict[str, Value]] = {}
     for number, row in enumerate(rows):
         if not isinstance(row, dict) or key not in row:
@@ -60,9 +85,21 @@ def _group_by(rows: list[Value], key: str) -> list[Value]:
 def _counted(run: Callable[[list[Value]], Value]) -> Callable[[list[Value]], Value]:
     def counted(values: list[Value]) -> Value:
         WORK.spend(len(values))
+        demand_whole_texts("the list", values)
         return run(values)
 
     return counted
+
+
+def _rewrite(text: str, old: str, new: str, limit: int = -1) -> str:
+    result = bounded_replace(text, old, new, limit)
+    demand_whole_texts("the result", result)
+    return result
+
+
+def _quote(value: Value) -> str:
+    demand_whole_texts("the value", value)
+    return shell_quote(value)
 
 
 def _duration_functions(kinds: Any) -> list[Any]:
@@ -70,12 +107,18 @@ def _duration_functions(kinds: Any) -> list[Any]:
     span, numbers = kinds.DURATION, {"int": kinds.INT, "double": kinds.DOUBLE}
     times = [_overload(f"duration_times_{name}", span, [span, kind], operator.mul) for name, kind in numbers.items()]
     times += [_overload(f"{name}_times_duration", span, [kind, span], operator.mul) for name, kind in numbers.items()]
-    parts = [_overload(f"duration_by_{name}", span, [span, kind], operator.truediv) for name, kind in numbers.items()]
+    parts = [_overload(f"duration_by_{name}", span, [span, kind], _part_of_duration) for name, kind in numbers.items()]
     doubled = [
         _overload(f"backoff_{name}", kind, [kind, kinds.INT], _backoff)
         for name, kind in {"span": span, **numbers}.items()
     ]
     return [cel.FunctionDecl("_*_", times), cel.FunctionDecl("_/_", parts), cel.FunctionDecl("backoff", doubled)]
+
+
+def _part_of_duration(span: Any, by: float) -> Any:
+    if not by:
+        raise ExpressionError("divide by zero")
+    return span / by
 
 
 def _backoff(base: Any, times: int) -> Any:
@@ -110,8 +153,14 @@ def _whole_numbers(kinds: Any) -> list[Any]:
 
 
 def _range(*bounds: int) -> list[int]:
+    if bounds[2:] == (0,):
+        raise ExpressionError("`range` with a step of 0 never ends; give another step")
     numbers = range(*bounds)
-    WORK.spend(len(numbers))
+    try:
+        count = len(numbers)
+    except OverflowError:
+        count = INT_MAX
+    WORK.spend(count)
     return list(numbers)
 
 
@@ -133,8 +182,8 @@ def extension() -> Any:
     declared += _whole_numbers(kinds)
     anything = kinds.List(kinds.DYN)
     on_lists: dict[str, tuple[Any, Callable[[list[Value]], Value]]] = {
-        "sum": (kinds.DYN, sum),
-        "sort": (anything, sorted),
+        "sum": (kinds.DYN, _sum),
+        "sort": (anything, _sort),
         "distinct": (anything, _distinct),
         "flatten": (anything, _flatten),
         SORTED: (anything, _sorted_by_first),
@@ -153,14 +202,14 @@ def extension() -> Any:
         cel.FunctionDecl(
             REWRITE,
             [
-                _overload("text_rewrite", text, [text, text, text], bounded_replace, member=True),
-                _overload("text_rewrite_some", text, [text, text, text, kinds.INT], bounded_replace, member=True),
+                _overload("text_rewrite", text, [text, text, text], _rewrite, member=True),
+                _overload("text_rewrite_some", text, [text, text, text, kinds.INT], _rewrite, member=True),
             ],
         )
     )
     declared += [
         cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
-        for name, run in {"json": as_json, "quote": shell_quote}.items()
+        for name, run in {"json": as_json, "quote": _quote}.items()
     ]
     ends = {"failed": FAILED_END, "skipped": SKIPPED_END, "did": COMPLETED_END}
     declared += [

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 from mendflow.core.model.values import Value
@@ -9,20 +10,30 @@ from mendflow.core.model.values import Value
 NUMBER: Final = "a number"
 TEXT: Final = "text"
 YES_OR_NO: Final = "true or false"
-_OF_TYPES: Final = {bool: YES_OR_NO, int: NUMBER, float: NUMBER, str: TEXT, list: "a list", dict: "a map"}
+LIST, MAP, DURATION, TIMESTAMP = "a list", "a map", "a duration", "a timestamp"
+_OF_TYPES: Final = {
+    bool: YES_OR_NO,
+    int: NUMBER,
+    float: NUMBER,
+    str: TEXT,
+    list: LIST,
+    dict: MAP,
+    timedelta: DURATION,
+    datetime: TIMESTAMP,
+}
 _OF_NAMES: Final = {
     **dict.fromkeys(("int", "int64", "uint", "uint64", "double"), NUMBER),
     "string": TEXT,
     "bool": YES_OR_NO,
-    "list": "a list",
-    "map": "a map",
+    "list": LIST,
+    "map": MAP,
     "null_type": "null",
     "null": "null",
-    "google.protobuf.Duration": "a duration",
-    "google.protobuf.Timestamp": "a timestamp",
+    "google.protobuf.Duration": DURATION,
+    "google.protobuf.Timestamp": TIMESTAMP,
 }
 _OPERATOR: Final = re.compile(r"_(.{1,2})_\((.*), (.*)\)")
-_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", "sort", "sortBy"})
 
 
 def kind_of(value: Value) -> str:
@@ -47,7 +58,7 @@ def mismatch(do: str, kinds: Sequence[str]) -> str:
     """What is said of an operator between values of kinds that do not go together."""
     first, second = kinds
     if do in _COMPARISONS:
-        return f"`{do}` cannot compare {first} with {second}{_remedy(kinds)}"
+        return f"`{do}` cannot compare {first} with {second}{_remedy(do, kinds)}"
     if do == "+" and TEXT in kinds:
         return f"`+` cannot put {first} and {second} together; string(x) is a value as a text"
     if do == "/":
@@ -55,7 +66,9 @@ def mismatch(do: str, kinds: Sequence[str]) -> str:
     return f"`{do}` cannot be done with {first} and {second}"
 
 
-def _remedy(kinds: Sequence[str]) -> str:
+def _remedy(do: str, kinds: Sequence[str]) -> str:
+    if do == "sort" and set(kinds) == {MAP}:
+        return "; sortBy(x, x.member) sorts by a member"
     if set(kinds) == {NUMBER, TEXT}:
         return "; a number is written without quotes, and int(x) or double(x) is the number in a text"
     return "; true and false are written without quotes" if set(kinds) == {YES_OR_NO, TEXT} else ""

@@ -34,6 +34,23 @@ def find_spilled(value: Value) -> Value:
     return None
 
 
+def demand_whole_texts(name: str, value: Value) -> None:
+    """Refuse a text with a NUL character: CEL's library would take what stands before it, and no more."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ExpressionError(
+                f"a text in {name} has a NUL character (of code 0), which expressions cannot take;"
+                " leave it out where the text is made"
+            )
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            demand_whole_texts(name, key)
+            demand_whole_texts(name, part)
+    elif isinstance(value, list):
+        for part in value:
+            demand_whole_texts(name, part)
+
+
 def seal(value: Value) -> Value:
     """The same data with its spilled values closed up."""
     if is_spilled(value):

@@ -24,6 +24,13 @@ AGAIN: Final = "run again: "
 _DIFFERENCES_SHOWN: Final = 3
 
 
+def why_again(name: str, again: Sequence[str]) -> str:
+    """The reason of an item that runs because whoever starts the case wants these to run again."""
+    if name in again:
+        return f"{AGAIN}{name} was to run again, whatever is known"
+    return f"{AGAIN}it depends on what was to run again: {', '.join(again)}"
+
+
 class EarlierResults:
     """The jobs of an earlier case: by item, and those that completed by what they were made from."""
 

@@ -48,7 +48,8 @@ def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNN
     given = parts.get("JobDescription", [])
     if not given:
         reader.problem(root, "<JobDefinition> has no <JobDescription>")
-    sweeps = read_sweeps(reader, parts.get("Sweep", []), root)
+        reader.end()
+    sweeps = read_sweeps(reader, parts.get("Sweep", []), root, given[0])
     if (jobs := sum(each.size for each in sweeps)) > JOBS_MAX:
         reader.problem(root, f"the sweep gives {jobs:,} jobs; at most {JOBS_MAX:,} are taken: split the document")
     reader.end()
@@ -65,10 +66,8 @@ def _swept(
     """The flow of all jobs of a sweep. The first one that cannot be read is refused, with its number."""
     flows = []
     for number, edits in enumerate(combinations(sweeps), start=1):
-        copy = edited(root, edits)
         one = JsdlReader(f"{reader.file} (job {number} of its sweep)", reader.folder)
-        found = next(each for each in elements(copy) if (namespace(each), local(each)) == (JSDL, "JobDescription"))
-        flows.append(_flow_from(one, found, stem))
+        flows.append(_flow_from(one, edited(described, edits), stem))
         one.end()
     name, _ = _identification(
         reader, [each for each in elements(described) if (namespace(each), local(each)) == (JSDL, "JobIdentification")]

@@ -12,9 +12,9 @@ import msgspec
 from lxml import etree
 
 from mendflow.core.xml import ParsedElement
-from mendflow.formats.jsdl.reader import JsdlReader, abbreviate, elements, local, namespace
+from mendflow.formats.jsdl.reader import JsdlReader, abbreviate, elements, local
 from mendflow.formats.jsdl.sweep_values import values_of
-from mendflow.formats.jsdl.vocabulary import JSDL, MANY, SWEEP_FUNCTIONS
+from mendflow.formats.jsdl.vocabulary import MANY, SWEEP_FUNCTIONS
 
 FUNCTIONS: Final = {"Values": 1, "LoopInteger": 1, "LoopDouble": 1}
 JOBS_MAX: Final = 10_000
@@ -28,8 +28,8 @@ SUBSTRING: Final = re.compile(r"\s*substring\s*\((.+?),\s*([0-9]+)\s*(?:,\s*([0-
 
 
 class SweepTarget(msgspec.Struct, frozen=True):
-    """The place that a value goes to: an element of the document or an attribute of it, by the element's number in
-    document order. With a `start` only so many characters from there on are replaced; `chars` -1: all of them."""
+    """The place that a value goes to: an element of the <JobDescription> or an attribute of it, by the element's number
+    in it. With a `start` only so many characters from there on are replaced; `chars` -1: all of them."""
 
     node: int
     attribute: str = ""
@@ -55,9 +55,11 @@ class Sweep(msgspec.Struct, frozen=True):
 Edits = tuple[tuple[SweepTarget, ParsedElement | str], ...]
 
 
-def read_sweeps(reader: JsdlReader, given: Sequence[ParsedElement], root: ParsedElement) -> tuple[Sweep, ...]:
+def read_sweeps(
+    reader: JsdlReader, given: Sequence[ParsedElement], root: ParsedElement, described: ParsedElement
+) -> tuple[Sweep, ...]:
     """The sweeps of a document; what is wrong with them is a problem of the reader."""
-    numbers = {each: number for number, each in enumerate(root.iter())}
+    numbers = {each: number for number, each in enumerate(described.iter()) if number}
     return tuple(_sweep(reader, each, root, numbers) for each in given)
 
 
@@ -113,7 +115,7 @@ def _target(
     if not text:
         return None
     partly = SUBSTRING.fullmatch(text)
-    found = _node(reader, place, partly.group(1) if partly else text, root, bindings)
+    found = _node(reader, place, partly.group(1) if partly else text, root, bindings, numbers)
     if found is None:
         return None
     node, attribute = found
@@ -127,7 +129,12 @@ def _target(
 
 
 def _node(
-    reader: JsdlReader, at: ParsedElement, text: str, root: ParsedElement, bindings: dict[str, str]
+    reader: JsdlReader,
+    at: ParsedElement,
+    text: str,
+    root: ParsedElement,
+    bindings: dict[str, str],
+    numbers: dict[ParsedElement, int],
 ) -> tuple[ParsedElement, str] | None:
     """The element that an expression names, or the element and the name of its attribute."""
     if len(text) > MATCH_CHARS_MAX or SEARCHES.search(text):
@@ -138,7 +145,8 @@ def _node(
     except etree.XPathError as error:
         reader.problem(at, f"{abbreviate(text)} is no XPath expression for this document: {error}")
         return None
-    nodes = [place for each in found if (place := _described(each)) is not None] if isinstance(found, list) else []
+    places = map(_place, found) if isinstance(found, list) else ()
+    nodes = [place for place in places if place is not None and place[0] in numbers]
     if len(nodes) == 1:
         return nodes[0]
     hint = "" if nodes else "; names of a namespace need a prefix, which <NamespaceBinding> can bind"
@@ -148,17 +156,14 @@ def _node(
     return None
 
 
-def _described(node: object) -> tuple[ParsedElement, str] | None:
-    """An element or an attribute inside the job's description; text stands for its element."""
+def _place(node: object) -> tuple[ParsedElement, str] | None:
+    """An element, or an attribute of it; text stands for its element."""
     attribute = ""
     if isinstance(node, str):
         owner = getattr(node, "getparent", lambda: None)()
         attribute = str(getattr(node, "attrname", "") or "")
         node = owner
-    if not etree.iselement(node) or not isinstance(node.tag, str):
-        return None
-    inside = any((namespace(each), local(each)) == (JSDL, "JobDescription") for each in node.iterancestors())
-    return (node, attribute) if inside else None
+    return (node, attribute) if etree.iselement(node) and isinstance(node.tag, str) else None
 
 
 def combinations(sweeps: Sequence[Sweep]) -> Iterator[Edits]:
@@ -174,10 +179,10 @@ def combinations(sweeps: Sequence[Sweep]) -> Iterator[Edits]:
                 yield (*own, *more)
 
 
-def edited(root: ParsedElement, edits: Edits) -> ParsedElement:
-    """A copy of the document with the values in their places. Characters are counted in the text as it was, so the last
-    ones are replaced first."""
-    copy = deepcopy(root)
+def edited(described: ParsedElement, edits: Edits) -> ParsedElement:
+    """A copy of the <JobDescription> with the values in their places. Characters are counted in the text as it was, so
+    the last ones are replaced first. The sweeps are not copied: they may be as long as there are jobs."""
+    copy = deepcopy(described)
     nodes = list(copy.iter())
     for target, value in sorted(edits, key=lambda each: each[0].start, reverse=True):
         _put(nodes[target.node], target, value)

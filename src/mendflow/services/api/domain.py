@@ -9,6 +9,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.data import StoreAnswer, StoreRequest
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
@@ -45,7 +46,7 @@ from mendflow.services.api.retry_waits import waiting_for, with_wait
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.task_operations import TaskOperations
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.starting import CaseStarter, demand_key, demand_names, like_earlier
+from mendflow.services.cases.starting import CaseStarter, demand_key, like_earlier
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server

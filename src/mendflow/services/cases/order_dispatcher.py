@@ -250,18 +250,20 @@ class OrderDispatcher:
         live.move(order.serial, name_of(order.item), item.kind if item else "stage", "staging")
         self._staging.start(live.id, order, live.flow.folder)
 
-    async def _case_that_asked_the_same(self, live: LiveCase) -> CaseId | None:
+    async def _case_that_asked_the_same(self, live: LiveCase, serial: int) -> CaseId | None:
         """The earlier case, if a person who answered in it would be asked about the same again: the inputs are the
-        same, and nothing has run since that could have come out otherwise."""
+        same, nothing has run since that could have come out otherwise, and nobody wants the task to be done again."""
         document = live.document
         if document.rerun_of is None or document.cache == "none" or live.tally.has_run_jobs():
+            return None
+        if live.runs_again(serial):
             return None
         earlier = await self._manager.document(document.rerun_of)
         return earlier.id if earlier is not None and earlier.inputs == document.inputs else None
 
     async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
         live.move(order.serial, name_of(order.item), "user-task", "waiting")
-        earlier = None if again else await self._case_that_asked_the_same(live)
+        earlier = None if again else await self._case_that_asked_the_same(live, order.serial)
         outcome = await self._tasks.offer(
             live.id, order, element_of(live.case, order.serial), again=again, earlier=earlier
         )

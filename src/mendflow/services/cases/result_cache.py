@@ -28,7 +28,7 @@ from mendflow.core.results.declared import (
     why_to_run,
     why_undeclared,
 )
-from mendflow.core.results.earlier import AGAIN, JOBS_READ_MAX, NEW, NamedJobs, new_element, summary
+from mendflow.core.results.earlier import AGAIN, JOBS_READ_MAX, NEW, NamedJobs, new_element, summary, why_again
 from mendflow.core.results.key import base_of, number_in, numbered, result_key
 from mendflow.core.results.undoable import can_be_undone
 from mendflow.core.scheduling import jobs as job_lifecycle
@@ -103,7 +103,7 @@ class ResultCache:
             await self._forget_runs(live, spec.item)
             return Lookup(None, "", key)
         if live.runs_again(serial):
-            return Lookup(None, _why_again(live.document, spec), key)
+            return Lookup(None, why_again(name_of(spec.item), live.document.again), key)
         if not spec.cache and can_be_undone(live.case, serial):
             return Lookup(None, UNDOABLE, key)
         outcome, reason = await self._find(live, spec, base, key)
@@ -282,13 +282,6 @@ class ResultCache:
 
 def _wants_results(document: CaseDocument) -> bool:
     return document.cache != "none" and (document.rerun_of is not None or bool(document.cache))
-
-
-def _why_again(document: CaseDocument, spec: JobSpec) -> str:
-    name = name_of(spec.item)
-    if name in document.again:
-        return f"{AGAIN}{name} was to run again, whatever is known"
-    return f"{AGAIN}it depends on what was to run again: {', '.join(document.again)}"
 
 
 def _short(key: str) -> int:

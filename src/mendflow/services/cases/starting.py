@@ -12,7 +12,7 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
-from mendflow.core.engine.plan import WORK, compile_flow
+from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
@@ -34,7 +34,6 @@ STARTING_MS: Final = 5_000
 """How long to wait for another server that starts the same case."""
 _POLL_MS = 50
 KEY_CHARS_MAX: Final = 255
-NAMES_SHOWN: Final = 20
 _decode = msgspec.json.Decoder(CaseDocument).decode
 
 
@@ -242,19 +241,6 @@ def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument
     if found.flow != wanted.flow or found.inputs != wanted.inputs:
         raise Conflict(f"the key {found.key!r} was used for case {found.id}, of other flow or inputs; take another")
     return found
-
-
-def demand_names(flow: Flow, names: list[str]) -> None:
-    """Refuse names that nothing in the flow has."""
-    if not names:
-        return
-    nodes = compile_flow(flow, taken=True).nodes
-    known = {name for node in nodes for name in (node.name, node.shown)}
-    if unknown := [name for name in names if name not in known]:
-        jobs = ", ".join([node.shown for node in nodes if node.kind in WORK][:NAMES_SHOWN])
-        raise InvalidRequest(
-            f"flow {flow.name} has no job {unknown[0]} that could run again; it has {jobs}", field="again"
-        )
 
 
 def like_earlier(

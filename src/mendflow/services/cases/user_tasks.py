@@ -108,6 +108,7 @@ class UserTasks:
                 return outcome_of(task)
             self._open[id] = task
             return None
+        answered = await self._answered(earlier, order) if earlier is not None else None
         task = TaskDocument(
             id=id,
             case=case,
@@ -123,7 +124,6 @@ class UserTasks:
             element=element,
         )
         self._open[id] = task
-        answered = await self._answered(earlier, order) if earlier is not None else None
         if answered is not None:
             task.state, task.ended_by, task.outputs = "completed", answered.ended_by, answered.outputs
             task.ended_at = self._clock.now()
