@@ -1,7 +1,6 @@
 """What is not declared cannot be compared: no hint leads to a stale result, and one that was asked for is named."""
 
 import json
-
 import shlex
 
 from tests.cli.conftest import Shell

@@ -110,26 +110,3 @@ async def test_code_that_was_damaged_in_the_pilots_folder_is_fetched_again(
     [staged] = (tmp_path / "work" / "code").rglob("given.py")
     staged.write_text("def f(): return 8\ndef g(): return 9\n")
     assert (await server.outcome(await server.call(source, "g"))).outputs == 2
-
-
-def test_a_thread_that_opens_a_file_as_the_watch_ends_is_left_alone(tmp_path: Path) -> None:
-    """What it opens in other places is not even noted."""
-    modules = FolderModules(str(tmp_path / "work"))
-
-    class EndsTheWatch:
-        def __fspath__(self) -> str:
-            self.read = modules.take_opened()
-            return str(tmp_path / "flow" / "beside.txt")
-
-    folder = write(tmp_path / "flow", a="")
-    modules.install()
-    try:
-        modules.enter(str(folder))
-        modules.watch()
-        path = EndsTheWatch()
-        sys.audit("open", str(folder / "a.py"), "r", os.O_RDONLY)
-        sys.audit("open", path, "r", os.O_RDONLY)
-        assert path.read == ["a.py"] and modules.take_opened() == []
-    finally:
-        modules.leave()
-        sys.meta_path.remove(modules)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError
-from mendflow.core.expressions.division import INT_MAX, quotient
+from mendflow.core.expressions.division import CEL_INT_MAX, quotient
 from mendflow.core.expressions.kinds import kind_of, mismatch
 from mendflow.core.expressions.library_text import SORT_BY, SORTED
 from mendflow.core.expressions.scanner import REWRITE
@@ -159,7 +159,7 @@ def _range(*bounds: int) -> list[int]:
     try:
         count = len(numbers)
     except OverflowError:
-        count = INT_MAX
+        count = CEL_INT_MAX
     WORK.spend(count)
     return list(numbers)
 
