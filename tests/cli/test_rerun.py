@@ -44,7 +44,7 @@ def test_a_file_of_the_flow_that_was_corrected_since_is_not_passed_over_by_a_rer
     shell.write("unrelated.txt", "new beside the flow")
     refused = shell("rerun", "last", "--from-failed")
     assert refused.returncode == 6
-    assert f"{shell.folder / 'own.txt'} has changed since reads-" in " ".join(refused.stderr.split())
+    assert "own.txt has changed since reads-" in " ".join(refused.stderr.split())
     (shell.folder / "table.txt").unlink()
     done = shell("rerun", "last", "--from-failed", "--flow", "reads.yaml", "--quiet")
     assert "there is no file" in done.stderr and "taken as it was" in " ".join(done.stderr.split())

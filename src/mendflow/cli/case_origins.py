@@ -7,7 +7,7 @@ import asyncio
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -95,7 +95,7 @@ def _is_same(now: Value, before: Value) -> bool:
 async def demand_same_flow(client: Client, earlier: CaseView) -> None:
     """Refuse to run a case again as it was if its flow file, or a file that the flow takes from its folder, is another
     now: who corrected it means that one."""
-    if names := await _changed_since(client, earlier):
+    if names := (await _changed_since(client, earlier)).names:
         file = earlier.origin.flow if earlier.origin is not None else ""
         raise Conflict(
             f"{_and(names)} changed since {earlier.id} was started: mendflow rerun {earlier.id} --flow {file} takes"
@@ -105,43 +105,57 @@ async def demand_same_flow(client: Client, earlier: CaseView) -> None:
 
 async def say_changed_flow(client: Client, case: CaseView) -> None:
     """Before a case goes on: it does so as it was started, which who edited a file meanwhile may not expect."""
-    if names := await _changed_since(client, case):
+    changed = await _changed_since(client, case)
+    if names := changed.names:
+        now = f", but its jobs import {_listed(changed.modules)} as now" if changed.modules else ""
         path, colon, name = case.origin.flow.partition(":") if case.origin is not None else ("", "", "")
         say(
-            f"{case.id} goes on as it was started; since then {_and([relative(Path(each)) for each in names])} changed:"
+            f"{case.id} goes on as it was started{now}; since then {_and(names)} changed:"
             f" mendflow run {shlex.quote(relative(Path(path)) + colon + name)} starts a new case with"
             f" {'it' if len(names) == 1 else 'them'}",
             err=True,
         )
 
 
-async def _changed_since(client: Client, case: CaseView) -> list[str]:
+class _ChangedFiles(NamedTuple):
+    """The paths of files that are others than when a case was started; `modules` are those that Python jobs import from
+    beside their flow, of which no copy is kept."""
+
+    files: list[str] = []
+    modules: list[str] = []
+
+    @property
+    def names(self) -> list[str]:
+        return sorted({*self.files, *self.modules})
+
+
+async def _changed_since(client: Client, case: CaseView) -> _ChangedFiles:
     """The flow file of a case and the files that the flow takes from its folder, those that are others now."""
     file = case.origin.flow if case.origin is not None else ""
     if not file.partition(":")[0].endswith((*YAML, PYTHON)):
-        return []
+        return _ChangedFiles()
     return await asyncio.to_thread(_changed_files, file, await client.flow_of(case.id))
 
 
-def _changed_files(file: str, before: Flow) -> list[str]:
-    """The names of the files that are others now; the flow's own if it is that one, or cannot be told."""
+def _changed_files(file: str, before: Flow) -> _ChangedFiles:
+    """The files that are others now; the flow's own if it is that one, or cannot be told."""
     try:
         flow = load_one(file)
         refs = {path: reference_of(path) for path in local_files(flow)}
         code = {path: reference_of(path) for path in set(code_files(flow).values())}
         deployed = replace_files(with_code(flow, code), refs)
     except (RequestError, OSError):
-        return []  # it is not here any more, or not a flow: nothing can be taken from it
+        return _ChangedFiles()  # it is not here any more, or not a flow: nothing can be taken from it
     now, known = _comparable(deployed), _comparable(before)
     if now == known:
-        return []
+        return _ChangedFiles()
     stored = msgspec.json.encode(known).decode()
     names = {str(path) for path, ref in {**refs, **code}.items() if ref.sha256 not in stored}
-    names |= {path for mark, path in _modules_of(deployed) if msgspec.json.encode(mark).decode() not in stored}
+    modules = {path for mark, path in _modules_of(deployed) if msgspec.json.encode(mark).decode() not in stored}
     own = file.partition(":")[0]
     if Path(own).resolve() not in code and _comparable(deployed, _CONTENTS) != _comparable(before, _CONTENTS):
         names.add(own)
-    return sorted(names) or [own]
+    return _ChangedFiles(sorted(names) if names or modules else [own], sorted(modules - names))
 
 
 def _modules_of(flow: Flow) -> Iterator[tuple[str, str]]:
@@ -163,6 +177,10 @@ def _comparable(flow: Flow, but: frozenset[str] = frozenset()) -> Any:
 
 
 def _and(names: list[str]) -> str:
-    shown = names[:NAMES_SHOWN]
+    return f"{_listed(names)} {'has' if len(names) == 1 else 'have'}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = [relative(Path(each)) for each in names[:NAMES_SHOWN]]
     last = f"{len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else shown.pop()
-    return f"{', '.join(shown)} and {last} have" if shown else f"{last} has"
+    return f"{', '.join(shown)} and {last}" if shown else last
