@@ -1,14 +1,11 @@
 """Functions of one warm worker and the modules beside them: each gets those of its own folder, as they are now."""
 
 import hashlib
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import MARK_CHARS, FunctionRef, JobSpec, Outcome
-from mendflow.pilot.worker.folder_modules import FolderModules
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]
