@@ -94,7 +94,7 @@ def test_each_failed_case_is_reopened_once_while_the_server_is_killed(world: Any
     for case in cases:
         assert _lines(log, case) == ["prepared", "broken", "spare", "reported"], case
         history = world.client.history(case)
-        assert [entry.what for entry in history].count("reopened") == 1, [entry.what for entry in history]
+        assert [entry.what for entry in history].count("reopened") == 1, "\n".join(map(str, history))
 
 
 def _kill(world: Any, chance: random.Random) -> int:

@@ -69,6 +69,19 @@ def test_a_case_can_be_reopened_again_and_again() -> None:
     assert world.status == "completed"
 
 
+def test_a_reopening_that_was_cut_short_by_a_kill_is_made_again() -> None:
+    world = started(Parallel(name="all", branches=(job("a"), job("b"))))
+    world.finish(1, failed())
+    assert world.status == "failed"
+    for _ in range(2):  # the entry is in the journal, and the case is still a failed one
+        world.journal.append(Event(world.now, plan_reopening(world.journal).fact("somebody")))
+    reopened(world)
+    assert (world.status, world.jobs) == ("running", ["a", "b"])
+    for serial in sorted(world.out):
+        world.finish(serial, Outcome())
+    assert world.status == "completed"
+
+
 def test_a_job_that_was_cancelled_with_the_case_begins_again_under_a_new_number() -> None:
     world = started(Parallel(name="both", branches=(job("a"), job("b"))))
     world.finish(1, failed())

@@ -79,7 +79,12 @@ def play(events: Sequence[Event], void: Container[int]) -> Case:
 
 
 def plan_reopening(events: Sequence[Event]) -> Reopening:
-    """How the case of this journal can go on. Refused, with the reason, if it cannot."""
+    """How the case of this journal can go on. Refused, with the reason, if it cannot. A reopening that nothing follows
+    was not written to its end: the case is as it was before, and that entry counts no more."""
+    length = len(events)
+    while events and isinstance(events[-1].fact, CaseReopened):
+        events = events[:-1]
+    unfinished = range(len(events), length)
     before = next((each.fact.void for each in reversed(events) if isinstance(each.fact, CaseReopened)), ())
     case, told, failures = _told_by(events, set(before))
     if case.status != "failed":
@@ -95,7 +100,7 @@ def plan_reopening(events: Sequence[Event]) -> Reopening:
         again, told_again, _ = _told_by(events, void)
         serials = [fact.serial for place in chosen if isinstance(fact := events[place].fact, FinishItem)]
         if not again.over and _gave_the_same(told, told_again, void):
-            return _reopening(again, serials, void, told, told_again, len(events))
+            return _reopening(again, serials, {*void, *unfinished}, told, told_again, length)
     raise Conflict(
         f"case {case.id} has gone on after its failure: what it did then cannot be taken back; run it again",
         case=case.id,

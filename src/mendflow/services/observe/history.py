@@ -138,6 +138,8 @@ class _Reader:
                 self._add_command(at, fact)
 
     def _add_reopening(self, at: Instant, by: str) -> None:
+        if self.entries and self.entries[-1].what == "reopened":
+            self.entries.pop()  # it was not written to its end
         self.entries.append(
             HistoryEntry(
                 at=at,

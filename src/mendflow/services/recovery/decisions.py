@@ -120,10 +120,10 @@ class DecisionStore:
                 continue
             self._ledger.known(OPEN_DECISION_KIND, found.id, found.version)
             kept = await self._store.get(DECISION_KIND, found.id)
-            if kept is None:
+            decision = _decode(kept.body) if kept is not None else None
+            if kept is None or decision is None or (decision.state == "waiting" and decision.replaced_by):
                 self._ledger.drop(OPEN_DECISION_KIND, found.id)
                 continue
-            decision = _decode(kept.body)
             self._ledger.known(DECISION_KIND, found.id, kept.version)
             self._keep(decision)
             if not self._is_open(decision):

@@ -44,13 +44,14 @@ TakeUp = Callable[[Sequence[CaseTree]], Awaitable[None]]
 
 
 class CasePlan(msgspec.Struct, kw_only=True):
-    """How one case of the tree is reopened. `held` are the decisions that its failed jobs wait for; `restarted` are
-    items that begin again."""
+    """How one case of the tree is reopened. `held` are the decisions that its failed jobs wait for; `replaced` are
+    those in whose place they stand, of each job the last one last; `restarted` are items that begin again."""
 
     document: CaseDocument
     version: int
     reopening: Reopening
     held: list[Decision] = []
+    replaced: list[list[Decision]] = []
     restarted: list[LiveItem] = []
 
 
@@ -121,12 +122,12 @@ class CaseReopener:
             reopening=await asyncio.to_thread(plan_reopening, await self._journal(case)),
         )
         called: list[CasePlan] = []
-        decisions = await self._last_decisions(case)
+        decisions = await self._decisions(case)
         for item in plan.reopening.failed:
             if item.kind == CALL and (inner := await self._called(case, item)):
                 called += inner
-            elif item.kind == "job" and (decision := decisions.get(JobId(f"{case}/{item.serial}"))) is not None:
-                plan.held.append(decision)
+            elif item.kind == "job" and (found_before := decisions.get(JobId(f"{case}/{item.serial}"))):
+                plan.replaced.append(found_before)
             else:
                 plan.restarted.append(item)
         return [*called, plan]
@@ -145,23 +146,21 @@ class CaseReopener:
             await asyncio.sleep(0)
         return events
 
-    async def _last_decisions(self, case: CaseId) -> dict[JobId, Decision]:
-        """By failed job of the case: its last decision, which let the flow hear of it."""
-        last: dict[JobId, Decision] = {}
-        async for found in self._store.scan(DECISION_KIND, f"{case}/"):
-            each = _decode_decision(found.body)
-            if each.job is None or each.type is not ExceptionType.ABORT or each.replaced_by:
-                continue
-            before = last.get(each.job)
-            if before is None or (each.at, each.id) > (before.at, before.id):
-                last[each.job] = each
-        return last
+    async def _decisions(self, case: CaseId) -> dict[JobId, list[Decision]]:
+        """By failed job of the case: the decisions about it that no other has replaced. The last let the flow hear of
+        it, or was made by a reopening that was cut short."""
+        found: dict[JobId, list[Decision]] = {}
+        async for document in self._store.scan(DECISION_KIND, f"{case}/"):
+            each = _decode_decision(document.body)
+            if each.job is not None and each.type is ExceptionType.ABORT and not each.replaced_by:
+                found.setdefault(each.job, []).append(each)
+        return {job: sorted(each, key=lambda one: (one.at, one.id)) for job, each in found.items()}
 
     # Writing
 
     async def _write(self, plans: Sequence[CasePlan], who: str) -> None:
         for plan in plans:
-            plan.held = await self._wait_for(plan.held, who)
+            plan.held = await self._wait_for(plan.replaced, who)
         for plan in plans:
             await self._write_items(plan)
             fact = plan.reopening.fact(who, also=[each.item for each in plan.restarted])
@@ -170,17 +169,19 @@ class CaseReopener:
         for plan in reversed(plans):
             await self._now([Put(CASE_KIND, plan.document.id, _encode(_live(plan.document)), plan.version)])
 
-    async def _wait_for(self, before: Sequence[Decision], who: str) -> list[Decision]:
-        """Decisions that wait, in the place of those that let the jobs fail. Each marker is written before its
-        decision, and that before the decision that it replaces."""
+    async def _wait_for(self, before: Sequence[Sequence[Decision]], who: str) -> list[Decision]:
+        """A decision for each job that waits, in the place of those before. Its marker is written before it, and it
+        before those that it replaces, which are open no more."""
         note = f"the case was reopened by {who}" if who else "the case was reopened"
-        after = [waiting_successor(each, self._clock) for each in before]
+        after = [waiting_successor(each[-1], self._clock) for each in before]
         for each in after:
             each.note = note
         await self._put(OPEN_DECISION_KIND, {each.id: OpenMarker(each.id) for each in after})
         await self._put(DECISION_KIND, {each.id: each for each in after})
-        replaced = {old.id: replace(old, replaced_by=new.id) for old, new in zip(before, after, strict=True)}
-        await self._put(DECISION_KIND, replaced)
+        pairs = [(old, new) for replaced, new in zip(before, after, strict=True) for old in replaced]
+        await self._put(DECISION_KIND, {old.id: replace(old, replaced_by=new.id) for old, new in pairs})
+        markers = [found async for found in self._found(OPEN_DECISION_KIND, [old.id for old, _ in pairs])]
+        await self._now([Delete(OPEN_DECISION_KIND, found.id, found.version) for found in markers])
         return after
 
     async def _write_items(self, plan: CasePlan) -> None:
