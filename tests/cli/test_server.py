@@ -157,7 +157,7 @@ def test_files_beside_a_flow_go_to_the_server_with_it(shell: Shell) -> None:
     shell.write("flows/beside.txt", "it came along")
     shell.ok("start", "flows/taking.yaml")
     shell.ok("watch", "last", "--quiet")
-    assert shell.ok("logs", "last:show") == "it came along\n"
+    assert shell.ok("logs", "last:show") == "it came along", "as the job printed it"
 
 
 def test_a_server_ends_in_good_order(shell: Shell) -> None:

@@ -67,7 +67,7 @@ def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
     patch.setattr(life, "report", report)
 
 
-@mutant(first_seed=2, scene=SLEEPY_PILOTS)
+@mutant(first_seed=45, scene=VIOLENT)
 def a_report_is_taken_whatever_its_fence_if_the_pilot_holds_the_job(patch: Patch) -> None:
     judge = life.report
 

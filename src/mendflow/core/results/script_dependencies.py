@@ -104,7 +104,7 @@ class Doubt(NamedTuple):
     is_program: bool = False
 
     def sentence(self) -> str:
-        shown = self.name.replace(PUT_IN, "...")[:80]
+        shown = self.name.replace(PUT_IN, "...")[:300]
         if self.is_program:
             return f"it runs {shown}, which gets from elsewhere what may have changed"
         if not self.is_variable:
