@@ -174,7 +174,7 @@ async def test_no_file_gets_its_name_while_the_lease_is_over(
     await server.until(lambda: not any(path.name.startswith(ASIDE) for path in target.parent.iterdir()), "its end")
     assert not target.exists()
     server.before_place, server.ledger.silent = None, False
-    assert (await server.outcome(job)).ok and len(server.ledger.placed) == 2
+    assert (await server.outcome(job)).ok and len(server.ledger.placed) >= 2
     assert target.read_text() == "x\n" and os.listdir(target.parent) == ["out.dat"]
 
 
