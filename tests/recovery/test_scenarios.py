@@ -12,6 +12,7 @@ from bench.recovery.strategies import HOUSE, NONE, PLAIN
 from bench.recovery.table import PAGE, Row, measure, summary
 from mendflow.core.model.faults import AttemptStage, Category
 from mendflow.core.model.jobs import Submission
+from tests.made_once import made_once
 
 pytestmark = pytest.mark.full
 
@@ -30,9 +31,9 @@ def named(scenario: Scenario) -> str:
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, Row]:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
     """Every scenario, played with every strategy."""
-    return {row.scenario.name: row for row in measure(SCENARIOS)}
+    return {row.scenario.name: row for row in made_once(tmp_path_factory, "rows", lambda: measure(SCENARIOS))}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)

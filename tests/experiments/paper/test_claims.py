@@ -13,8 +13,9 @@ from experiments.paper.experiments import run_all, setups_needed
 from experiments.paper.figures import FIGURES_BY_NUMBER
 from experiments.paper.samples import Sample
 from experiments.paper.settings import Setup
+from tests.made_once import made_once
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 FEW = (1, 2)
 MORE = tuple(range(1, SEVERAL + 1))
@@ -22,7 +23,11 @@ MORE = tuple(range(1, SEVERAL + 1))
 
 
 @pytest.fixture(scope="module")
-def samples() -> list[Sample]:
+def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
+    return made_once(tmp_path_factory, "samples", make_samples)
+
+
+def make_samples() -> list[Sample]:
     hits = setups_needed([12])
     return [
         *run_all(hits, MORE),
