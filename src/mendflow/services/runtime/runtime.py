@@ -40,6 +40,7 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.domains.assembly import DomainServices, PeerDomains
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
 from mendflow.services.recovery.assembly import RecoveryServices
@@ -107,7 +108,8 @@ class Runtime:
         if (tracer := server.tracer) is not None:
             tracer.listen(hub, live, self.meta.pilots)
             hub.subscribe(DecisionEnded, lambda ended: tracer.decision_closed(ended.decision))
-        domains = {**server.domains, "": server.way_to_queue(self.meta)}
+        own = {**server.domains, "": server.way_to_queue(self.meta)}
+        domains = PeerDomains(own, server.peer_lines, lambda domain: self.domains.peer(domain))
         self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=server.patterns)
         self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
         self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
@@ -169,6 +171,7 @@ class Runtime:
             files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        self.domains = self._build_domains(server)
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
@@ -260,6 +263,24 @@ class Runtime:
             take_up=self.take_up,
         )
 
+    def _build_domains(self, server: ServerContext) -> DomainServices:
+        return DomainServices(
+            self,
+            store=server.store,
+            clock=server.clock,
+            meter=server.meter,
+            meter_name=server.meter_name,
+            files=server.file_store,
+            starter=CaseStarter(self, server.store, server.clock, server.chance),
+            sealer=self._sealer,
+            lines=server.peer_lines,
+            name=lambda: server.domain_name,
+            sender=f"{self._membership.id}:{server.chance(4)}",
+            lease_ms=server.settings.lease_ms,
+            shared=self._membership.shared,
+            finished=self._finished,
+        )
+
     def _build_data_services(self, server: ServerContext) -> DataServices:
         return DataServices(
             store=server.store,
@@ -286,6 +307,7 @@ class Runtime:
         self.watch.start()
         self.sites.monitor.start()
         self._data.start()
+        await self.domains.start()
         if self._takeover is not None:
             self._takeover.start()
             self._progress.start()
@@ -324,6 +346,7 @@ class Runtime:
         await self.watch.load(roots)
         await self.messaging.load(roots)
         await self.recovery.load(roots)
+        await self.domains.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
         self._stopped.found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
@@ -331,6 +354,7 @@ class Runtime:
         await self.tasks.resume(roots)
         await self.recovery.resume(roots)
         await self.messaging.resume(roots, cases)
+        await self.domains.resume(cases)
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
         self.meta.enqueue_held_back()
@@ -356,6 +380,7 @@ class Runtime:
     async def stop(self) -> None:
         await self.sites.monitor.stop()
         await self._data.stop()
+        await self.domains.stop()
         await self.watch.stop()
         if self._takeover is not None:
             await self._takeover.stop()
