@@ -131,7 +131,7 @@ async def test_a_submission_that_fails_and_is_not_mended_is_heard_by_the_flow(wa
     async with World(domains={"": own}) as world:
         await world.submit(new(way=way))
         assert [outcome.fault for _, outcome in world.told] == [AWAY]
-        assert world.proxy.standing(JOB) == ""
+        assert world.proxy.phase_of(JOB) == ""
 
 
 async def test_several_jobs_that_are_not_taken_are_mended_or_told_one_by_one() -> None:
@@ -153,7 +153,7 @@ async def test_several_jobs_that_are_not_taken_are_mended_or_told_one_by_one() -
         await world.proxy.subscribe(second.id, tell)
         await turns()
         assert heard == ["c-1/2"]
-        assert world.proxy.standing(JOB) == "held"
+        assert world.proxy.phase_of(JOB) == "held"
 
 
 async def test_an_answer_that_was_lost_is_asked_for_again() -> None:
@@ -163,11 +163,11 @@ async def test_an_answer_that_was_lost_is_asked_for_again() -> None:
         own.deaf = AWAY
         async with World(hold, domains={"": own}) as world:
             await world.submit(new(way=way))
-            assert world.proxy.standing(JOB) == "held" and list(own.jobs) == [JOB]
+            assert world.proxy.phase_of(JOB) == "held" and list(own.jobs) == [JOB]
             await getattr(world.proxy, ask)(JOB, key="k")
             talk = world.proxy.conversation(JOB)
             assert talk is not None and talk.phase in (ConversationPhase.POLLING, ConversationPhase.NOTIFICATION)
-            assert world.proxy.standing(JOB) == "running"
+            assert world.proxy.phase_of(JOB) == "running"
             await own.end(JOB, Outcome(outputs=2))
             await turns()
             assert [outcome.outputs for _, outcome in world.told] == [2]
@@ -247,7 +247,7 @@ async def test_asking_again_does_not_help_a_job_that_has_failed() -> None:
         await failed_on(world, EXIT)
         with pytest.raises(Conflict, match="has failed, and would only say so again"):
             await world.proxy.repoll(JOB, key="k")
-        assert world.proxy.standing(JOB) == "held" and len(world.failures) == 1
+        assert world.proxy.phase_of(JOB) == "held" and len(world.failures) == 1
 
 
 async def test_a_repair_that_comes_again_under_its_key_is_done_once() -> None:
@@ -282,7 +282,7 @@ async def test_nothing_is_done_for_a_job_that_nobody_waits_for() -> None:
         await world.proxy.repoll(JOB, key="l")
         await world.proxy.pass_on(JOB)
         await world.sync()
-        assert world.running() == [] and world.told == [] and world.proxy.standing(JOB) == ""
+        assert world.running() == [] and world.told == [] and world.proxy.phase_of(JOB) == ""
 
 
 async def test_a_change_that_makes_no_sense_changes_nothing() -> None:
@@ -292,7 +292,7 @@ async def test_a_change_that_makes_no_sense_changes_nothing() -> None:
             await world.proxy.resubmit(JOB, Change(domain="nowhere"), key="k")
         with pytest.raises(InvalidRequest, match="cpus is -1"):
             await world.proxy.resubmit(JOB, Change(resources={"cpus": -1}), key="k")
-        assert world.proxy.standing(JOB) == "held"
+        assert world.proxy.phase_of(JOB) == "held"
 
 
 async def test_what_the_flow_orders_goes_to_the_newest_submission() -> None:
@@ -367,7 +367,7 @@ async def test_a_failed_attempt_that_is_mended_is_the_last_of_its_submission(whe
         await world.sync(want=0, align=bad(EXIT))
         assert [each.final for each in world.failures] == [False], "and it is not asked again when the job ends"
         if when == "later":
-            assert world.proxy.standing(JOB) == "held"
+            assert world.proxy.phase_of(JOB) == "held"
             await world.proxy.resubmit(JOB, Change(), key="k")
         await world.sync()
         assert world.running() == [SECOND]

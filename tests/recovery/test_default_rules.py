@@ -10,7 +10,7 @@ import mendflow
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
-from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.classification import classify
 from mendflow.core.rules.evaluation import compile_rules, context_lookup
 from mendflow.formats.rules import load_rules, read_rules, write_rules
 

@@ -16,7 +16,7 @@ from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import ExpiredLease, Leases
 from mendflow.pilot.slot.lease import LeaseClock
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases import unstarted as unbegun
+from mendflow.services.cases import unstarted_cases as unbegun
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.runtime.server import Runtime

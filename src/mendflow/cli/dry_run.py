@@ -21,7 +21,7 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy
-from mendflow.core.results.earlier import AGAIN, NEW
+from mendflow.core.results.earlier_results import AGAIN, NEW
 from mendflow.core.scheduling.amounts import size
 from mendflow.pages.formatting import count_text, one_line
 from mendflow.pilot.environment import capacity, usable_cpus

@@ -42,9 +42,9 @@ from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.references import references_in
 from mendflow.core.model.values import FileRef, Value, is_spilled
 from mendflow.core.model.views import CachePolicy
-from mendflow.core.results.earlier import why_again
-from mendflow.core.results.key import result_key
-from mendflow.core.results.undoable import can_be_undone
+from mendflow.core.results.earlier_results import why_rerun
+from mendflow.core.results.result_key import result_key
+from mendflow.core.results.undo_checks import can_be_undone
 
 ASKED_AT_ONCE: Final = 500
 NO_STORE: Final = "there are no earlier results here"
@@ -118,7 +118,7 @@ class ForecastCase:
         item = item_of(self.case, order.serial)
         if item is None or item.node not in self._runs_again or self._cache == "none":
             return found
-        return ResultForecast(reason=why_again(_name(order.spec.item), self._again))
+        return ResultForecast(reason=why_rerun(_name(order.spec.item), self._again))
 
     def _wanted(self, order: SubmitJob) -> WantedResult:
         spec = replace(order.spec, element=element_of(self.case, order.serial))

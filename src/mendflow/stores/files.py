@@ -183,7 +183,7 @@ class FolderFileStore:
         except OSError:
             return False
 
-    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
+    async def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
         while await self.size(sha256) is None:
             if flaw := await self.stored_flaw(sha256):  # none: it was stored again meanwhile
                 raise unusable_file(sha256, flaw)

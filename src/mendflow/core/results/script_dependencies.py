@@ -10,19 +10,19 @@ from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
 from mendflow.core.model.shells import words_of
-from mendflow.core.results.other_languages import is_interpreter, outside_in, variables_of_jq
-from mendflow.core.results.outside_paths import places_in, variables_read_in
-from mendflow.core.results.programs import (
+from mendflow.core.results.assigned_variables import AssignedVariables
+from mendflow.core.results.interpreter_code import is_interpreter, outside_reads_in, variables_of_jq
+from mendflow.core.results.known_programs import (
     AWK,
     FETCHES,
     SED,
     SHELLS,
     STARTERS,
     TAKES_SCRIPT,
-    place_of_started,
     program_of,
+    started_program_at,
 )
-from mendflow.core.results.set_names import SetNames
+from mendflow.core.results.outside_paths import places_in, variables_read_in
 from mendflow.core.results.shell_reader import (
     PUT_IN,
     Arithmetic,
@@ -149,7 +149,9 @@ def _in_other_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
 
 
 def _of_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
-    yield from (Doubt(each.name, each.is_variable, each.is_program) for each in outside_in(text, frozenset(known)))
+    yield from (
+        Doubt(each.name, each.is_variable, each.is_program) for each in outside_reads_in(text, frozenset(known))
+    )
 
 
 class _ScriptNames:
@@ -157,7 +159,7 @@ class _ScriptNames:
 
     def __init__(self, known: Iterable[str], own_folder: Iterable[str] = (_OWN_FOLDER,)) -> None:
         """`own_folder` are variables that hold the path of the job's folder."""
-        self._names = SetNames(frozenset(known))
+        self._names = AssignedVariables(frozenset(known))
         self._own_folder = set(own_folder)
 
     @property
@@ -166,7 +168,8 @@ class _ScriptNames:
 
     def in_commands(self, commands: Sequence[Command]) -> Iterator[Doubt]:
         programs = [
-            program_of(command.words[place_of_started(command.words)]) if command.words else "" for command in commands
+            program_of(command.words[started_program_at(command.words)]) if command.words else ""
+            for command in commands
         ]
         for at, (command, following) in enumerate(zip_longest(commands, commands[1:])):
             self._names.before(command)
@@ -231,7 +234,7 @@ class _ScriptNames:
                 self._known.add(name)
 
     def _inprogram_of(self, words: list[Word]) -> Iterator[Doubt]:
-        at = place_of_started(words)
+        at = started_program_at(words)
         yield from self._in_words(words[: at + 1])
         program, rest = program_of(words[at]), words[at + 1 :]
         if program in STARTERS and any(program_of(word) == "env" for word in words):

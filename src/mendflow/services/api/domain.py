@@ -45,8 +45,8 @@ from mendflow.services.api.result_operations import ResultOperations
 from mendflow.services.api.retry_waits import waiting_for, with_wait
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.task_operations import TaskOperations
+from mendflow.services.cases.case_starter import CaseStarter, demand_key, like_earlier
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.starting import CaseStarter, demand_key, like_earlier
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server
@@ -217,7 +217,7 @@ class Domain(
         case, item = await self._case_and_item(told.subject)
         repairs = await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
         undone = await self._undone(case, item, repairs)
-        explained = reasons.mended(told, repairs, undone)
+        explained = reasons.with_repairs(told, repairs, undone)
         levels = self._server.runtime.levels
         waiting = waiting_for(case, item, levels.entries())
         if not waiting:
@@ -270,20 +270,20 @@ class Domain(
 
     # Stored files, notices, health
 
-    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
+    async def store_file(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         """Store a file on the server; refused if `sha256` is given and does not match. The file is stored completely or
         not at all."""
         return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
 
-    async def keep_many(self, request: StoreRequest) -> StoreAnswer:
+    async def store_files(self, request: StoreRequest) -> StoreAnswer:
         """Store small files on the server: all of them, or none if one does not have its SHA-256."""
         await self._server.file_store.keep_many(request.contents)
         return StoreAnswer(stored=len(request.contents))
 
-    def kept(self, sha256: str) -> AsyncIterator[bytes]:
-        return self._server.file_store.kept(sha256)
+    def read_file(self, sha256: str) -> AsyncIterator[bytes]:
+        return self._server.file_store.read(sha256)
 
-    async def kept_size(self, sha256: str) -> int:
+    async def file_size(self, sha256: str) -> int:
         size = await self._server.file_store.size(sha256)
         if size is None:
             raise unusable_file(sha256, await self._server.file_store.stored_flaw(sha256))

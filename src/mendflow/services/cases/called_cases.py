@@ -66,10 +66,10 @@ class CalledCases:
             if caller is None or document.parent_serial not in caller.case.index.serials:
                 await self._cancel(called.id, CALLER_WENT_ON)
 
-    async def start(self, live: LiveCase, order: StartCalledCase, again: bool) -> None:
+    async def start(self, live: LiveCase, order: StartCalledCase, reissued: bool) -> None:
         live.move(order.serial, name_of(order.item), "call", "running")
         id = CaseId(f"{live.id}.{order.serial}")
-        if again and (document := await self._manager.document(id)) is not None:
+        if reissued and (document := await self._manager.document(id)) is not None:
             if not document.live:
                 self._background.start(self._finished(live.id, order.serial, outcome_of(document)))
                 return
@@ -132,7 +132,7 @@ class CalledCases:
             live.earlier_calls = {item: document.id for item, document in called.items()}
         return live.earlier_calls.get(order.item)
 
-    async def cancel(self, live: LiveCase, order: CancelCalledCase, _again: bool) -> None:
+    async def cancel(self, live: LiveCase, order: CancelCalledCase, _reissued: bool) -> None:
         if (known := live.states.get(order.serial)) is not None:
             live.move(order.serial, known[0], known[1], "cancelled")
         self._background.start(self._end_call(live, order))

@@ -9,7 +9,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Attempt, Job, Measurements
 from mendflow.core.model.views import AttemptView, ItemState, ItemView, RunView
-from mendflow.core.results.declared import why_not_kept
+from mendflow.core.results.reuse_checks import why_not_kept
 from mendflow.services.cases.live_case import CaseDocument, ItemDocument, name_of, state_of
 from mendflow.services.cases.user_tasks import TaskDocument, outcome_of
 
@@ -88,7 +88,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         files=files_of(outcome) if outcome else {},
         cache_reason=job.cache_reason,
         cached_from=outcome.cached_from if outcome else "",
-        other_code=why_not_kept(outcome) if outcome else "",
+        code_mismatch=why_not_kept(outcome) if outcome else "",
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,
         element=job.spec.element,
@@ -112,7 +112,7 @@ def of_task(task: TaskDocument) -> ItemView:
     )
 
 
-def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
+def with_earlier_runs(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
     """The last run of an item that was restarted, with those before it; the attempts of all are numbered through."""
     if not earlier:
         return view
@@ -145,7 +145,7 @@ def _run_view(view: ItemView) -> RunView:
     )
 
 
-def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
+def as_forced(view: ItemView, document: ItemDocument | None) -> ItemView:
     """The item as it counts after it was ended by force: its order was cancelled."""
     if document is None or document.serial != view.serial:
         return view

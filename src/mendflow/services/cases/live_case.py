@@ -24,7 +24,7 @@ from mendflow.core.model.views import (
     UnhandledPolicy,
 )
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
-from mendflow.core.results.earlier import EarlierResults, NamedJobs
+from mendflow.core.results.earlier_results import EarlierResults, NamedJobs
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
 ITEM_KIND = "item"
@@ -327,7 +327,7 @@ class LiveCase:
         """The position of an item that begins now and gives no order."""
         return self.case.last_serial + 1
 
-    def begun_again(self, item: ItemId, name: str, kind: str, serial: int) -> ItemRuns:
+    def record_restart(self, item: ItemId, name: str, kind: str, serial: int) -> ItemRuns:
         """An item was restarted: its run so far no longer counts."""
         if before := self.take_back(serial):
             self.tally.move(name, kind, before, "")

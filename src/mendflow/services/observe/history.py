@@ -368,7 +368,7 @@ def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[
             yield msgspec.structs.replace(entry, source="service", decision=decision.id, exlet=decision.exlet)
 
 
-def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
+def decision_entries(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
     """What the exception service concluded, and the result."""
     for decision in decisions:
         if raised := _trigger_entry(decision):

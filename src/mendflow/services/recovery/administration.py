@@ -76,7 +76,7 @@ class ManualRepairs(RuleEditor):
         self._rejections.resume(decisions)
         for decision in decisions:
             if decision.state == "waiting" and decision.safeguard:
-                self._service.run_in_background(self._suspend_case(decision, again=True))
+                self._service.run_in_background(self._suspend_case(decision, reissued=True))
 
     # From outside
 
@@ -127,7 +127,7 @@ class ManualRepairs(RuleEditor):
         await self._suspend_case(decision)
         return decision
 
-    async def _suspend_case(self, decision: Decision, *, again: bool = False) -> None:
+    async def _suspend_case(self, decision: Decision, *, reissued: bool = False) -> None:
         """Suspend the case of an unexpected exception and tell the administrator, once."""
         if decision.state != "waiting":
             return
@@ -138,7 +138,7 @@ class ManualRepairs(RuleEditor):
             f"unexpected: {decision.context.get('trigger')!r:.{TRIGGER_CHARS_MAX}} was raised on {about}, and no rule"
             f" knows it. The case is suspended; `mendflow mend {decision.case}` handles it. Its data: {data}"
         )
-        if again and any(message == notice.message for notice in await self._notices.latest(NOTICES_CHECKED)):
+        if reissued and any(message == notice.message for notice in await self._notices.latest(NOTICES_CHECKED)):
             return
         self._notices.post(message, case=decision.case, item=decision.item)
 

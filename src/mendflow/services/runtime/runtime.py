@@ -20,6 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import CalledCases
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
@@ -27,7 +28,6 @@ from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import UserTasks
@@ -300,7 +300,7 @@ class Runtime:
         await self.watch.read_shared()
         await self.recovery.read_shared()
 
-    def read_shared_soon(self) -> None:
+    def schedule_read_shared(self) -> None:
         if self._reading is None or self._reading.done():
             self._reading = asyncio.get_running_loop().create_task(self._read_shared_again())
 

@@ -167,7 +167,7 @@ class Server:
 
     def _changed_elsewhere(self) -> None:
         if self._runtime is not None:
-            self._runtime.read_shared_soon()
+            self._runtime.schedule_read_shared()
 
     async def open(self) -> None:
         await self.store.open()

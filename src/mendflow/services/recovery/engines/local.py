@@ -29,7 +29,7 @@ from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.interception_points import InterceptionPoints, standing
+from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
 from mendflow.services.cases.live_case import EndAmendments, LiveCase, name_of
 from mendflow.services.cases.suspensions import holds_of
 
@@ -63,7 +63,7 @@ class LocalEngine:
 
     async def suspended(self, case: CaseId, item: ItemId | None) -> bool:
         live = self._manager.live.get(case)
-        return live is not None and standing(live, item)
+        return live is not None and is_suspended(live, item)
 
     async def suspend(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool:
         if (ending := self._ending(case, by)) is not None:

@@ -14,7 +14,7 @@ SORT_BY: Final = "sortBy"
 SORTED: Final = "sortedByFirst"
 
 
-class LibraryText(NamedTuple):
+class CelSource(NamedTuple):
     """A text for the library, and where what was inserted begins in it, with its length."""
 
     text: str
@@ -25,9 +25,9 @@ class LibraryText(NamedTuple):
         return offset - sum(min(length, max(0, offset - start)) for start, length in self.inserted)
 
 
-def library_text(text: str) -> LibraryText:
+def cel_source(text: str) -> CelSource:
     if "/" not in text and SORT_BY not in text:
-        return LibraryText(text)
+        return CelSource(text)
     tokens = tokenize(text)
     texts = [token.text for token in tokens]
     behind = dict[int, str]()  # what is inserted behind a token, by its place
@@ -47,7 +47,7 @@ def library_text(text: str) -> LibraryText:
             pieces.append(more)
             inserted.append((length, len(more)))
             length += len(more)
-    return LibraryText("".join(pieces), tuple(inserted))
+    return CelSource("".join(pieces), tuple(inserted))
 
 
 def _sort_by(tokens: list[CelToken], place: int, texts: list[str], behind: dict[int, str]) -> None:

@@ -5,8 +5,8 @@ from typing import Final
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
-from mendflow.core.results.declared import why_never, why_not_kept
-from mendflow.core.results.key import base_of, differences, result_key
+from mendflow.core.results.result_key import base_of, differences, result_key
+from mendflow.core.results.reuse_checks import why_never, why_not_kept
 
 JOBS_COMPARED: Final = 200
 """Among how many jobs of its name the one is looked for that is nearest to a new one, so that what has changed can be
@@ -24,7 +24,7 @@ AGAIN: Final = "run again: "
 _DIFFERENCES_SHOWN: Final = 3
 
 
-def why_again(name: str, again: Sequence[str]) -> str:
+def why_rerun(name: str, again: Sequence[str]) -> str:
     """The reason of an item that runs because whoever starts the case wants these to run again."""
     if name in again:
         return f"{AGAIN}{name} was to run again, whatever is known"

@@ -26,7 +26,7 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.unstarted import has_begun
+from mendflow.services.cases.unstarted_cases import has_begun
 from mendflow.stores.contract import FieldCondition, Store
 
 STARTING: Final = "beginning"
@@ -75,7 +75,7 @@ class CaseStarter:
         case whose results are used for unchanged jobs; `cache` says which results of other cases are, and `again` names
         what uses none."""
         flows = self._runtime.flows
-        await flows.look_again(name)
+        await flows.refresh(name)
         known = flows.newest(name)
         demand_names(known.flow, again or [])
         inputs = await self._fixed_inputs(known.flow, inputs)

@@ -20,7 +20,7 @@ class NoSuchFiles(ValueError):
     """A folder or a pattern gives no files; the sentence says why."""
 
 
-def is_given_list(source: object, folder: Path) -> bool:
+def means_several(source: object, folder: Path) -> bool:
     """Whether a source means several files beside the flow. A file that has the signs of a pattern in its name is that
     file."""
     if not isinstance(source, str) or "${{" in source or "://" in source or source.startswith(LOGICAL_PREFIX):
@@ -28,22 +28,22 @@ def is_given_list(source: object, folder: Path) -> bool:
     return means_many(source) and not (folder / source).is_file()
 
 
-def given_inputs(inputs: dict[str, Value], folder: Path) -> dict[str, Value]:
+def input_files_of(inputs: dict[str, Value], folder: Path) -> dict[str, Value]:
     """The inputs of a job with each folder and each pattern as its files. Where the path in the job's folder is the
     source itself, each file stands there as it does here; else it stands below that path, by its name below the folder
     of the source. Raises NoSuchFiles."""
     found: dict[str, Value] = {}
     for path, source in inputs.items():
-        if not is_given_list(source, folder):
+        if not means_several(source, folder):
             found[path] = source
             continue
         top = fixed_folder(source)
-        for each in given_files(source, folder):
+        for each in listed_files(source, folder):
             found[each if path == source else f"{path.rstrip('/')}/{name_below(each, top)}"] = each
     return found
 
 
-def given_files(source: str, folder: Path) -> list[str]:
+def listed_files(source: str, folder: Path) -> list[str]:
     """The paths that a folder or a pattern means, from the flow's folder, in order. Raises NoSuchFiles."""
     if is_pattern(source):
         matches = glob.glob(source, root_dir=folder, recursive=True)

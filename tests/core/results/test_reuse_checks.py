@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, spilled_value
-from mendflow.core.results.declared import gives_nothing, stored_files, why_never, why_undeclared
+from mendflow.core.results.reuse_checks import gives_nothing, stored_files, why_never, why_undeclared
 
 KEPT = FileRef(sha256="a" * 64, bytes=1, name="a")
 SPEC = JobSpec(item=ItemId("i"), command="sort a > b", inputs={"a": KEPT}, files={"b": "b"})

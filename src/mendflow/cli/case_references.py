@@ -13,14 +13,14 @@ JOB_NUMBER: Final = re.compile(r"\d+(~\d+)?")
 FORMS: Final = "CASE:ITEM, CASE/ITEM or CASE/NUMBER; CASE may be `last`"
 
 
-class Subject(msgspec.Struct, frozen=True):
+class CaseReference(msgspec.Struct, frozen=True):
     """An item of a case; the whole case, if the item is empty."""
 
     case: str
     item: str = ""
 
 
-async def find_subject(client: Client, text: str, item: str = "") -> Subject:
+async def find_reference(client: Client, text: str, item: str = "") -> CaseReference:
     """What is meant by CASE, CASE:ITEM, CASE/ITEM or CASE/NUMBER. `item` is one that was given beside it."""
     case, colon, named = text.partition(":")
     if not colon:
@@ -32,7 +32,7 @@ async def find_subject(client: Client, text: str, item: str = "") -> Subject:
             case, named = text, ""
     if named and item and named != item:
         raise InvalidRequest(f"{text} names the item {named}, and {item} is given beside it; give one of them")
-    return Subject(case, named or item)
+    return CaseReference(case, named or item)
 
 
 async def job_id(client: Client, text: str) -> str:
@@ -40,7 +40,7 @@ async def job_id(client: Client, text: str) -> str:
     case, slash, number = text.rpartition("/")
     if slash and ":" not in text and JOB_NUMBER.fullmatch(number):
         return f"{(await client.case(case)).id}/{number}" if case == "last" else text
-    subject = await find_subject(client, text)
+    subject = await find_reference(client, text)
     if not subject.item:
         raise InvalidRequest(f"{text} is no job; name one: {FORMS}")
     view = await client.item(subject.case, subject.item)
@@ -49,7 +49,7 @@ async def job_id(client: Client, text: str) -> str:
     return str(view.job)
 
 
-async def subject_text(client: Client, text: str) -> str:
+async def reference_text(client: Client, text: str) -> str:
     """The subject as the server knows it: CASE, CASE:ITEM, CASE/NUMBER, or the name of something else."""
     if ":" in text or "/" not in text:
         return text

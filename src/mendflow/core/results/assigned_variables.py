@@ -76,7 +76,7 @@ class _Block:
         self.only_inside: set[str] = set()
 
 
-class SetNames:
+class AssignedVariables:
     """Tell it of each command before it is read, and after: `known` is what is set then, to be added to."""
 
     def __init__(self, known: frozenset[str]) -> None:

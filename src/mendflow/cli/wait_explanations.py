@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mendflow.cli.printing import say
-from mendflow.cli.waiting_tasks import TaskReminder
+from mendflow.cli.task_reminders import TaskReminder
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.repair_views import DecisionQuery

@@ -35,7 +35,7 @@ def installation_folders() -> tuple[str, ...]:
     return tuple(sorted({*own, *map(os.path.realpath, own)}))
 
 
-class OwnPlaces:
+class TrustedPaths:
     """`always` are the folders that belong to every call; each call adds those that it makes itself."""
 
     CREATED_MAX: Final = 10_000

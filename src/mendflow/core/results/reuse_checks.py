@@ -45,12 +45,12 @@ def why_undeclared(spec: JobSpec) -> str:
 
 def why_not_kept(outcome: Outcome) -> str:
     """Why a result is never used again: it is not what its job names that made it. Empty if it may be."""
-    return outcome.other_code
+    return outcome.code_mismatch
 
 
 def why_doubted(spec: JobSpec, outcome: Outcome) -> str:
     """What a job turned out to read that it does not name; empty if there is nothing, or its author vouches for it."""
-    return "" if spec.cache else outcome.read_beside
+    return "" if spec.cache else outcome.undeclared_reads
 
 
 def why_run(spec: JobSpec, policy: CachePolicy) -> str:

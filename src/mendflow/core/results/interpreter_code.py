@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
-from mendflow.core.results.programs import FETCHES
+from mendflow.core.results.known_programs import FETCHES
 
 _INTERPRETER = re.compile(r"(?:python|pypy|perl|ruby|node|nodejs|Rscript|R|julia|lua|php|deno|bun)[\d.]*")
 _HOME = re.compile(r"\bPath\.home\b|\bexpanduser\b|\bexpandvars\b|\bhomedir\b|\bpath\.expand\b|\bDir\.home\b")
@@ -28,7 +28,7 @@ _OF_JQ = re.compile(r"(?<![\w.$])(?:env|\$ENV)\b(?:\.(\w+)|\[\"(\w+)\"\])?")
 _WHOLE_ENVIRONMENT: Final = "the whole environment"
 
 
-class Outside(NamedTuple):
+class OutsideRead(NamedTuple):
     """Something outside that a program reads."""
 
     name: str
@@ -41,17 +41,17 @@ def is_interpreter(program: str) -> bool:
     return _INTERPRETER.fullmatch(program) is not None
 
 
-def outside_in(text: str, known: Collection[str]) -> Iterator[Outside]:
+def outside_reads_in(text: str, known: Collection[str]) -> Iterator[OutsideRead]:
     """What a program in another language reads from outside. `known` are the variables that its job sets."""
     if _HOME.search(text):
-        yield Outside("the home folder")
+        yield OutsideRead("the home folder")
     if _ALWAYS_ABOVE.search(text) or (_ABOVE.search(text) and _OWN_FOLDER.search(text)):
-        yield Outside("a folder above its own")
+        yield OutsideRead("a folder above its own")
     for found in _FETCHING_LIBRARY.finditer(text):
-        yield Outside(found.group(1) or found.group(2), is_program=True)
+        yield OutsideRead(found.group(1) or found.group(2), is_program=True)
     if _STARTS_PROGRAMS.search(text):
-        yield from (Outside(name, is_program=True) for name in _FETCHING_PROGRAM.findall(text))
-        yield from (Outside(name, is_variable=True) for name in _SHELL_VARIABLE.findall(text) if name not in known)
+        yield from (OutsideRead(name, is_program=True) for name in _FETCHING_PROGRAM.findall(text))
+        yield from (OutsideRead(name, is_variable=True) for name in _SHELL_VARIABLE.findall(text) if name not in known)
 
 
 def variables_of_jq(text: str, known: Collection[str]) -> Iterator[str]:

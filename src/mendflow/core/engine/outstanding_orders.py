@@ -24,7 +24,7 @@ class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
     suspended: bool
 
 
-def owed(case: Case) -> list[Order]:
+def outstanding_orders(case: Case) -> list[Order]:
     """Every order that the case still waits for, and every posted one that was not acknowledged. A suspended job is
     owed with its suspension. When the case has ended, its end is owed."""
     orders: list[Order] = list(case.posted.values())

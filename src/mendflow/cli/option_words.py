@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-GivenOptions = Mapping[str, str | bool | float | list[str] | None]
+OptionValues = Mapping[str, str | bool | float | list[str] | None]
 
 
-def words_of(given: GivenOptions) -> list[str]:
+def words_of(given: OptionValues) -> list[str]:
     """The words of those options that were given."""
     words: list[str] = []
     for name, value in given.items():

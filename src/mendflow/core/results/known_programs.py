@@ -45,7 +45,7 @@ def program_of(word: Word) -> str:
     return word.text.rpartition("/")[2] if is_known_place(word.text) else word.text
 
 
-def place_of_started(words: list[Word]) -> int:
+def started_program_at(words: list[Word]) -> int:
     """The place of the program that is really started. What a starter takes before it is not known of each: the first
     word counts that is one of the programs that matter."""
     first = next((at for at, word in enumerate(words) if not _ASSIGNMENT.fullmatch(word.text)), 0)

@@ -23,7 +23,7 @@ def files_of(spec: JobSpec) -> Files:
     return tuple(dict.fromkeys(file_key(file.sha256) for file in spec.inputs.values()))
 
 
-def because(spec: JobSpec, chosen: MatchReason) -> str:
+def match_sentence(spec: JobSpec, chosen: MatchReason) -> str:
     """Why a pilot got this job."""
     there = f"{size(chosen.bytes)} of {size(input_bytes(spec))} of its input are there"
     if chosen.bytes > chosen.own_bytes:

@@ -9,7 +9,7 @@ from mendflow.core.model.jobs import Job, JobSpec, Outcome, Resources, RetryRule
 from mendflow.core.model.sync import Capacity
 from mendflow.core.scheduling import jobs
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.core.scheduling.explain import PilotFacts, why_failed, why_waiting
+from mendflow.core.scheduling.explanations import PilotFacts, why_failed, why_waiting
 from mendflow.core.scheduling.jobs import RetryPolicy
 
 GB = 10**9
