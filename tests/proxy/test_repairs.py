@@ -10,7 +10,6 @@ from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome, Resources, Submission, sources_of
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.conversation import ConversationMessage, ConversationPhase
-from mendflow.core.recovery.resubmission import next_source
 from mendflow.services.base.contracts import Change, Failure
 from tests.proxy.far_domain import FarDomain
 from tests.proxy.world import AWAY, EXIT, JOB, OUT_OF_MEMORY, World, bad, hold, new, nothing, turns
@@ -48,7 +47,6 @@ async def test_files_are_brought_again(row: str, change: Change) -> None:
     async with World() as world:
         failure = await failed_on(world, NOT_BROUGHT, STAGED)
         assert (failure.stage, failure.fault.file, failure.host) == ("staging", "t.csv", "n1")
-        assert next_source(failure.spec, failure.fault.file) == "http://two/t"
         await world.proxy.resubmit(JOB, change, key="x/1")
         talk = world.proxy.conversation(JOB)
         assert talk is not None and talk.messages[-3:] == (

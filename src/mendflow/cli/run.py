@@ -50,9 +50,9 @@ from mendflow.cli.unfinished_cases import live_cases, say_continued
 from mendflow.client import Client
 from mendflow.core.engine.remarks import remarks_on
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView, UnhandledPolicy
+from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 app = typer.Typer()

@@ -4,8 +4,8 @@ from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.task_fields import is_yes_or_no
 from mendflow.core.model.views import UserTaskView
+from mendflow.core.model.yes_no import is_yes_or_no
 from mendflow.pages.formatting import one_line, short_time_text
 
 OPEN_STATES = ("offered", "claimed")

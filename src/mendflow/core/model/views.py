@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 from mendflow.core.model.jobs import Job, JobState
@@ -19,8 +19,6 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
-UnhandledPolicy = Literal["", "fail", "hold"]
-"""What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
 
 CASE_END_STATES: Final = frozenset({"completed", "failed", "cancelled"})
 ITEM_END_STATES: Final = frozenset({"completed", "failed", "skipped", "cancelled", "cached"})

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mendflow.core.model.ids import ItemId
+from mendflow.core.model.ids import ItemId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.results.result_key import base_of, differences, result_key
 from mendflow.core.results.reuse_checks import why_never, why_not_kept
@@ -52,7 +52,7 @@ class EarlierResults:
         return made.pop(next((place for place, job in enumerate(made) if job.spec.item == item), 0))
 
     def why_not(self, spec: JobSpec) -> str:
-        name = spec.item.partition("[")[0]
+        name = item_name(spec.item)
         if (known := self._by_name.get(name)) is None:
             known = self._by_name[name] = NamedJobs([job for job in self._by_item.values() if job.name == name])
         same = self._by_item.get(spec.item)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import FILES, TABLE, Call, Flow, Input, OnUnhandled
+from mendflow.core.model.flow import FILES, TABLE, Call, Flow, Input, UnhandledPolicy
 from mendflow.core.model.ids import FlowName
 from mendflow.formats.links import parallel_with_links
 from mendflow.formats.python.annotations import FILE, annotations_of, file_parameters, type_of
@@ -45,7 +45,7 @@ class FlowFunction(StepFunction[P, R]):
         name: str,
         on_failure: Literal["finish", "stop"],
         env: Mapping[str, str],
-        on_unhandled: OnUnhandled = "",
+        on_unhandled: UnhandledPolicy = "",
         shell: str = "",
         defaults: Mapping[str, Any] | None = None,
         problems: Sequence[Problem] = (),
@@ -60,7 +60,7 @@ class FlowFunction(StepFunction[P, R]):
         self._env = env
         self._shell = shell
         self._defaults = dict(defaults or {})
-        self._on_unhandled: OnUnhandled = on_unhandled
+        self._on_unhandled: UnhandledPolicy = on_unhandled
         self._problems = list(problems)
         self._built: Flow | None = None
         self._is_building = False
@@ -214,7 +214,7 @@ def flow(
     *,
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
-    on_unhandled: OnUnhandled = "",
+    on_unhandled: UnhandledPolicy = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
     defaults: JobOptions | None = None,
@@ -226,7 +226,7 @@ def flow(
     *,
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
-    on_unhandled: OnUnhandled = "",
+    on_unhandled: UnhandledPolicy = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
     defaults: JobOptions | None = None,

@@ -13,7 +13,7 @@ from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.data import StoreAnswer, StoreRequest
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
@@ -27,7 +27,6 @@ from mendflow.core.model.views import (
     Health,
     PilotView,
     ServerView,
-    UnhandledPolicy,
 )
 from mendflow.core.recovery.undo_sentences import (
     ITEMS_SHOWN,

@@ -11,14 +11,14 @@ from mendflow.core.engine.messages import Cancel, CancelCalledCase, StartCalledC
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
-from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase
 
 NOT_CALLED = "callFailed"
 """The fault of a call that started no case."""
@@ -67,7 +67,7 @@ class CalledCases:
                 await self._cancel(called.id, CALLER_WENT_ON)
 
     async def start(self, live: LiveCase, order: StartCalledCase, reissued: bool) -> None:
-        live.move(order.serial, name_of(order.item), "call", "running")
+        live.move(order.serial, item_name(order.item), "call", "running")
         id = CaseId(f"{live.id}.{order.serial}")
         if reissued and (document := await self._manager.document(id)) is not None:
             if not document.live:
@@ -152,7 +152,7 @@ class CalledCases:
         noted = ItemDocument(
             case=live.id,
             item=called.parent_item,
-            name=name_of(called.parent_item),
+            name=item_name(called.parent_item),
             kind="call",
             serial=order.serial,
             state="cancelled",

@@ -14,10 +14,10 @@ import msgspec
 
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CaseOrigin, UnhandledPolicy
+from mendflow.core.model.views import CachePolicy, CaseOrigin
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry

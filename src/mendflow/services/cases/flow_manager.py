@@ -35,7 +35,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.results.earlier_results import EarlierResults
@@ -60,7 +60,6 @@ from mendflow.services.cases.live_case import (
     LiveCase,
     Snapshot,
     journal_of,
-    name_of,
     state_of,
 )
 from mendflow.stores.contract import Append, Store, WriteDone
@@ -264,7 +263,7 @@ class FlowManager:
             serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
             gone = serial in restored or serial in live.past
             if ended and called.parent_item and not gone and serial not in live.case.index.serials:
-                live.tally.move(name_of(called.parent_item), "call", "", called.status)
+                live.tally.move(item_name(called.parent_item), "call", "", called.status)
 
     async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
         """The jobs of an earlier case, by item."""

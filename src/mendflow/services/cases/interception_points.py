@@ -28,7 +28,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.state import InstancePhase, JobItem, TimedItem
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
@@ -46,7 +46,7 @@ from mendflow.services.cases.intercepted_types import (
     RulesChanged,
     event_id,
 )
-from mendflow.services.cases.live_case import Interception, LiveCase, name_of
+from mendflow.services.cases.live_case import Interception, LiveCase
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.stores.contract import Store
 
@@ -191,7 +191,7 @@ class InterceptionPoints:
                 case=live.id,
                 flow=live.document.flow,
                 item=each.item,
-                task=name_of(each.item),
+                task=item_name(each.item),
                 serial=each.serial,
                 facts={"timed_out": item},
             )
@@ -218,7 +218,7 @@ class InterceptionPoints:
             case=live.id,
             flow=live.document.flow,
             item=item,
-            task=name_of(item) if item else "",
+            task=item_name(item) if item else "",
             serial=serial,
             facts=facts() if facts is not None else {},
             **more,

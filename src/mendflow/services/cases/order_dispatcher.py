@@ -38,7 +38,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.views import ItemState
@@ -54,7 +54,7 @@ from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcom
 from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.interception_points import OUTGOING, InterceptionPoints
-from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase
 from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
@@ -247,7 +247,7 @@ class OrderDispatcher:
 
     async def _stage(self, live: LiveCase, order: StageFiles, reissued: bool) -> None:
         item = find_item(live.case, order.item)
-        live.move(order.serial, name_of(order.item), item.kind if item else "stage", "staging")
+        live.move(order.serial, item_name(order.item), item.kind if item else "stage", "staging")
         self._staging.start(live.id, order, live.flow.folder)
 
     async def _case_that_asked_the_same(self, live: LiveCase, serial: int) -> CaseId | None:
@@ -262,7 +262,7 @@ class OrderDispatcher:
         return earlier.id if earlier is not None and earlier.inputs == document.inputs else None
 
     async def _offer(self, live: LiveCase, order: OfferTask, reissued: bool) -> None:
-        live.move(order.serial, name_of(order.item), "user-task", "waiting")
+        live.move(order.serial, item_name(order.item), "user-task", "waiting")
         earlier = None if reissued else await self._case_that_asked_the_same(live, order.serial)
         outcome = await self._tasks.offer(
             live.id, order, element_of(live.case, order.serial), reissued=reissued, earlier=earlier
@@ -335,7 +335,7 @@ class OrderDispatcher:
     async def _item_done(self, live: LiveCase, order: ItemDone, reissued: bool) -> None:
         """Write the item's document for lists of items; it is not work, so it is not counted, unless it was mended."""
         at = self._clock.now()
-        name, id = name_of(order.item), f"{live.id}/{order.item}"
+        name, id = item_name(order.item), f"{live.id}/{order.item}"
         if order.kind == "invoke" and order.fault is None and not reissued:
             live.count_call(order.item, name)
         state: ItemState = "completed" if order.fault is None else "failed"
@@ -373,7 +373,7 @@ class OrderDispatcher:
     ) -> None:
         """Write a document for an item that was never started, or whose result is not used, so that people see it."""
         now = self._clock.now()
-        name = name_of(order.item)
+        name = item_name(order.item)
         serial = order.serial if isinstance(order, ItemSkipped) else 0
         live.tally.move(name, order.kind, live.take_back(serial), state)
         noted = ItemDocument(

@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.engine import Case
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CachePolicy
@@ -39,7 +39,7 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.facts import CaseEnded, LoadedJobs
-from mendflow.services.cases.live_case import CaseDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.result_index import IndexedResult, ResultIndex
 from mendflow.stores.contract import FieldCondition, Store
 
@@ -103,7 +103,7 @@ class ResultCache:
             await self._forget_runs(live, spec.item)
             return Lookup(None, "", key)
         if live.runs_again(serial):
-            return Lookup(None, why_rerun(name_of(spec.item), live.document.again), key)
+            return Lookup(None, why_rerun(item_name(spec.item), live.document.again), key)
         if not spec.cache and can_be_undone(live.case, serial):
             return Lookup(None, UNDOABLE, key)
         outcome, reason = await self._find(live, spec, base, key)
@@ -135,7 +135,7 @@ class ResultCache:
         for event in job_lifecycle.take_over(job, outcome, why=new.note, now=now):
             job_lifecycle.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
-        live.move(int(new.id.rpartition("/")[2]), name_of(new.spec.item), "job", "cached")
+        live.move(int(new.id.rpartition("/")[2]), item_name(new.spec.item), "job", "cached")
         self._events.tell(now, "item", live.id, ItemId(new.spec.item), state="cached", message=new.note)
 
     async def jobs_loaded(self, live: LiveCase, jobs: Sequence[Job]) -> None:
@@ -246,7 +246,7 @@ class ResultCache:
 
     async def _changed_since(self, live: LiveCase, spec: JobSpec) -> str:
         """What is other than in the nearest job of this name, in the last cases of the flow; empty if there is none."""
-        name = name_of(spec.item)
+        name = item_name(spec.item)
         if name not in live.compared:
             live.compared[name] = await self._earlier_jobs(live, name)
         earlier = live.compared[name].nearest_to(spec)

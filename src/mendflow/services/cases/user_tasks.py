@@ -11,9 +11,9 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.task_fields import answer, is_yes_or_no
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
+from mendflow.core.model.yes_no import answer, is_yes_or_no
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.events import EventStream
