@@ -7,7 +7,6 @@ tells an attacker nothing about the token."""
 
 import hashlib
 import ipaddress
-import re
 import secrets
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
+from mendflow.lazy import lazy_pattern
 from mendflow.operations.roles import ADMIN, ENGINE, READERS, USERS, AllowedRoles
 from mendflow.operations.table import API, find_operation
 
@@ -27,9 +27,9 @@ SOAP_PORTS = "/soap/"
 """SOAP paths, by which engines of other systems use the queue."""
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-_NAME = re.compile(r"[\w.@+-]{1,64}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_ROLE = lazy_pattern(r"[a-z][a-z0-9_-]{0,63}")
+_NAME = lazy_pattern(r"[\w.@+-]{1,64}")
+_SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 NAME_RULE = "use up to 64 letters, digits, and . @ + - _"
 ROLE_RULE = "use small letters, digits, -"
 
@@ -214,7 +214,7 @@ def _normalized_path(path: str) -> str:
     return _SLASHES.sub("/", path).rstrip("/") or "/" if "//" in path or path.endswith("/") else path
 
 
-_SLASHES = re.compile("/{2,}")
+_SLASHES = lazy_pattern("/{2,}")
 FORWARDED_HEADER = b"x-mendflow-passed-on"
 """The header by which a server tells another that it forwards a request; its value is the servers' own token."""
 _ACCESS_HEADERS = frozenset(
