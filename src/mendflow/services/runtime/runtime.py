@@ -221,6 +221,7 @@ class Runtime:
             batch_systems=server.batch_systems,
             elements=self.catalogue.elements.find,
             look_ms=server.settings.sites_look_ms,
+            looks=self.counts.site_looks,
             chance=server.chance,
         )
 
