@@ -27,6 +27,7 @@ from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
 from mendflow.operations.roles import PILOT
 from mendflow.server.access import AccessControl, AccessToken, is_loopback, new_token, token_hash
+from mendflow.server.domain_lines import HttpDomainLines
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
 from mendflow.server.pilot_api import PilotApi
@@ -34,6 +35,7 @@ from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.webhook_posts import HttpPoster
 from mendflow.services.api.case_locator import CaseLocator
 from mendflow.services.api.domain import Domain
+from mendflow.services.api.domain_gate import DomainGate
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.api.soap_endpoint import LocalSoapGateway
 from mendflow.services.base.clock import SystemClock, steady_ms, steady_name
@@ -93,13 +95,14 @@ GC_YOUNG_MAX = 50_000
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`files_roots` are the folders that flows may read local files from; None: any, as for a user's own server.
     `store` is the URL of the store; without it the store is in the data folder. `url` is the public address of this
-    server, if that is not where it listens."""
+    server, if that is not where it listens; `domain` the name of the domain that it serves."""
 
     data: Path
     store: str = ""
     host: str = "127.0.0.1"
     port: int = 0
     url: str = ""
+    domain: str = ""
     tokens: tuple[AccessToken, ...] = ()
     lease_ms: int = 30_000
     losses_max: int = 20
@@ -286,11 +289,14 @@ def _build_server(
             sites_look_ms=options.sites_look_ms,
             data_wait_ms=options.data_wait_ms,
             continues_found=options.continues_found,
+            domain=options.domain,
+            host=socket.gethostname(),
         ),
         version=VERSION,
         shipped=default_rules(),
         patterns=default_patterns(),
         domains=domains,
+        lines=HttpDomainLines(private=private),
         poster=HttpPoster(private=private),
         caller=HttpCaller(private=private),
         read_job=read_job,
@@ -324,6 +330,8 @@ async def _serve(
             await server.poster.close()
         if isinstance(server.caller, HttpCaller):
             await server.caller.close()
+        if isinstance(server.lines, HttpDomainLines):
+            await server.lines.close()
         if peers is not None:
             await peers.peers.close()
 
@@ -357,6 +365,7 @@ async def _serve_http(
             homes=homes,
             peer_requests=peer_requests,
             gateway=LocalSoapGateway(server, {name: ports.port_wsdl(name) for name in ports.PORTS}),
+            gate=DomainGate(server),
             url=options.url,
         )
 
