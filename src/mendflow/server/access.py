@@ -23,6 +23,9 @@ from mendflow.operations.table import API, find_operation
 PEERS = f"{API}/peers/"
 """Paths between servers on one store: nobody else may use them, not even an administrator."""
 
+DOMAIN = f"{API}/domain/"
+"""Paths between domains: only the token of a connection opens them, and opens no other."""
+
 SOAP_PORTS = "/soap/"
 """SOAP paths, by which engines of other systems use the queue."""
 
@@ -139,6 +142,8 @@ class AccessControl:
 
     def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
         sent = _access_headers(headers)
+        if path.startswith(DOMAIN):
+            return _ANONYMOUS  # whose token it is, the connections say
         if path.startswith(PEERS) or _normalized_path(path).startswith(PEERS):
             return self._admit_peer(sent.get(b"authorization", b""))
         if not self._principals:

@@ -38,6 +38,7 @@ from mendflow.core.recovery.undo_sentences import (
 )
 from mendflow.lazy import LazyModule
 from mendflow.services.api.archive_operations import ArchiveOperations
+from mendflow.services.api.connection_operations import ConnectionOperations
 from mendflow.services.api.flow_operations import FlowOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.api.repair_operations import RepairOperations
@@ -65,6 +66,7 @@ class Domain(
     TaskOperations,
     ArchiveOperations,
     SiteOperations,
+    ConnectionOperations,
     ResultOperations,
 ):
     """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
