@@ -360,6 +360,11 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
         return CaseIndex(self.instances.values())
 
     @cached_property
+    def telling_columns(self) -> dict[int, tuple[str, ...]]:
+        """Of loops over rows, by their instance: the columns that tell the rows apart. Found when asked for."""
+        return {}
+
+    @cached_property
     def meter(self) -> XmlMeter:
         return XmlMeter()
 
