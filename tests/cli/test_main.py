@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -212,6 +213,13 @@ def test_each_shell_has_a_completion_script(shell: str) -> None:
     told = mendflow("admin", "completion", shell)
     assert told.returncode == 0
     assert "_MENDFLOW_COMPLETE" in told.stdout
+
+
+@pytest.mark.parametrize(("words", "title"), [((), "flow"), (("exlet",), "exlet"), (("rules",), "rule file")])
+def test_the_schema_of_each_kind_of_file_is_printed(words: tuple[str, ...], title: str) -> None:
+    told = mendflow("flows", "schema", *words)
+    assert told.returncode == 0
+    assert json.loads(told.stdout)["title"].startswith(f"mendflow {title}")
 
 
 def test_every_reading_command_can_speak_json() -> None:

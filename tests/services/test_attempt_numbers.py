@@ -4,7 +4,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import RetryPolicy
-from mendflow.services.cases.item_views import begun_again, merged_submissions, of_job, of_jobs
+from mendflow.services.cases.item_views import merged_submissions, of_job, of_jobs, with_earlier_runs
 
 POLICY = RetryPolicy(loss_wait_ms=0)
 
@@ -33,7 +33,7 @@ def test_attempts_of_all_submissions_are_counted_through_without_those_that_neve
 
 def test_runs_of_an_item_are_counted_through_too() -> None:
     first, again = of_job(story("c/1", "rl")), of_job(story("c/7", "r."))
-    view = begun_again(again, [first])
+    view = with_earlier_runs(again, [first])
     assert [attempt.number for attempt in view.attempts] == [1, 1, 2, 2]
     assert [run.attempts for run in view.earlier_runs] == [1]
 

@@ -1,7 +1,7 @@
 """What the system that recorded a trace took for itself is learned from the trace, and told."""
 
 from mendflow.formats.wfformat import Trace, TraceTask
-from mendflow.sim.recorded import implied_overhead_s, makespan_s, recorded_run
+from mendflow.sim.recorded_overheads import implied_overhead_s, makespan_s, recorded_run
 
 
 def trace(makespan: float) -> Trace:

@@ -2,22 +2,15 @@
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import msgspec
 
-from mendflow.batch.commands import environment_for, output_of, run_command
+from mendflow.batch.command_submission import submit_by_command, submit_in_order
+from mendflow.batch.commands import environment_for, output_of
 from mendflow.batch.contract import Launch, names_of
-from mendflow.batch.queue_commands import UNCERTAIN, select_own
-from mendflow.core.model.sites import (
-    BatchJobStatus,
-    BatchSystemUnavailable,
-    Site,
-    SubmitAccepted,
-    SubmitRejected,
-    SubmitResult,
-    SubmitSkipped,
-    SubmitUncertain,
-)
+from mendflow.batch.queue_commands import select_own
+from mendflow.core.model.sites import BatchJobStatus, BatchSystemUnavailable, Site, SubmitResult
 
 NAME = "MendflowName"
 QUEUED, RUNNING = frozenset({1, 5}), frozenset({2, 6, 7})
@@ -43,24 +36,16 @@ class _Row(msgspec.Struct):
 
 class CondorBatchSystem:
     async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, SubmitResult]:
-        answers: dict[str, SubmitResult] = {}
-        for launch in launches:
-            stopped = any(not isinstance(answer, SubmitAccepted) for answer in answers.values())
-            answers[launch.name] = SubmitSkipped() if stopped else await self._submit(site, launch)
-        return answers
+        return await submit_in_order(launches, partial(self._submit, site))
 
     async def _submit(self, site: Site, launch: Launch) -> SubmitResult:
-        try:
-            result = await run_command(site, ["condor_submit", "-terse", "-"], given=description(site, launch).encode())
-        except BatchSystemUnavailable as error:
-            return SubmitRejected(str(error))
-        if result.code is None:
-            return SubmitUncertain("condor_submit did not answer in time")
-        if result.code != 0:
-            return (
-                SubmitUncertain(result.last_line) if UNCERTAIN.search(result.err) else SubmitRejected(result.last_line)
-            )
-        return SubmitAccepted(result.out.partition(".")[0].strip() or "?")
+        return await submit_by_command(
+            site,
+            ["condor_submit", "-terse", "-"],
+            given=description(site, launch).encode(),
+            native_id=lambda printed: printed.partition(".")[0].strip(),
+            reason=lambda result: result.last_line,
+        )
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         ours = f'regexp("^{names_of(site)}", {NAME})'

@@ -9,7 +9,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.scheduling import jobs, ready_jobs
-from mendflow.core.scheduling.explain import PilotFacts, why_waiting
+from mendflow.core.scheduling.explanations import PilotFacts, why_waiting
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import PATIENCE_MS, JobQueue

@@ -149,7 +149,7 @@ class _Compiler:
         self.connect()
         self.leave()
         if judging:
-            self.demand_what_is_declared()
+            self.demand_declarations()
             self.demand_results()
         if not self.problems:
             self.demand_an_order()
@@ -193,7 +193,7 @@ class _Compiler:
             [each.declared for each in nodes if each.declared is not None],
         )
 
-    def demand_what_is_declared(self) -> None:
+    def demand_declarations(self) -> None:
         """Refuse XML that refers to missing declarations."""
         if self.flow.xml is not None:
             process = self.nodes[self.nodes[0].children[0]]

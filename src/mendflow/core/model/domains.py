@@ -28,7 +28,8 @@ class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """What a domain can do and has to do, as it says of itself. `largest` is the largest pilot, and so the largest job
     that fits; `platforms` are the systems and machines of its pilots, as `system/machine`. `logical_files` are names of
     files that its storage elements hold, the newest first; `files_cut` says that there are more. `wait_ms` is how long
-    jobs have waited of late, as a median; `charge` is what an hour of a CPU costs, as its administrator says."""
+    jobs have waited of late, as a median; `charge` is what an hour of a CPU costs, as its administrator says.
+    `draining`: it takes no new work of whoever gets this report."""
 
     version: str = ""
     slots: int = 0
@@ -45,6 +46,7 @@ class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     running: int = 0
     wait_ms: int = 0
     charge: float = 0.0
+    draining: bool = False
 
 
 class DomainRights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -150,12 +152,64 @@ class DomainAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     works: tuple[WorkStatus, ...] = ()
 
 
+class InvitationAcceptance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Sent by the domain that accepts an invitation, which it shows as its token: its name, the name by which it knows
+    the other, the token by which it will know the other, and where it can be reached."""
+
+    protocol: int = PROTOCOL
+    domain: str
+    inviter: str
+    token: str
+    urls: tuple[str, ...] = ()
+
+
+class InvitationAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The domain that invited, and the token by which it knows the one that has accepted from now on."""
+
+    protocol: int = PROTOCOL
+    domain: str
+    token: str
+
+
+class InvitationSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What an administrator says of a domain that is invited: its rights here, where it is reached (none: where it
+    says itself, if that is a public address), and how long the invitation holds."""
+
+    rights: DomainRights = DomainRights()
+    urls: tuple[str, ...] = ()
+    minutes: int = 60
+
+
+class ConnectionSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What an administrator says of a domain whose invitation is accepted: where it is reached, the invitation, its
+    rights here, and where it is to reach us (none: the address of the server that is asked)."""
+
+    urls: tuple[str, ...]
+    token: str
+    rights: DomainRights = DomainRights()
+    own_urls: tuple[str, ...] = ()
+
+
+class InvitationView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An invitation. The token is shown this once. `domain` is the name of the domain that invites."""
+
+    name: str
+    token: str
+    domain: str
+    url: str
+    expires_at: Instant
+
+
+ConnectionState = Literal["invited", "connected", "silent", "draining", "refused"]
+
+
 class DomainView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A connected domain, as its neighbour sees it."""
+    """A connected domain, as its neighbour sees it. It is `silent` while nothing was heard of it for long, and
+    `refused` where it does not know our token: it has disconnected, or was connected anew."""
 
     name: str
     url: str
-    state: Literal["invited", "connected", "silent", "draining", "refused"]
+    state: ConnectionState
     connected_at: Instant = 0
     heard_at: Instant = 0
     latency_ms: float = 0.0
@@ -164,3 +218,11 @@ class DomainView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sent: int = 0  # pieces of our work there
     held: int = 0  # pieces of its work here
     reason: str = ""
+
+
+class DomainsView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """This domain's own name and charge, and the domains that it is connected with."""
+
+    name: str
+    charge: float = 0.0
+    domains: tuple[DomainView, ...] = ()

@@ -11,7 +11,7 @@ from typing import Union
 import msgspec
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId, item_name
 from mendflow.core.model.jobs import (
     Attempt,
     Job,
@@ -134,7 +134,7 @@ class ReportVerdict(msgspec.Struct, frozen=True):
 
 
 def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant, not_before: Instant = 0) -> Job:
-    name, later = spec.item.partition("[")[0], max(now, not_before)
+    name, later = item_name(spec.item), max(now, not_before)
     return Job(id=id, case=case, spec=spec, name=name, created_at=now, available_at=later)
 
 

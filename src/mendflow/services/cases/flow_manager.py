@@ -18,7 +18,7 @@ from mendflow.core.engine import (
     evolve,
     evolve_new,
     find_item,
-    owed,
+    outstanding_orders,
     restore,
     snapshot,
 )
@@ -35,10 +35,10 @@ from mendflow.core.engine.messages import (
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.repair import ExceptionType
-from mendflow.core.results.earlier import EarlierResults
+from mendflow.core.results.earlier_results import EarlierResults
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.counters import ServerMetrics
@@ -46,7 +46,7 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases import unstarted
+from mendflow.services.cases import unstarted_cases
 from mendflow.services.cases.facts import CaseEnded, ItemFinished, LoadedJobs, OrderExecutor, UndoLibrary
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.journals import catch_up
@@ -60,7 +60,6 @@ from mendflow.services.cases.live_case import (
     LiveCase,
     Snapshot,
     journal_of,
-    name_of,
     state_of,
 )
 from mendflow.stores.contract import Append, Store, WriteDone
@@ -126,7 +125,7 @@ class FlowManager:
                 continue
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
-                live = await self._read_or_fail(case, fenced=tree.moved or tree.again)
+                live = await self._read_or_fail(case, fenced=tree.moved or tree.was_ours)
                 found += [live] if live is not None else []
         if tree.begins and not there and await self._has_settled(tree.root):
             return await self.load(tree)
@@ -144,7 +143,7 @@ class FlowManager:
             if live.id not in self.live:
                 continue
             try:
-                await self._execute(live, owed(live.case), again=True)
+                await self._execute(live, outstanding_orders(live.case), reissued=True)
             except StoreUnavailable:
                 raise
             except Exception as error:  # whatever is wrong with one case, the others must go on
@@ -203,7 +202,7 @@ class FlowManager:
         return live
 
     async def _has_settled(self, root: CaseId) -> bool:
-        return await unstarted.settle(self._store, self._clock, self._homes.server, root)
+        return await unstarted_cases.settle(self._store, self._clock, self._homes.server, root)
 
     async def _fence(self, live: LiveCase) -> None:
         """Fence: write the next journal entry, so that the former server, or a delayed write of our own, is refused.
@@ -264,7 +263,7 @@ class FlowManager:
             serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
             gone = serial in restored or serial in live.past
             if ended and called.parent_item and not gone and serial not in live.case.index.serials:
-                live.tally.move(name_of(called.parent_item), "call", "", called.status)
+                live.tally.move(item_name(called.parent_item), "call", "", called.status)
 
     async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
         """The jobs of an earlier case, by item."""
@@ -417,7 +416,7 @@ class FlowManager:
     def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
         """An item was restarted: its earlier orders belong to an earlier run."""
         if begun.serial and begun.serial not in live.case.index.serials:
-            runs = live.begun_again(begun.item, begun.name, begun.kind, begun.serial)
+            runs = live.record_restart(begun.item, begun.name, begun.kind, begun.serial)
             self._ledger.touch(RUNS_KIND, f"{live.id}/{begun.item}", runs)
 
     def _note_status(self, live: LiveCase) -> None:
@@ -437,8 +436,8 @@ class FlowManager:
         live.work = -len(state) // 2
         self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
 
-    async def _execute(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
-        await self._executor().carry_out(live, orders, again=again)
+    async def _execute(self, live: LiveCase, orders: Sequence[Order], *, reissued: bool = False) -> None:
+        await self._executor().carry_out(live, orders, reissued=reissued)
 
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
         await self._execute(live, orders)

@@ -136,7 +136,7 @@ class Relay:
         """The part of the pilot's cache that a server which is asked for jobs does not know yet."""
         if self._caches is None:
             return None
-        return self._caches.passed(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
+        return self._caches.changes_for_peer(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
 
     def cache_seen(self, pilot: PilotId, server: str, version: int) -> None:
         if version or pilot in self._caches_seen:

@@ -4,27 +4,32 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator,
 from typing import Any, Final, Protocol
 
 from mendflow.core.model.domains import DomainReport
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import FarCalls
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.domains.closing import FlowCloser, closed_job
+from mendflow.services.domains.connections import ConnectionsChanged
 from mendflow.services.domains.host_leases import SLACK_MS, HostLeases
 from mendflow.services.domains.hosted_runs import HostedRuns
 from mendflow.services.domains.hosted_work import HostedWorks
+from mendflow.services.domains.hosting import WorkHost
 from mendflow.services.domains.line import DomainLine
 from mendflow.services.domains.peer_scheduler import FarJobs, PeerScheduler
+from mendflow.services.domains.sending import WorkSender
 from mendflow.services.domains.sent_calls import SentCalls
 from mendflow.services.domains.sent_work import NO_REPORTS, DomainReports, SentWorks
+from mendflow.services.domains.work_counts import WorkCount, WorkCounter
 from mendflow.stores.contract import Store
 
 LEASES_AT_A_TIME: Final = 4
@@ -72,6 +77,7 @@ class DomainServices:
         finished: Finished,
         reports: DomainReports = NO_REPORTS,
         report_of: Callable[[str], DomainReport | None] = lambda _: None,
+        connected: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
         guard_ms = lease_ms + lease_ms // 50 + SLACK_MS
         leases = HostLeases(store, parts.ledger, meter=meter_name, meter_now=meter, guard_ms=guard_ms)
@@ -120,10 +126,34 @@ class DomainServices:
         )
         parts.hub.provide(FarCalls, self.calls)
         parts.hub.provide(DomainServices, self)
+        parts.hub.provide(WorkHost, self.hosted)
+        parts.hub.provide(WorkSender, self)
+        parts.hub.provide(WorkCounter, self)
+        parts.hub.subscribe(ConnectionsChanged, lambda _: self._connections_changed())
         self._report_of = report_of
+        self._connected = connected
+        self._known: frozenset[str] = frozenset()
+        self._background = BackgroundTasks(parts.ledger)
 
     def peer(self, domain: str) -> PeerScheduler:
+        """A domain as a meta-scheduler, whether it is connected now or not."""
         return PeerScheduler(domain, self.far, self._report_of)
+
+    async def sent_to(self, job: JobId) -> str:
+        """The domain that a job was sent to; empty if it was sent to none, or has come back."""
+        found = await self.sent.find(job)
+        return found.domain if found is not None else ""
+
+    async def count(self, domain: str) -> WorkCount:
+        """The work between this domain and another, of all servers on the store."""
+        return WorkCount(await self.sent.count(domain), await self.hosted.count(domain))
+
+    def _connections_changed(self) -> None:
+        """Whoever is no longer connected has its work here stopped."""
+        before, self._known = self._known, frozenset(self._connected())
+        for origin in sorted(before - self._known):
+            self._background.start(self.hosted.disconnect(origin))
+        self.sent.lines_changed()
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are loaded."""
@@ -140,6 +170,7 @@ class DomainServices:
 
     async def stop(self) -> None:
         self.hosted.stop()
+        await self._background.stop()
         await self.sent.stop()
         await self.runs.stop()
         await self.calls.stop()

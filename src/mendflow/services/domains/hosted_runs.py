@@ -17,10 +17,10 @@ from mendflow.services.base.background_tasks import BackgroundTasks, cancel_task
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.domains.host_leases import HostLeases
 from mendflow.services.domains.hosted_cases import newest_job, work_outcome
 from mendflow.services.domains.hosted_register import HostedRegister, HostedWork

@@ -20,6 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import CalledCases
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
@@ -27,7 +28,6 @@ from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import UserTasks
@@ -40,7 +40,8 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
-from mendflow.services.domains.assembly import DomainServices, PeerDomains
+from mendflow.services.domains.assembly import PeerDomains
+from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
 from mendflow.services.recovery.assembly import RecoveryServices
@@ -48,6 +49,7 @@ from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
+from mendflow.services.runtime.domain_work import domain_work, peer_lines
 from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
@@ -75,8 +77,8 @@ class Runtime:
         self.hub = hub = Hub()
         self.events = events = EventStream(clock.now())
         self.notices = Notices(store, ledger, clock, events)
-        self._sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
-        self.flows = Flows(store, ledger, clock, self._sealer)
+        self.sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
+        self.flows = Flows(store, ledger, clock, self.sealer)
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: dict[CaseId, LiveCase] = {}
         self.counts = server.counts
@@ -98,7 +100,7 @@ class Runtime:
             signals=self._signals,
             is_loading=self.homes.is_loading,
             is_stopped=server.stopped.holds,
-            spec_for_pilot=lambda job: self._sealer.opened(
+            spec_for_pilot=lambda job: self.sealer.opened(
                 server.tracer.spec_for_pilot(job) if server.tracer is not None else job.spec
             ),
             promised_until=self._promised_until,
@@ -109,7 +111,7 @@ class Runtime:
             tracer.listen(hub, live, self.meta.pilots)
             hub.subscribe(DecisionEnded, lambda ended: tracer.decision_closed(ended.decision))
         own = {**server.domains, "": server.way_to_queue(self.meta)}
-        domains = PeerDomains(own, server.peer_lines, lambda domain: self.domains.peer(domain))
+        domains = PeerDomains(own, lambda: peer_lines(self, server), lambda domain: self.domains.peer(domain))
         self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=server.patterns)
         self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
         self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
@@ -132,12 +134,12 @@ class Runtime:
         self.timers = Timers(clock, self._fired)
         self.results = ResultCache(store, server.file_store, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
-        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self._finished)
+        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self.finished)
         self.staging = FileStaging(
-            server.file_store, self.catalogue.resolve, self._finished, settings.files_roots, ledger
+            server.file_store, self.catalogue.resolve, self.finished, settings.files_roots, ledger
         )
-        self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
-        self.messaging = MessagingServices(self, server, self._finished)
+        self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub)
+        self.messaging = MessagingServices(self, server, self.finished)
         self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
         self.dispatcher = OrderDispatcher(
             manager=self.manager,
@@ -171,10 +173,11 @@ class Runtime:
             files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
-        self.domains = self._build_domains(server)
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
+        self.connected = self._build_connected(server)
+        self.domains = domain_work(self, server)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
@@ -224,7 +227,22 @@ class Runtime:
             batch_systems=server.batch_systems,
             elements=self.catalogue.elements.find,
             look_ms=server.settings.sites_look_ms,
+            looks=self.counts.site_looks,
             chance=server.chance,
+        )
+
+    def _build_connected(self, server: ServerContext) -> ConnectedDomains:
+        return ConnectedDomains(
+            store=server.store,
+            ledger=self.ledger,
+            clock=server.clock,
+            meter=server.meter,
+            sealer=self.sealer,
+            hub=self.hub,
+            lines=server.lines,
+            chance=server.chance,
+            name=server.settings.domain,
+            host=server.settings.host,
         )
 
     def _build_takeover(self, server: ServerContext) -> Takeover | None:
@@ -263,24 +281,6 @@ class Runtime:
             take_up=self.take_up,
         )
 
-    def _build_domains(self, server: ServerContext) -> DomainServices:
-        return DomainServices(
-            self,
-            store=server.store,
-            clock=server.clock,
-            meter=server.meter,
-            meter_name=server.meter_name,
-            files=server.file_store,
-            starter=CaseStarter(self, server.store, server.clock, server.chance),
-            sealer=self._sealer,
-            lines=server.peer_lines,
-            name=lambda: server.domain_name,
-            sender=f"{self._membership.id}:{server.chance(4)}",
-            lease_ms=server.settings.lease_ms,
-            shared=self._membership.shared,
-            finished=self._finished,
-        )
-
     def _build_data_services(self, server: ServerContext) -> DataServices:
         return DataServices(
             store=server.store,
@@ -314,15 +314,16 @@ class Runtime:
 
     async def read_shared(self) -> None:
         """Load what all servers on the store share; other servers may have changed it."""
-        await self._sealer.start()
+        await self.sealer.start()
         await self.flows.start()
+        await self.connected.read_shared()
         await self._data.read_shared()
         await self.catalogue.elements.start()
         await self.patterns.start()
         await self.watch.read_shared()
         await self.recovery.read_shared()
 
-    def read_shared_soon(self) -> None:
+    def schedule_read_shared(self) -> None:
         if self._reading is None or self._reading.done():
             self._reading = asyncio.get_running_loop().create_task(self._read_shared_again())
 
@@ -379,6 +380,7 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
+        await self.connected.stop()
         await self._data.stop()
         await self.domains.stop()
         await self.watch.stop()
@@ -402,7 +404,7 @@ class Runtime:
         self.events.stop()
         await self.ledger.stop()
 
-    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+    async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         await self.dispatcher.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:

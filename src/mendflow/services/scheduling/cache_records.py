@@ -80,7 +80,7 @@ class CacheRegistry:
             for neighbour in self.neighbourhood.at_site(request.pilot, self._caches.holders(file_key(digest)))
         ]
 
-    def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheUpdate | None:
+    def changes_for_peer(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheUpdate | None:
         """The changes of the pilot's cache for another server, which has that version."""
         version = self.seen(pilot.id)
         if seen == version or pilot.cache is None:

@@ -141,7 +141,7 @@ class Exchange:
             if not request.front and (pilot.front or not pilot.seen_at):
                 self._relay.pilot_arrived(pilot.id, request.serial)
         if request.submission and self._sites is not None and _is_news(pilot, request):
-            self._sites.heard(request)
+            self._sites.pilot_reported(request)
         lacked_room = pilot.lacks_room
         pilot.hear(request, self._clock.now())
         if pilot.lacks_room and not lacked_room and not request.front:

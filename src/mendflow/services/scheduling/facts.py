@@ -61,7 +61,7 @@ class PilotPaused(NamedTuple):
 class SubmittedPilots(Protocol):
     """Pilots that were submitted to batch systems."""
 
-    def heard(self, request: SyncRequest) -> None:
+    def pilot_reported(self, request: SyncRequest) -> None:
         """One of them has arrived, or leaves."""
         ...
 

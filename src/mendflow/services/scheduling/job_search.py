@@ -45,7 +45,7 @@ def _search_query(query: JobQuery, now: Instant) -> SearchQuery:
     also = [equals(name, value) for name, value in fields.items() if value]
     if query.attempts_min:
         also.append(f"attempts >= {query.attempts_min}")
-    return paging.wanted(
+    return paging.parse_query(
         JOBS,
         query.where,
         also,

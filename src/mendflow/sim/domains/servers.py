@@ -164,7 +164,6 @@ class DomainServer(VirtualServer):
         }
         return super()._build(
             process,
-            domain_name=self.domain,
             peer_lines=lambda: lines,
             meter_name=self.machine.boot_name,
             way_to_queue=lambda queue: ScatteredJobs(queue, sorted(lines)),

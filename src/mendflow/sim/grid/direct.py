@@ -31,20 +31,20 @@ class DirectSubmission:
         self._callbacks: dict[JobId, Callback] = {}
         self._line: dict[str, deque[Job]] = {name: deque() for name in self._pools}
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         for new in jobs:
             if new.id not in self._jobs:
                 job = life.create(new.id, new.case, new.spec, now=self._now(), not_before=new.not_before)
                 self._jobs[job.id] = job
                 self._send(job)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
         async def tell(_: JobId, outcome: Outcome) -> None:
             over.set_result(outcome)
 
-        await self.submit([job], again=again)
+        await self.submit([job], reissued=reissued)
         await self.subscribe(job.id, tell)
         return await over
 

@@ -224,7 +224,7 @@ class Exporter:
             return
         yield FileRecord(sha256, size)
         gathered = b""
-        async for chunk in self._context.file_store.kept(sha256):
+        async for chunk in self._context.file_store.read(sha256):
             gathered += chunk
             while len(gathered) >= PIECE_BYTES:
                 yield PieceRecord.of(gathered[:PIECE_BYTES])
