@@ -90,6 +90,7 @@ class DomainServices:
             leases=leases,
             hub=parts.hub,
             shared=shared,
+            is_connected=lambda: bool(connected() or lines()),
         )
         self.hosted = HostedWorks(
             ledger=parts.ledger, clock=clock, flows=parts.flows, files=files, runs=self.runs, shared=shared
@@ -153,6 +154,7 @@ class DomainServices:
         before, self._known = self._known, frozenset(self._connected())
         for origin in sorted(before - self._known):
             self._background.start(self.hosted.disconnect(origin))
+        self.runs.connections_changed()
         self.sent.lines_changed()
 
     async def load(self, roots: Collection[CaseId]) -> None:
