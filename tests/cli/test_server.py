@@ -6,11 +6,16 @@ import re
 import signal
 import stat
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
+from mendflow import wiring
+from mendflow.stores.file_lock import FileLock
+from mendflow.wiring import ServerAnnouncement
 from tests.cli.conftest import PATIENCE_S, Shell
+from tests.servers.processes import free_port
 
 HELLO = """\
 name: hello
@@ -283,3 +288,22 @@ def test_a_server_that_is_told_twice_to_stop_does_not_wait_for_its_jobs(shell: S
     assert server.wait(PATIENCE_S) == 0
     (job,) = shell.json("jobs")
     assert job["state"] == "available" and [each["end"] for each in job["history"]] == ["lost"]
+
+
+def test_a_command_waits_for_a_server_that_is_just_ending_and_then_opens_its_folder(shell: Shell) -> None:
+    """It still holds the folder and has its address there, but does not listen any more."""
+    shell.write("hello.yaml", HELLO)
+    shell.ok("flows", "deploy", "hello.yaml")
+    folder = shell.folder / ".mendflow"
+    ending = FileLock(folder / "store.db")
+    ending.acquire()
+    wiring.write_server_file(folder, ServerAnnouncement(url=f"http://127.0.0.1:{free_port()}", pid=os.getpid()))
+
+    def end() -> None:
+        (folder / "server.json").unlink()
+        ending.release()
+
+    timer = threading.Timer(0.5, end)
+    timer.start()
+    assert "hello" in shell.ok("flows", "list")
+    timer.join()

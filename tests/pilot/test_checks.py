@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,11 +73,20 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
 
 def test_a_script_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     script = "sleep 600 & echo $! >child; wait"
-    (why,) = looked(PilotChecks(script=script, script_ms=500), tmp_path)
-    assert "did not end within 0.5 s" in why
+    (why,) = looked(PilotChecks(script=script, script_ms=1_500), tmp_path)
+    assert "did not end within 1.5 s" in why
     child = int((tmp_path / "child").read_text())
-    stat = Path(f"/proc/{child}/stat")
-    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    give_up_at = time.monotonic() + 20
+    while not _is_over(child):  # the kernel may take a moment
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+
+
+def _is_over(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_a_script_may_leave_something_behind_that_holds_its_output(tmp_path: Path) -> None:
