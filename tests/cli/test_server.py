@@ -14,7 +14,8 @@ import pytest
 from mendflow import wiring
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerAnnouncement
-from tests.cli.conftest import PATIENCE_S, Shell
+from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 HELLO = """\
@@ -61,6 +62,7 @@ def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> Non
     assert shell(**typed, MENDFLOW_SERVER="http://127.0.0.1:9").stdout.split() == []
 
 
+@pytest.mark.full
 def test_a_server_without_pilots_is_told_of_with_the_commands_that_help(shell: Shell) -> None:
     url = served(shell)
     shell.write("hello.yaml", HELLO)
@@ -169,7 +171,7 @@ def test_a_server_ends_in_good_order(shell: Shell) -> None:
     served(shell, "--jobs", "1")
     (process,) = shell.started
     os.kill(process.pid, signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, out
     assert re.match(r"mendflow serves http://127\.0\.0\.1:\d+ from ", out)
     assert not (shell.folder / "server" / "server.json").exists()

@@ -16,6 +16,7 @@ from mendflow.core.model.ids import JobId
 from mendflow.pilot.agent.http import ServerAway, ServerRefused
 from mendflow.pilot.agent.site_checks import missing_requirements, unreachable, version, why_unreached
 from mendflow.pilot.options import parse, read_checks
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import CommandLine, Pilot, Server
 from tests.pilot.test_survival import waiting_command
 
@@ -146,7 +147,7 @@ def written(folder: Path, checks: PilotChecks) -> str:
 
 
 async def ended(pilot: Pilot) -> int:
-    return await asyncio.to_thread(pilot.process.wait, 30)
+    return await asyncio.to_thread(pilot.process.wait, PATIENCE_S)
 
 
 async def test_an_unfit_pilot_says_why_and_ends_without_a_job(
@@ -218,7 +219,7 @@ def test_people_say_on_the_command_line_what_must_be_there(command_line: Command
     wants = ["--needs", "no-such-program", "--needs-disk", "900 PB", "--needs-memory", "1 PB", "--needs-python", "99"]
     wants += ["--needs-module", "no_such", "--needs-storage", "file:///no/such", "--needs-script", "exit 3"]
     pilot = command_line.start("pilot", "--server", "http://127.0.0.1:9", *wants)
-    said, _ = pilot.communicate(timeout=60)
+    said, _ = pilot.communicate(timeout=PATIENCE_S)
     assert pilot.returncode == 3
     for lack in ("no-such-program", "900 PB", "1 PB", "99", "no_such", "file:///no/such", "ended with 3"):
         assert lack in said, said

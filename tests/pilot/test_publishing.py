@@ -107,7 +107,7 @@ async def test_files_of_a_real_s3_server_are_read_and_published(
     server.ledger.located["/raw/a"] = [ReplicaLocation(element=element, url=f"{element.url}/raw/a")]
     hire()
     job = publishing("tr a-z A-Z < in > out.dat", inputs={"in": logical(b"raw data", "/raw/a")})
-    outcome = await server.outcome(await server.submit(job), patience_s=40)
+    outcome = await server.outcome(await server.submit(job))
     assert outcome.ok, outcome.fault
     assert s3.server().raw().cat_file(f"{element.url}/reco/out.dat") == b"RAW DATA"
     assert (outcome.measures.fetched_files, outcome.measures.fetched_bytes) == (1, 8)
