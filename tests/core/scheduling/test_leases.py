@@ -3,7 +3,7 @@
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measurements
 from mendflow.core.model.sync import AttemptRef, AttemptStatus
-from mendflow.core.scheduling import jobs
+from mendflow.core.scheduling import job_events, jobs
 from mendflow.core.scheduling.leases import ExpiredLease, Leases
 from tests.core.scheduling.holding import is_holder
 
@@ -67,7 +67,7 @@ def test_after_a_start_every_running_attempt_gets_a_full_term() -> None:
     spec = JobSpec(item=ItemId("x"), command="true")
     running, waiting = (jobs.create(id, CaseId("c"), spec, now=0) for id in (A, B))
     for event in jobs.grant(running, P, now=0):
-        jobs.evolve(running, event)
+        job_events.evolve(running, event)
     leases = Leases(1000)
     leases.restore([running, waiting], now=50_000)
     assert is_holder(leases, P, A, 1) and not is_holder(leases, P, B, 1)
