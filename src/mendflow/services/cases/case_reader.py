@@ -177,7 +177,7 @@ class CaseReader:
                 live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
             restored.add(item.serial)
         for serial in list(live.failed):
-            live.heard(serial)
+            live.note_told(serial)
         for called in (await self.cases_called_by(live.id)).values():
             serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
             gone = serial in restored or serial in live.past

@@ -226,7 +226,7 @@ class FlowManager:
         self._hub.publish(ItemFinished(live, serial, outcome))
         with self._ledger.atomic():
             orders = self._record(live, events)
-            live.heard(serial)
+            live.note_told(serial)
             if orders:
                 await self._carry_out(live, orders)
             elif live.document.posted:
