@@ -15,7 +15,7 @@ BUILDINGS_AND_TRADES = (
     *("Keeper", "Carrier", "Whereabouts", "Counterpart", "Happening", "Soon", "Mistake"),
 )
 BARE_WORDS = frozenset(
-    {"about", "again", "asked", "because", "came", "decided", "given", "going_on", "good", "heard", "kept", "living"}
+    {"again", "asked", "because", "came", "decided", "given", "going_on", "good", "heard", "kept", "living"}
     | {"looked", "mended", "owed", "passed", "said", "seen", "soon", "standing", "taken", "told", "useless", "wanted"}
 )
 """Participles, adverbs and adjectives that say nothing as the whole name of a module, a function or a method."""
