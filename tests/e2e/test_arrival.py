@@ -61,7 +61,6 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-@pytest.mark.timeout(240)
 def test_each_table_is_counted_once_and_the_bad_one_is_told_of(site: Site, operator: Operator) -> None:
     chance = random.Random(3)
     incoming = site.folder / "incoming"

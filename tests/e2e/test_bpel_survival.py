@@ -80,14 +80,12 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(180)
 def test_jobs_that_run_out_of_memory_get_more(served: World, tmp_path: Path, source: Path) -> None:  # FM-8 FM-10
     served.start_pilot("east", 4)
     all_said(served, tmp_path, ask_all(served, tmp_path, HUNGRY, LITTLE))
     assert {name: begun(tmp_path, name) for name in PATTERNS} == dict.fromkeys(PATTERNS, 2)
 
 
-@pytest.mark.timeout(180)
 def test_jobs_whose_node_is_lost_run_on_another(served: World, tmp_path: Path, source: Path) -> None:  # FM-8 FM-10
     served.start_pilot("east", 4)
     asked = ask_all(served, tmp_path, "test $n -ge 2 || sleep 300")
@@ -99,7 +97,6 @@ def test_jobs_whose_node_is_lost_run_on_another(served: World, tmp_path: Path, s
     assert {name: begun(tmp_path, name) for name in PATTERNS} == dict.fromkeys(PATTERNS, 2)
 
 
-@pytest.mark.timeout(180)
 def test_jobs_whose_source_is_gone_wait_until_it_is_back(served: World, tmp_path: Path) -> None:  # FM-6 FM-8
     served.start_pilot("east", 4)
     asked = ask_all(served, tmp_path, "")
@@ -110,7 +107,6 @@ def test_jobs_whose_source_is_gone_wait_until_it_is_back(served: World, tmp_path
     assert {name: begun(tmp_path, name) for name in PATTERNS} == dict.fromkeys(PATTERNS, 1)
 
 
-@pytest.mark.timeout(180)
 def test_processes_whose_server_is_killed_find_their_jobs_again(
     served: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10
@@ -146,7 +142,6 @@ def ask_elsewhere(served: World, far: World, folder: Path, name: str, trouble: s
     return Asking(f"{served.url}/soap/flows/{name}", sorting(folder, name, folder / "in.txt"), f"urn:{name}")
 
 
-@pytest.mark.timeout(180)
 def test_a_process_waits_for_a_meta_scheduler_that_is_down_when_a_job_is_submitted(
     served: World, elsewhere: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10 FM-12
@@ -159,7 +154,6 @@ def test_a_process_waits_for_a_meta_scheduler_that_is_down_when_a_job_is_submitt
     assert begun(tmp_path, "callback") == 1
 
 
-@pytest.mark.timeout(180)
 def test_an_end_that_nobody_could_be_told_is_told_until_somebody_hears_it(
     served: World, elsewhere: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10
@@ -179,7 +173,6 @@ def test_an_end_that_nobody_could_be_told_is_told_until_somebody_hears_it(
     assert begun(tmp_path, "callback") == 1
 
 
-@pytest.mark.timeout(180)
 def test_a_job_whose_line_is_cut_while_it_is_waited_for_is_found_again(
     served: World, elsewhere: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10

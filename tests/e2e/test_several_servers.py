@@ -40,7 +40,6 @@ def site(tmp_path: Path) -> Iterator[Site]:
             site.close()
 
 
-@pytest.mark.timeout(240)
 def test_a_killed_server_costs_no_running_job_and_every_job_ends_once(site: Site) -> None:  # JS-6 JS-7 JS-8
     east, west = site.serve("east"), site.serve("west")
     site.until(lambda: len(west.servers()) == 2, "the servers to see each other")

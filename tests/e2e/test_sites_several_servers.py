@@ -16,8 +16,6 @@ from tests.e2e.site import Site
 from tests.e2e.test_several_servers import FLOW
 from tests.servers.postgresql import postgresql_server
 
-pytestmark = pytest.mark.timeout(240)
-
 JOBS, MOST = 6, 2
 
 

@@ -1,15 +1,15 @@
 """What a person names on the command line: a case, or an item of it, in any of the forms that commands print. All
 commands that take a case, an item or a job understand the same forms."""
 
-import re
 from typing import Final
 
 import msgspec
 
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.lazy import lazy_pattern
 
-JOB_NUMBER: Final = re.compile(r"\d+(~\d+)?")
+JOB_NUMBER: Final = lazy_pattern(r"\d+(~\d+)?")
 FORMS: Final = "CASE:ITEM, CASE/ITEM or CASE/NUMBER; CASE may be `last`"
 
 

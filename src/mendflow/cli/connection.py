@@ -71,7 +71,7 @@ def _folder_of_store(store: str) -> Path | None:
 
 def _open_folder(folder: Path, store: str = "") -> AbstractAsyncContextManager[Client]:
     """Loaded lazily: only a command that gets here pays for the server's modules."""
-    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.local_cluster").open_folder(
+    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.embedded_server").open_folder(
         folder, store
     )
     return opened

@@ -56,6 +56,9 @@ def why(
             autocompletion=complete_from_server("subjects"),
         ),
     ] = "last",
+    trail: Annotated[
+        bool, typer.Option("--trail", help="Show how the rules were evaluated: each condition, with its values.")
+    ] = False,
 ) -> None:
     """Say why a case, item, job or pilot is in its state."""
 
@@ -72,7 +75,7 @@ def why(
     for fact in view.facts:
         say(f"  - {one_line(_with_address(fact, url), 500)}")
     print_output(view.output)
-    show_repairs(view.repairs)
+    show_repairs(view.repairs, view.subject, trail=trail)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
         if f"mendflow resume {case}" not in view.sentence:

@@ -7,7 +7,6 @@ client it has."""
 import asyncio
 import getpass
 import inspect
-import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from mendflow.core.model.parameters import LongLimit
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CASE_END_STATES, ChangeEvent, ChangeKind, ImportReport
-from mendflow.lazy import LazyModule
+from mendflow.lazy import LazyModule, lazy_pattern
 from mendflow.operations.arguments import check_value
 from mendflow.operations.operation import ApiOperation
 from mendflow.services.api.domain import Domain
@@ -34,7 +33,7 @@ else:
 
 NOT_NOW_WAIT_S = 0.3
 NOT_NOW_S_MAX = 60.0
-_USER_NAME = re.compile(r"[\w.@+-]{1,64}")
+_USER_NAME = lazy_pattern(r"[\w.@+-]{1,64}")
 
 
 class LocalClient(Client):

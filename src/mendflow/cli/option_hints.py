@@ -1,17 +1,17 @@
 """Options of other tools, and what to type instead. The parser's error stays for everything that is not here."""
 
-import re
 from typing import Any, Final, NoReturn
 
 import typer
 
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.lazy import lazy_pattern
 
 UsageError: Final[Any] = typer.BadParameter.__base__
-EXTRA: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
+EXTRA: Final = lazy_pattern(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
 
-LONG_WORD: Final = re.compile(r"-[a-z][a-z-]{2,}")
+LONG_WORD: Final = lazy_pattern(r"-[a-z][a-z-]{2,}")
 
 
 def _hints(*groups: tuple[str, str]) -> dict[str, str]:

@@ -27,6 +27,7 @@ from mendflow.core.model.repair_views import (
     RepairRequest,
     TriggerView,
 )
+from mendflow.core.model.rules import rule_text
 from mendflow.formats.files import flow_text
 from mendflow.formats.patterns import read_patterns
 from mendflow.pages.formatting import count_text, duration_text, short_time_text
@@ -266,7 +267,7 @@ def _say_decision(context: CommandContext, decision: DecisionView) -> None:
 
 def decided_text(decision: DecisionView) -> str:
     about = f"{decision.case}:{decision.item}" if decision.item else str(decision.case)
-    by = f" by rule {decision.rule} of {decision.rules}" if decision.rule is not None else ""
+    by = f" by {rule_text(decision.rules, decision.rule)}" if decision.rule is not None else ""
     by = f" ordered by {decision.ordered_by}" if decision.ordered_by else by
     runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
     if not decision.exlet:

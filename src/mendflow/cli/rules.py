@@ -28,7 +28,7 @@ from mendflow.cli.rule_options import (
     Version,
 )
 from mendflow.cli.rule_transfer import warn_of_missing_flows
-from mendflow.cli.rule_trees import show_set, shown_name
+from mendflow.cli.rule_trees import show_rule, show_set, shown_name
 from mendflow.cli.rule_trials import say_trial
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
@@ -78,11 +78,20 @@ def _list(context: CommandContext) -> None:
 
 @rules_app.command("show")
 @with_context
-def show(context: CommandContext, name: SetArgument, version: Version = None) -> None:
+def show(
+    context: CommandContext,
+    name: SetArgument,
+    version: Version = None,
+    rule: Annotated[
+        int | None, typer.Option("--rule", metavar="N", help="Only this rule, in full.", show_default=False)
+    ] = None,
+) -> None:
     """Show a rule set as trees, with how often each rule decided."""
     view = context.run(lambda client: client.rule_set(name, version))
     if context.json:
         print_json(view)
+    elif rule is not None:
+        show_rule(view, rule)
     else:
         show_set(view)
 

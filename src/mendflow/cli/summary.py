@@ -15,6 +15,7 @@ from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
 from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.repair_views import DecisionView
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView
 from mendflow.core.results.reuse_checks import ALTHOUGH
@@ -134,7 +135,7 @@ def _print_repairs(ending: CaseEnding) -> None:
     for decision in ending.decisions:
         if decision.exlet:
             ordered = f"ordered by {decision.ordered_by}" if decision.ordered_by else "by hand"
-            by = f"rule {decision.rule} of {decision.rules}" if decision.rules else ordered
+            by = rule_text(decision.rules, decision.rule) if decision.rules else ordered
             repairs.setdefault((decision.exlet, by), []).append(decision)
     if repairs:
         say("repairs:")

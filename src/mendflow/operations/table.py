@@ -9,6 +9,7 @@ from mendflow.operations.alerts import AlertCalls, NotificationCalls
 from mendflow.operations.cases import CaseCalls, HistoryCalls
 from mendflow.operations.data import DataCalls
 from mendflow.operations.data_sets import DataSetCalls
+from mendflow.operations.domains import ConnectionCalls
 from mendflow.operations.engines import EngineCalls
 from mendflow.operations.flows import FlowCalls
 from mendflow.operations.jobs import JobCalls, PilotCalls, ServerCalls
@@ -40,6 +41,7 @@ class DomainCalls(
     HistoryCalls,
     EngineCalls,
     SiteCalls,
+    ConnectionCalls,
     DataSetCalls,
 ):
     """Every operation that is declared as a call."""

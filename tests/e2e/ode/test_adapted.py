@@ -7,7 +7,7 @@ from tests.e2e.soap_client import Asking, send, texts
 from tests.e2e.test_bpel_adapter import TELL, loan
 from tests.formats.bpel.adapter.bank import ASK
 
-pytestmark = [pytest.mark.ode, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.ode
 
 SREF = "http://docs.oasis-open.org/wsbpel/2.0/serviceref"
 CAUGHT = (

@@ -7,7 +7,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.sites import PilotSettings
 from tests.e2e.slurm.conftest import Farm
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slurm
 
 BRIEF = PilotSettings(idle_exit_ms=1_500)
 

@@ -156,7 +156,7 @@ def test_a_tree_too_deep_for_a_file_is_written_rule_by_rule() -> None:
 
 @pytest.mark.full
 def test_many_rules_fit_into_a_file() -> None:
-    count = 10_000
+    count = 3_000
     tree = RuleTree(
         {
             id: Rule(

@@ -189,7 +189,6 @@ async def play(server: Server, pilot: HandPilot) -> str:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 async def test_a_process_with_jobs_survives_a_death_between_any_two_writes(tmp_path: Path) -> None:  # FM-10
     deaths = 0
     for writes in range(0, 400, 3):

@@ -20,6 +20,7 @@ from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.services.base.alerts import AlertStore
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import NewJob
+from mendflow.services.base.counters import LabeledCounter
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import UNLIMITED_PROMISE, Promise
@@ -153,6 +154,7 @@ class SiteServer:
         )
         self.alerts = AlertStore(store, clock, lambda: id, kept_ms=10**9, hub=Hub())
         self.site_store = SiteStore(store, self.ledger, clock, lambda size: "abc")
+        self.looks = LabeledCounter(width=2)
         self.monitor = PilotMonitor(
             store=self.site_store,
             clock=clock,
@@ -160,6 +162,7 @@ class SiteServer:
             meta=self.meta,
             alerts=SiteAlerts(self.alerts),
             batch_systems=batch,
+            looks=self.looks,
         )
 
     async def look(self, after_ms: int = 5_000) -> None:

@@ -21,27 +21,30 @@ from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, pl
 from mendflow.core.expressions.text_values import SEAL, demand_whole_texts, find_spilled, seal, too_large
 from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.values import Value, is_spilled
-from mendflow.lazy import LazyModule
+from mendflow.lazy import LazyModule, lazy_pattern
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
     from cel_expr_python.ext import ext_math, ext_strings
+
+    from mendflow import references_to_none
 else:
     cel = LazyModule("cel_expr_python.cel")
     ext_math = LazyModule("cel_expr_python.ext.ext_math")
     ext_strings = LazyModule("cel_expr_python.ext.ext_strings")
+    references_to_none = LazyModule("mendflow.references_to_none")
 
 TEXT_CHARS_MAX: Final = 10_000
 COMPILED_MAX: Final = 4096
 
 CHECKERS_MAX: Final = 64
 
-ERROR_LINE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
-MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
-NO_FUNCTION: Final = re.compile(r"undeclared reference to '([^']*)'")
-WRONG_KINDS: Final = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
+ERROR_LINE: Final = lazy_pattern(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
+MISSING_KEY: Final = lazy_pattern(r'Key not found in map : "(.*)"')
+NO_FUNCTION: Final = lazy_pattern(r"undeclared reference to '([^']*)'")
+WRONG_KINDS: Final = lazy_pattern(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
 NO_MEMBERS: Final = "a member was requested of a value that has none"
-NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
+NO_OVERLOAD: Final = lazy_pattern(r"No matching overloads found : (.*)")
 COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 NUMERIC: Final = frozenset({"int", "uint", "double"})
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,6 +52,8 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @cache
 def _extensions() -> list[Any]:
+    """Every environment has them, so this is where the library is first used."""
+    references_to_none.add_references()
     return [ext_strings.ExtStrings(), ext_math.ExtMath(), extension()]
 
 

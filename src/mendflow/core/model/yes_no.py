@@ -4,8 +4,9 @@ import re
 from typing import Final
 
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 
-_YES_OR_NO: Final = re.compile(
+_YES_OR_NO: Final = lazy_pattern(
     r"(?:boolean|bool|yes or no|yes/no|yes-no|true or false)\s*(?:[:;,.?(-].*)?", re.IGNORECASE | re.DOTALL
 )
 _WORDS: Final = {

@@ -83,9 +83,7 @@ class NamedJobs:
         alike = self._by_element.get(spec.element)
         if alike is None and spec.element and self._whole:
             return None
-        jobs = alike or self.jobs
-        completed = [job for job in jobs if job.state is JobState.COMPLETED]
-        return nearest((completed or jobs)[:JOBS_COMPARED], spec)
+        return nearest((alike or self.jobs)[:JOBS_COMPARED], spec)
 
 
 def new_element(spec: JobSpec) -> str:
@@ -93,8 +91,13 @@ def new_element(spec: JobSpec) -> str:
 
 
 def nearest(jobs: Iterable[Job], spec: JobSpec) -> Job | None:
-    """The job that differs in the fewest parts; of several the one of the same item, else the first."""
-    return min(jobs, key=lambda job: (len(differences(job.spec, spec)), job.spec.item != spec.item), default=None)
+    """The job that differs in the fewest parts; of several one that completed, of these the one of the same item, else
+    the first."""
+
+    def distance(job: Job) -> tuple[int, bool, bool]:
+        return len(differences(job.spec, spec)), job.state is not JobState.COMPLETED, job.spec.item != spec.item
+
+    return min(jobs, key=distance, default=None)
 
 
 def summary(before: JobSpec, after: JobSpec) -> str:

@@ -1,30 +1,30 @@
 """What programs in languages other than the shell's read from outside without a path or a URL in their text: the home
 folder, the folder above their own, what libraries fetch, and what a shell that they start reads."""
 
-import re
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from mendflow.core.results.known_programs import FETCHES
+from mendflow.lazy import lazy_pattern
 
-_INTERPRETER = re.compile(r"(?:python|pypy|perl|ruby|node|nodejs|Rscript|R|julia|lua|php|deno|bun)[\d.]*")
-_HOME = re.compile(r"\bPath\.home\b|\bexpanduser\b|\bexpandvars\b|\bhomedir\b|\bpath\.expand\b|\bDir\.home\b")
-_OWN_FOLDER = re.compile(
+_INTERPRETER = lazy_pattern(r"(?:python|pypy|perl|ruby|node|nodejs|Rscript|R|julia|lua|php|deno|bun)[\d.]*")
+_HOME = lazy_pattern(r"\bPath\.home\b|\bexpanduser\b|\bexpandvars\b|\bhomedir\b|\bpath\.expand\b|\bDir\.home\b")
+_OWN_FOLDER = lazy_pattern(
     r"\b(?:cwd|getcwd|getcwdu|getwd|abspath|realpath|absolute|resolve|normalizePath|Dir\.pwd|pwd)\b|\b__file__\b|__dirname"
 )
-_ABOVE = re.compile(r"\.parents?\b|\bdirname\b")
-_ALWAYS_ABOVE = re.compile(r"\bpardir\b")
-_FETCHING_LIBRARY = re.compile(
+_ABOVE = lazy_pattern(r"\.parents?\b|\bdirname\b")
+_ALWAYS_ABOVE = lazy_pattern(r"\bpardir\b")
+_FETCHING_LIBRARY = lazy_pattern(
     r"\b(?:import|from|require|library|use)\b[^\n;]*?(?<![\w.])(urllib\.request|urllib3|requests|httpx|aiohttp|http\.client"
     r"|ftplib|paramiko|boto3|botocore|socket|psycopg2?|pymysql|pymongo|redis|open-uri|net/http|httr2?|RCurl|axios|LWP)\b"
     r"|\b(download\.file|urlopen|urlretrieve)\s*\("
 )
-_STARTS_PROGRAMS = re.compile(
+_STARTS_PROGRAMS = lazy_pattern(
     r"\bsubprocess\b|\bpopen\b|\bPopen\b|\bsystem2?\b|\bexec\w*\s*\(|\bspawn\w*\b|\bcheck_output\b|\bqx\b|`|\bchild_process\b"
 )
-_SHELL_VARIABLE = re.compile(r"(?<![\w)\]])\$\{?([A-Za-z_]\w*)")
-_FETCHING_PROGRAM = re.compile(rf"[\"'`](?:\S*/)?({'|'.join(sorted(FETCHES))})(?=[\s\"'`])")
-_OF_JQ = re.compile(r"(?<![\w.$])(?:env|\$ENV)\b(?:\.(\w+)|\[\"(\w+)\"\])?")
+_SHELL_VARIABLE = lazy_pattern(r"(?<![\w)\]])\$\{?([A-Za-z_]\w*)")
+_FETCHING_PROGRAM = lazy_pattern(rf"[\"'`](?:\S*/)?({'|'.join(sorted(FETCHES))})(?=[\s\"'`])")
+_OF_JQ = lazy_pattern(r"(?<![\w.$])(?:env|\$ENV)\b(?:\.(\w+)|\[\"(\w+)\"\])?")
 _WHOLE_ENVIRONMENT: Final = "the whole environment"
 
 

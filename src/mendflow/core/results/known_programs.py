@@ -5,6 +5,7 @@ from typing import Final
 
 from mendflow.core.results.outside_paths import is_known_place
 from mendflow.core.results.shell_reader import Word
+from mendflow.lazy import lazy_pattern
 
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 AWK: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
@@ -36,8 +37,8 @@ FETCHES: Final = frozenset(
 
 _START: Final = STARTERS | TAKES_SCRIPT | _STARTS_LATER
 _TOLD_APART: Final = FETCHES | SHELLS | AWK | SED | {"eval", "printenv"}
-_SIMPLE_OPTION = re.compile(r"-{1,2}[\w{}%-]*(?:=[\w.]*)?|\d+[smhd]?|\{\}|%|\+")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*", re.DOTALL)
+_SIMPLE_OPTION = lazy_pattern(r"-{1,2}[\w{}%-]*(?:=[\w.]*)?|\d+[smhd]?|\{\}|%|\+")
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*", re.DOTALL)
 
 
 def program_of(word: Word) -> str:

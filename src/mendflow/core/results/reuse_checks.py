@@ -5,12 +5,17 @@ job declares what it makes and what it is made from, and names nothing else that
 true` in the job says that its author vouches for the rest; `cache: false`, that its result is never used again."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CachePolicy
-from mendflow.core.results.script_dependencies import doubts_of_text, first_doubt
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.core.results import script_dependencies
+else:
+    script_dependencies = LazyModule("mendflow.core.results.script_dependencies")
 
 ALTHOUGH: Final = ", although "
 """Before the reason why a result that was used would not have been used by itself."""
@@ -79,10 +84,10 @@ def gives_nothing(outcome: Outcome) -> bool:
 
 def _why_doubtful(spec: JobSpec) -> str:
     """What it names that is not in its key, and so may have changed; empty if there is nothing."""
-    if spec.command and (reason := first_doubt(spec.command, spec.shell, frozenset(spec.env))):
+    if spec.command and (reason := script_dependencies.first_doubt(spec.command, spec.shell, frozenset(spec.env))):
         return reason
     texts = (*spec.env.values(), *_texts((*spec.args, *spec.kwargs.values())))
-    named = next((doubt for text in texts for doubt in doubts_of_text(text)), None)
+    named = next((doubt for text in texts for doubt in script_dependencies.doubts_of_text(text)), None)
     return named.sentence() if named is not None else ""
 
 

@@ -34,6 +34,7 @@ from mendflow.core.results.shell_reader import (
     Word,
     read_script,
 )
+from mendflow.lazy import lazy_pattern
 
 SCRIPTS_REMEMBERED: Final = 2048
 
@@ -63,27 +64,27 @@ _WHOLE_ENVIRONMENT: Final = "the whole environment"
 _OWN_FOLDER: Final = "PWD"
 _FORMER_FOLDER: Final = "OLDPWD"
 
-_SUSPECT = re.compile(
+_SUSPECT = lazy_pattern(
     r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\b(?:python|pypy|perl|ruby|node|R|julia|lua|php|deno|bun)|\b(?:cd|envsubst|"
     + "|".join(sorted(FETCHES | _SHOWS_ENVIRONMENT))
     + r")\b"
 )
 """A shell's script without any of this names nothing."""
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(.*)", re.DOTALL)
-_SET_IN_ARITHMETIC = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
-_NAME_IN_ARITHMETIC = re.compile(r"(?<![\w#.])[A-Za-z_]\w*")
-_IN_HOME = re.compile(r"(?:^|[=:])~(?:$|[\w/+-])")
-_COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
-_OF_FUNCTIONS = re.compile(r"[fF]")
-_AWK_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
-_NOTHING_IN_BRACES = re.compile(r"(?:\{,|,\}|,,)\S*/")
-_SED_OPTION = re.compile(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
-_SED_FILE = re.compile(r"-[nErsuz]*f|--file=.*", re.DOTALL)
-_SHELL_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_SHELL_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=|\b(?:for|read(?: -\w+)*)\s+([A-Za-z_]\w*)")
-_SED_COMMAND = re.compile(
+_NAME = lazy_pattern(r"[A-Za-z_]\w*")
+_ASSIGNMENT = lazy_pattern(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(.*)", re.DOTALL)
+_SET_IN_ARITHMETIC = lazy_pattern(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+_NAME_IN_ARITHMETIC = lazy_pattern(r"(?<![\w#.])[A-Za-z_]\w*")
+_IN_HOME = lazy_pattern(r"(?:^|[=:])~(?:$|[\w/+-])")
+_COMMENT_LINE = lazy_pattern(r"^\s*#.*$", re.MULTILINE)
+_OF_FUNCTIONS = lazy_pattern(r"[fF]")
+_AWK_TEXT = lazy_pattern(r'"((?:\\.|[^"\\])*)"')
+_NOTHING_IN_BRACES = lazy_pattern(r"(?:\{,|,\}|,,)\S*/")
+_SED_OPTION = lazy_pattern(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
+_SED_FILE = lazy_pattern(r"-[nErsuz]*f|--file=.*", re.DOTALL)
+_SHELL_VARIABLE = lazy_pattern(r"\$\{?([A-Za-z_]\w*)")
+_SHELL_ASSIGNMENT = lazy_pattern(r"\b([A-Za-z_]\w*)=|\b(?:for|read(?: -\w+)*)\s+([A-Za-z_]\w*)")
+_SED_COMMAND = lazy_pattern(
     r"""
     (?:(?:\d+|\$|/(?:\\.|[^/\\\n])+/I?)(?:,\s*(?:\d+|\$|\+\d+|/(?:\\.|[^/\\\n])+/I?))?\s*!?\s*)?   # which lines
     (?:
@@ -93,7 +94,7 @@ _SED_COMMAND = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_SED_GAP = re.compile(r"[\s;]*")
+_SED_GAP = lazy_pattern(r"[\s;]*")
 
 
 class Doubt(NamedTuple):

@@ -28,15 +28,16 @@ from mendflow.formats.yaml.document import (
 )
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.lazy import lazy_pattern
 
 ENDS: Final[Mapping[str, tuple[EndKind, ...]]] = {
     "failure": ("failed",),
     "success": ("completed",),
     "finished": ("completed", "failed", "cancelled"),
 }
-STORE: Final = re.compile(r"([A-Za-z0-9_][\w.-]*):(.*)", re.ASCII)
-ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-WEBHOOK: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+STORE: Final = lazy_pattern(r"([A-Za-z0-9_][\w.-]*):(.*)", re.ASCII)
+ADDRESS: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
+WEBHOOK: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 SCHEDULES: Final = ("schedule", "cron")
 
 

@@ -43,6 +43,7 @@ class Slot:
         self._poll = select.poll()
         self._agent_channel = AgentChannel(listener, self._poll)
         self._results = SlotResults(work_folder)
+        self._deadline = Deadline()
         self._runner = SlotRunner(
             work_folder,
             number,
@@ -51,10 +52,10 @@ class Slot:
             settings=settings,
             ended=self._ended,
             give_back=self._give_back,
+            all_dead=self._deadline.lift,  # a look for files and errors may outlast the lease, and harms nobody
         )
         self._told_tail = ""
         self._over = False
-        self._deadline = Deadline()
         self._wake, self._wake_write = socket.socketpair()
         self._born = self._busy_at = now_ms()
 

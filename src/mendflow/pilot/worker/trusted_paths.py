@@ -9,6 +9,7 @@ import sysconfig
 from typing import Final
 
 from mendflow.core.results.outside_paths import is_known_place
+from mendflow.lazy import lazy_pattern
 
 _SHARED_PREFIXES: Final = frozenset({"/", "/usr", "/usr/local", "/opt", "/opt/homebrew", "/opt/local"})
 """Where Python is installed among other things: below these only its own folders are Python's."""
@@ -18,8 +19,8 @@ _OF_THE_SYSTEM: Final = (
     *("/usr/share/zoneinfo", "/etc/localtime", "/etc/timezone", "/usr/share/locale", "/usr/lib/locale"),
     *("/usr/share/i18n", "/proc", "/sys", "/dev/urandom", "/dev/random", "/dev/tty", "/dev/fd", "/etc/mime.types"),
 )
-_TELLS_ENVIRONMENT: Final = re.compile(r"/proc/.*/environ")
-_SYSTEM_LIBRARY: Final = re.compile(r"(?:/usr(?:/local)?)?/lib(?:32|64)?/.*\.so[.\d]*|/System/.*|/usr/lib/.*\.dylib")
+_TELLS_ENVIRONMENT: Final = lazy_pattern(r"/proc/.*/environ")
+_SYSTEM_LIBRARY: Final = lazy_pattern(r"(?:/usr(?:/local)?)?/lib(?:32|64)?/.*\.so[.\d]*|/System/.*|/usr/lib/.*\.dylib")
 
 
 def installation_folders() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ is the name of whoever asks, as the server's authentication tells it."""
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
@@ -35,8 +36,9 @@ from mendflow.core.recovery.undo_sentences import (
     undone_in_flow,
     undone_sentences,
 )
-from mendflow.services.api import reasons
+from mendflow.lazy import LazyModule
 from mendflow.services.api.archive_operations import ArchiveOperations
+from mendflow.services.api.connection_operations import ConnectionOperations
 from mendflow.services.api.flow_operations import FlowOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.api.repair_operations import RepairOperations
@@ -50,6 +52,11 @@ from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server
 
+if TYPE_CHECKING:
+    from mendflow.services.api import reasons
+else:
+    reasons = LazyModule("mendflow.services.api.reasons")
+
 REPAIRS_SHOWN = 50
 
 
@@ -59,6 +66,7 @@ class Domain(
     TaskOperations,
     ArchiveOperations,
     SiteOperations,
+    ConnectionOperations,
     ResultOperations,
 ):
     """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,

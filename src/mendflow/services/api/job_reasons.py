@@ -4,9 +4,10 @@ import msgspec
 
 from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.views import Reason
+from mendflow.core.recovery.ids import GENERATION_MARK
 from mendflow.core.results.reuse_checks import why_doubted, why_not_kept
 from mendflow.core.scheduling import data_explanations, explanations
-from mendflow.core.scheduling.amounts import clock
+from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.base.cluster import story_of
 from mendflow.services.cases.live_case import state_of
@@ -43,8 +44,18 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         facts = [*told.facts, *data, *about, *_attempts(job)]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
-    facts = [fact for fact in (job.cache_reason, _why_not_again(job), *_attempts(job)) if fact]
+    facts = [fact for fact in (job.cache_reason, _why_not_again(job), *_attempts(job), _again_with(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.shown} {how}.", facts=facts)
+
+
+def _again_with(job: Job) -> str:
+    """What a job that was submitted again asked for then; empty if it was not, or said nothing of it."""
+    if GENERATION_MARK not in job.id:
+        return ""
+    asked = job.spec.resources
+    told = [f"{size(asked.memory_bytes)} of memory"] if asked.memory_bytes else []
+    told += [f"{duration(asked.wall_ms)} of time"] if asked.wall_ms else []
+    return f"it was submitted again, with {' and '.join(told)}" if told else ""
 
 
 def _why_not_again(job: Job) -> str:

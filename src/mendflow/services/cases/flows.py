@@ -4,7 +4,6 @@ A case stores its own flow, so a new version applies to new cases only."""
 
 import hashlib
 import logging
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -17,6 +16,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.primitive_checks import step_problems
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
@@ -27,7 +27,7 @@ VERSION_KIND = "flow-version"
 
 # A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
 # Made-up names of called flows contain dots, which given names do not.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 
 
 class FlowDocument(msgspec.Struct, kw_only=True):

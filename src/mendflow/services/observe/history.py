@@ -45,8 +45,9 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.jobs import Attempt, Job, Requeue
-from mendflow.core.model.repair import BY_HAND, Decision, ExceptionType
+from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ItemView
 from mendflow.services.cases.live_case import journal_of
 from mendflow.services.cases.user_tasks import TaskDocument
@@ -421,7 +422,14 @@ def _rule_of(decision: Decision) -> str:
     conclusion = decision.conclusion
     if conclusion is not None and conclusion.rule == BY_HAND:
         return conclusion.ordered_by or "a person"
-    return f"{conclusion.rules} v{conclusion.version} rule {conclusion.rule}" if conclusion else ""
+    return _rule_words(conclusion) if conclusion else ""
+
+
+def _rule_words(conclusion: Conclusion) -> str:
+    """`default rule 8`, `night v2 rule 1`: of rules that somebody changed, with the version."""
+    if conclusion.rules == DEFAULT_RULES and not conclusion.version:
+        return f"default rule {conclusion.rule}"
+    return f"{conclusion.rules} v{conclusion.version} rule {conclusion.rule}"
 
 
 def _conclusion_text(decision: Decision) -> str:

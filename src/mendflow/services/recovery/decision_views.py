@@ -86,6 +86,7 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
         ordered_by=conclusion.ordered_by if conclusion else "",
         trigger=str(decision.context.get("trigger") or ""),
         condition=decided.condition if decided else "",
+        reason=decided.note if decided else "",
         exlet=decision.exlet,
         exlet_case=decision.exlet_case,
         trail=_trail(conclusion, rules) if conclusion else [],

@@ -16,6 +16,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value
 from mendflow.services.base.alerts import ProblemFound
 from mendflow.services.base.background_tasks import BackgroundTasks
@@ -301,7 +302,7 @@ class ExceptionService:
         return (
             ""
             if exlet is not None
-            else f"rule {conclusion.rule} of {conclusion.rules} concludes {conclusion.exlet}, which is nowhere"
+            else f"{rule_text(conclusion.rules, conclusion.rule)} concludes {conclusion.exlet}, which is nowhere"
         )
 
     def new_decision(self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None) -> Decision:

@@ -40,6 +40,7 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
 from mendflow.services.recovery.assembly import RecoveryServices
@@ -172,6 +173,7 @@ class Runtime:
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
+        self.connected = self._build_connected(server)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
@@ -221,7 +223,22 @@ class Runtime:
             batch_systems=server.batch_systems,
             elements=self.catalogue.elements.find,
             look_ms=server.settings.sites_look_ms,
+            looks=self.counts.site_looks,
             chance=server.chance,
+        )
+
+    def _build_connected(self, server: ServerContext) -> ConnectedDomains:
+        return ConnectedDomains(
+            store=server.store,
+            ledger=self.ledger,
+            clock=server.clock,
+            meter=server.meter,
+            sealer=self._sealer,
+            hub=self.hub,
+            lines=server.lines,
+            chance=server.chance,
+            name=server.settings.domain,
+            host=server.settings.host,
         )
 
     def _build_takeover(self, server: ServerContext) -> Takeover | None:
@@ -294,6 +311,7 @@ class Runtime:
         """Load what all servers on the store share; other servers may have changed it."""
         await self._sealer.start()
         await self.flows.start()
+        await self.connected.read_shared()
         await self._data.read_shared()
         await self.catalogue.elements.start()
         await self.patterns.start()
@@ -355,6 +373,7 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
+        await self.connected.stop()
         await self._data.stop()
         await self.watch.stop()
         if self._takeover is not None:

@@ -22,6 +22,7 @@ from mendflow.core.model.stats import (
     RepairCount,
     RunningJob,
     SiteCount,
+    SiteLookCount,
     StatsView,
     StoreCount,
 )
@@ -94,6 +95,9 @@ def _counted(server: Server) -> StatsView:
         ],
         partner_calls=counts.partner_calls.flat(),
         transforms=counts.transforms.flat(),
+        site_looks=[
+            SiteLookCount(site=site, result=result, looks=count) for (site, result), count in counts.site_looks.items()
+        ],
     )
 
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from functools import partial
+from typing import Literal
 
 import msgspec
 
@@ -35,6 +36,7 @@ from mendflow.core.scheduling.submissions import SiteObservation
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.counters import LabeledCounter
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -51,6 +53,9 @@ TIDY_MS = 60_000
 
 GROUPS_MAX = 100
 """How many kinds of waiting jobs a server tells the others of."""
+
+LookResult = Literal["answered", "unanswered", "unasked", "overtaken"]
+"""How a look that was not broken off has ended."""
 
 
 class _SitePlan(msgspec.Struct, frozen=True):
@@ -69,7 +74,8 @@ class SiteHelp(msgspec.Struct, frozen=True):
 
 
 class PilotMonitor:
-    """`batch_systems` submits pilots; without it nothing is submitted here."""
+    """`batch_systems` submits pilots; without it nothing is submitted here. `looks` counts each look once, by site and
+    how it ended."""
 
     def __init__(
         self,
@@ -81,6 +87,7 @@ class PilotMonitor:
         alerts: SiteAlerts,
         batch_systems: SiteBatchSystems | None,
         look_ms: int = LOOK_MS,
+        looks: LabeledCounter | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -89,6 +96,7 @@ class PilotMonitor:
         self._alerts = alerts
         self._batch_systems = batch_systems
         self._look_ms = look_ms
+        self._looks = LabeledCounter(width=2) if looks is None else looks
         self._started_at = clock.now()
         self._task: asyncio.Task[None] | None = None
         self._looking: dict[str, asyncio.Task[None]] = {}
@@ -176,8 +184,12 @@ class PilotMonitor:
         for known in sites:
             name = known.document.site.name
             task = self._looking.get(name)
-            if self._is_responsible(known.document) and (task is None or task.done()):
+            if not self._is_responsible(known.document):
+                pass
+            elif task is None or task.done():
                 self._looking[name] = asyncio.create_task(self._look_at(self._batch_systems, known, waiting))
+            else:
+                self._looks.add(name, "skipped")
             waiting = list(self._plan(known.document, waiting).uncovered)
         await self._sweep(self._batch_systems)
 
@@ -193,32 +205,41 @@ class PilotMonitor:
         await asyncio.gather(*self._looking.values())
 
     async def _look_at(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
+        name, result = known.document.site.name, "cancelled"
         try:
-            await self._reconcile(batch_systems, known, waiting)
+            result = await self._reconcile(batch_systems, known, waiting)
         except StoreUnavailable as error:
-            log.warning("site %s could not be checked: %s; trying again", known.document.site.name, error.message)
+            result = "store-away"
+            log.warning("site %s could not be checked: %s; trying again", name, error.message)
         except Exception:  # whatever the error, the other sites and the next look continue
-            log.exception("site %s could not be checked; trying again", known.document.site.name)
+            result = "failed"
+            log.exception("site %s could not be checked; trying again", name)
+        finally:
+            self._looks.add(name, result)
 
-    async def _reconcile(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
+    async def _reconcile(
+        self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]
+    ) -> LookResult:
         """The batch system may be slow. So the document is read again before anything is decided; if a pilot that
         arrives or leaves meanwhile changes it, this is tried again."""
         name = known.document.site.name
-        found, why = await self._query_batch_system(batch_systems, known.document, waiting)
+        found, why, result = await self._query_batch_system(batch_systems, known.document, waiting)
         for _ in range(TRIES_MAX):
             fresh = await self._store.find(name)
             if fresh is None:
-                return
+                return result
             decided = self._decide(fresh.document, found, why, waiting)
             gone = decided.document.removed and self._is_empty(decided.document, found)
             written = await self._store.write(fresh, None if gone else decided.document)
             if gone:
                 await self._alerts.look(decided.document, self._clock.now())
-                return
+                return result
             if written is not None:
                 await self._alerts.look(decided.document, self._clock.now())
                 await self._carry_out(batch_systems, decided)
-                return
+                return result
+        log.warning("site %s was changed by others %d times during a look; trying again", name, TRIES_MAX)
+        return "overtaken"
 
     def _is_empty(self, document: SiteDocument, found: Mapping[str, BatchJobStatus] | None) -> bool:
         """Whether no pilot of it is left. If pilots are to be cancelled and the batch system cannot be asked, silent
@@ -250,19 +271,19 @@ class PilotMonitor:
 
     async def _query_batch_system(
         self, batch_systems: SiteBatchSystems, document: SiteDocument, waiting: list[JobGroup]
-    ) -> tuple[dict[str, BatchJobStatus] | None, str]:
-        """The jobs of the batch system; None and the reason, if it does not answer. It is not asked while nothing
-        depends on it."""
+    ) -> tuple[dict[str, BatchJobStatus] | None, str, LookResult]:
+        """The jobs of the batch system, and None and the reason if it does not answer; and which of that it was. It is
+        not asked while nothing depends on it."""
         heard = self._pilots_by_submission(document)
         sure = all(not each.inactive and each.name in heard for each in document.open.values())
         asks = document.removed or document.unheard_since or self._plan(document, waiting).pilots
         if sure and not asks:
-            return {name: BatchJobStatus("running") for name in document.open}, ""
+            return {name: BatchJobStatus("running") for name in document.open}, "", "unasked"
         try:
             found = await batch_systems.find(document.site)
         except BatchSystemUnavailable as error:
-            return None, str(error)
-        return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, ""
+            return None, str(error), "unanswered"
+        return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, "", "answered"
 
     def _decide(
         self, document: SiteDocument, found: dict[str, BatchJobStatus] | None, why: str, waiting: list[JobGroup]
