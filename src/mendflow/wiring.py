@@ -382,7 +382,9 @@ async def _serve_http(
         peers.serve_at(options.url or http_server.public_url)
     own_url = options.url or http_server.public_url
     server.listens_at(own_url)
-    grounds.introduce(token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.living())])
+    grounds.introduce(
+        token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.live_servers())]
+    )
     if options.announce:
         stays = not options.mostly_pilots
         announced = ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token, stays=stays)

@@ -156,7 +156,7 @@ class _Compiler:
 
     def plan(self) -> Plan:
         asked = frozenset(node.activity.channel for node in self.nodes if isinstance(node.activity, Reply))
-        heard = [*self.heard()]
+        heard = [*self.listening_nodes()]
         return Plan(
             self.flow,
             self.nodes,
@@ -170,7 +170,7 @@ class _Compiler:
             self.nodes[0].children[0],
         )
 
-    def heard(self) -> Iterator[tuple[PlanNode, Receive | OnMessage]]:
+    def listening_nodes(self) -> Iterator[tuple[PlanNode, Receive | OnMessage]]:
         """Register a listener."""
         for node in self.nodes:
             if isinstance(node.activity, (Receive, OnMessage)):

@@ -122,13 +122,13 @@ class CalledCases:
             rerun_of=earlier or live.document.rerun_of,
             cache="none" if live.runs_again(order.serial) else live.document.cache,
         )
-        await self._manager.begin(document, flow, await self._manager.jobs_of(earlier) if earlier else {})
+        await self._manager.begin(document, flow, await self._manager.reader.jobs_of(earlier) if earlier else {})
 
     async def _earlier_call(self, live: LiveCase, order: StartCalledCase) -> CaseId | None:
         if live.document.rerun_of is None:
             return None
         if live.earlier_calls is None:
-            called = await self._manager.cases_called_by(live.document.rerun_of)
+            called = await self._manager.reader.cases_called_by(live.document.rerun_of)
             live.earlier_calls = {item: document.id for item, document in called.items()}
         return live.earlier_calls.get(order.item)
 

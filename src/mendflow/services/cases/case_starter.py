@@ -222,7 +222,7 @@ class CaseStarter:
     async def _begin_case(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         runtime = self._runtime
         try:
-            earlier = await runtime.manager.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
+            earlier = await runtime.manager.reader.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
             return (await runtime.manager.begin(wanted, flow, earlier)).document
         finally:
             runtime.homes.release(wanted.id, STARTING)

@@ -343,7 +343,7 @@ class Runtime:
         await self.messaging.load(roots)
         await self.recovery.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
-        self._stopped.found(live.document.id for live in cases)
+        self._stopped.add_found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)

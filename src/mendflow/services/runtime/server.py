@@ -165,7 +165,7 @@ class Server:
     def _looked(self) -> None:
         """The other servers have reported their work again: a nudge may have been lost."""
         if self._runtime is not None:
-            for server in self.membership.living():
+            for server in self.membership.live_servers():
                 if server.waiting:
                     self._runtime.exchange.on_nudge((), work=True, by=server.id)
 
