@@ -13,8 +13,8 @@ from typing import Final
 ERROR_CHARS_MAX: Final = 400
 LINES_READ_MAX: Final = 2_000
 LINE_CHARS_MAX: Final = 600
-"""Of a longer line its beginning and its end are looked at. Patterns take time with the square of a line's length, and a
-slot that looks for the error of a job does nothing else meanwhile."""
+"""Of a longer line its beginning and its end are looked at. Patterns take time with the square of a line's length, and
+a slot that looks for the error of a job does nothing else meanwhile."""
 
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")

@@ -16,10 +16,11 @@ from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason, UserTaskView
+from mendflow.core.recovery.ids import flow_job_id
 from mendflow.core.results.declared import why_run
 from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.services.api.job_reasons import why_job_is_so
+from mendflow.services.api.job_reasons import asked_for_more, why_job_is_so
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import by_force
 from mendflow.services.messaging.waits import waits_for
@@ -101,6 +102,9 @@ async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
     """Of one that completed also why it ran, and was not taken from the cache."""
     job = await domain.newest_submission(id)
     told = why_job_is_so(server, job)
+    first = await domain.job(flow_job_id(job.id))
+    if job.state is JobState.COMPLETED and (more := asked_for_more(first.spec.resources, job.spec.resources)):
+        told = msgspec.structs.replace(told, facts=[*told.facts, f"it was submitted again, with {more}"])
     if job.state is not JobState.COMPLETED or job.cache_reason:
         return told
     ran = why_run(job.spec, (await domain.case(job.case)).cache)
