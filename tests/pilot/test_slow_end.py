@@ -1,4 +1,4 @@
-"""What a slot does after its job has ended may take longer than the lease: nothing is left that the lease could stop."""
+"""What a slot does after its job has ended may outlast the lease: nothing is left that the lease could stop."""
 
 import subprocess
 import sys

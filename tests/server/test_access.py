@@ -300,7 +300,7 @@ def test_the_tokens_of_pilots_and_administrators_are_told_once_to_be_hidden() ->
     tokens = {role: new_token(role, [role]) for role in ("pilot", "admin", "user")}
     access = AccessControl(read_tokens("\n".join(line for _, line in tokens.values())), hide=hidden.append)
     for role in ("pilot", "pilot", "admin", "user"):
-        path = "/api/v1/sync" if role == "pilot" else "/api/v1/cases"
+        path = "/api/v1/pilots/sync" if role == "pilot" else "/api/v1/cases"
         shown = [(b"authorization", f"Bearer {tokens[role][0]}".encode())]
         access.admit("POST" if role == "pilot" else "GET", path, shown)
     assert hidden == [tokens["pilot"][0], tokens["admin"][0]]

@@ -44,7 +44,7 @@ def logs(
             help=f"A job or an item, {FORMS}; or a loop, or a whole case: all jobs in it.",
             autocompletion=complete_from_server("printing"),
         ),
-    ],
+    ] = "last",
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the output until the job ends.")] = False,
     attempt: Annotated[
         int,

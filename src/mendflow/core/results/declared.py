@@ -15,7 +15,7 @@ from mendflow.core.results.script_dependencies import doubts_of_text, first_doub
 ALTHOUGH: Final = ", although "
 """Before the reason why a result that was used would not have been used by itself."""
 
-NO_RESULT: Final = "the cache had no result made from the same, and no earlier case a job of its name"
+NO_RESULT: Final = "no earlier result was made from the same, and no earlier case had a job of its name"
 
 
 def why_never(spec: JobSpec) -> str:
@@ -58,7 +58,7 @@ def why_run(spec: JobSpec, policy: CachePolicy) -> str:
     if policy in ("", "none"):
         return ""
     reason = why_to_run(spec, policy)
-    return f"it ran, as {reason}" if reason == NO_RESULT else reason
+    return f"it ran because {reason}" if reason == NO_RESULT else reason
 
 
 def why_to_run(spec: JobSpec, policy: CachePolicy) -> str:

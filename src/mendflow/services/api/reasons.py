@@ -221,7 +221,11 @@ def mended(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] 
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
     if told.state == "running" and held and told.subject == held[0].case:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
-        fields["facts"] = [*(f"{each.shown}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
+        fields["facts"] = [
+            *(f"{each.shown}: {_fault_text(each)}" for each in held[1:]),
+            *_ways_on(held[0]),
+            *told.facts,
+        ]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
         rule = f"`mendflow failures show {newest.group}` offers a rule"
         goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
@@ -238,12 +242,16 @@ def mended(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] 
 
 
 def _held_sentence(held: DecisionView) -> str:
-    return (
-        f"case {held.case} is held: {held.shown} failed and no rule took it up: {_fault_text(held)}."
-        f" `mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it;"
-        f" `mendflow mend {held.case} --exlet EXLET` mends it, `mendflow resume {held.case}` tries it again,"
-        f" `mendflow cancel {held.case}` ends it."
-    )
+    return f"case {held.case} is held for a person: {held.shown} failed and no rule took it up: {_fault_text(held)}."
+
+
+def _ways_on(held: DecisionView) -> list[str]:
+    """What a person can do about a case that is held."""
+    return [
+        f"`mendflow resume {held.case}` tries it again as it is, `mendflow cancel {held.case}` ends the case",
+        f"`mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it",
+        f"`mendflow mend {held.case} --exlet EXLET` mends it on the spot",
+    ]
 
 
 def _fault_text(held: DecisionView) -> str:
