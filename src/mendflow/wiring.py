@@ -355,7 +355,7 @@ async def _serve_http(
     sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
     known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
     server.hidden.add(pilot_token, sites_token, peers.token if peers is not None else "")
-    access = AccessControl(known, servers_token=peers.token if peers is not None else "")
+    access = AccessControl(known, servers_token=peers.token if peers is not None else "", hide=server.hidden.add)
     peer = peer_handler.PeerHandler(server) if peers is not None else None
     homes = case_locator.CaseLocator(server) if peers is not None else None
     peer_requests = (

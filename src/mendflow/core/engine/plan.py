@@ -85,6 +85,7 @@ class PlanNode(msgspec.Struct):
     termination: int = -1
     job_template: Any = None  # precomputed by its kind
     loops: tuple[tuple[str, ...], ...] | None = None  # the names of elements of loops around it
+    called_with: str | None = None  # what tells this call of a function from others of the flow
     types: dict[str, XmlType] = {}  # variables that it declares, in flows with XML
     declared: ScopeDeclarations | None = None  # everything else that it declares
 
