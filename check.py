@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.servers import conformance, gridengine, ode, opensearch, slurm
+from tests.servers import conformance, gridengine, ode, opensearch, openssh, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 3
@@ -26,7 +26,7 @@ WORKERS = 3
 WAITING_WORKERS = 4
 GOODBYE_S = 20
 CHAOS_SEEDS = 2
-SERVERS = "opensearch", "slurm", "gridengine", "ode"
+SERVERS = "opensearch", "slurm", "gridengine", "ode", "openssh"
 """Marks of tests that need software that not every machine has."""
 
 APART = "alone", "waiting", *SERVERS
@@ -114,7 +114,8 @@ class Tests(NamedTuple):
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm, gridengine, ode and bpel mostly wait: quiet, they run beside those that use the processors."""
+    """The stages slurm, gridengine, ode, openssh and bpel mostly wait: quiet, they run beside those that use the
+    processors."""
     listed = [
         Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
@@ -133,6 +134,8 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
         listed.append(of_tests.stage("ode", "ode", 1, "--timeout", "300", quiet=True))
     if possible("gridengine", gridengine.lacking()):
         listed.append(of_tests.stage("gridengine", "gridengine", 1, "--timeout", "300", quiet=True))
+    if possible("openssh", openssh.lacking()):
+        listed.append(of_tests.stage("openssh", "openssh", 1, quiet=True))
     if not options.k and possible("bpel", conformance.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     return listed
