@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
+from mendflow.core.data.protocols import CLIENT_PROGRAMS
 from mendflow.transfer.errors import BadFileUrl, CannotResume, FileMissing, TransferFailed
-
-PROGRAMS: Final = {"scp": "sftp", "gsiftp": "globus-url-copy"}
-"""By protocol, the program that speaks it."""
 
 PACKAGES: Final = {"scp": "OpenSSH's client", "gsiftp": "the Globus Toolkit's globus-url-copy"}
 POLL_S: Final = 0.1
@@ -47,7 +45,7 @@ class RemoteProgram(Protocol):
 
 def missing_program(protocol: str) -> str:
     """Why a protocol cannot be spoken on this machine; empty if it can."""
-    program = PROGRAMS.get(protocol)
+    program = CLIENT_PROGRAMS.get(protocol)
     if program is None or shutil.which(program) is not None:
         return ""
     return (
@@ -84,7 +82,7 @@ class OpenSshFiles:
     ) -> None:
         if host.startswith("-") or username.startswith("-"):
             raise BadFileUrl("scp:// names no machine: it begins with -")
-        words = ["sftp", "-q", "-b", "-", *ALIVE, f"-oConnectTimeout={CONNECT_S}"]
+        words = ["sftp", "-oLogLevel=ERROR", "-b", "-", *ALIVE, f"-oConnectTimeout={CONNECT_S}"]
         words += ["-F", config] if config else []
         words += [f"-oIdentityFile={identity_file}", "-oIdentitiesOnly=yes"] if identity_file else []
         words += [f"-oPort={port}"] if port else []

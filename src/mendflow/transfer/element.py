@@ -298,6 +298,8 @@ class StorageClient:
 
     def _translate(self, error: Exception) -> Exception:
         """A protocol's exception as an error that says whether a retry may help."""
+        if isinstance(error, TransferFailed):
+            return error
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return error  # the local disk is full
         lasting = isinstance(error, (*LASTING_ERRORS, ValueError, TypeError)) or type(error).__name__ in LASTING_NAMES

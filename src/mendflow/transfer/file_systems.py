@@ -9,10 +9,10 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mendflow.core.data.protocols import WITH_RENAME
+from mendflow.core.data.protocols import CLIENT_PROGRAMS, WITH_RENAME
 from mendflow.core.model.data import StorageElement
 from mendflow.transfer.addresses import shown
-from mendflow.transfer.client_programs import PROGRAMS, open_program
+from mendflow.transfer.client_programs import open_program
 from mendflow.transfer.errors import BadFileUrl, TransferFailed
 
 ENV: Final = "env:"
@@ -53,7 +53,7 @@ def options_of(element: StorageElement, environment: Mapping[str, str]) -> tuple
 
 def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> Any:
     """A file system of a protocol."""
-    if protocol in PROGRAMS:
+    if protocol in CLIENT_PROGRAMS:
         return open_program(protocol, options, timeout_ms)
     kind = _kind(protocol)
     try:

@@ -21,6 +21,10 @@ PROTOCOLS: Final = WRITABLE | READABLE
 places."""
 
 
+CLIENT_PROGRAMS: Final = {"scp": "sftp", "gsiftp": "globus-url-copy"}
+"""Protocols that are spoken by a program of the machine, and which that is."""
+
+
 def protocol_of(url: str) -> str:
     return url.partition("://")[0]
 
