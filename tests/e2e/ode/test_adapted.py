@@ -62,7 +62,7 @@ def test_a_partner_that_needs_longer_than_the_engine_waits_is_called_once(foreig
     (bank.folder / "awake").unlink(missing_ok=True)
     url, before = foreign.deploy("slow", ASK), len(bank.calls())
     waiting = Asking(url, loan(16), "urn:slow", action="urn:ask")
-    foreign.world.until(lambda: len(bank.calls()) > before, 60, "the call to reach the partner")
+    foreign.world.until(lambda: len(bank.calls()) > before, "the call to reach the partner")
     waiting.join(SLOW_S)
     assert waiting.is_alive(), f"the process gave up: {waiting.status} {waiting.answer!r} {waiting.away}"
     (bank.folder / "awake").touch()
