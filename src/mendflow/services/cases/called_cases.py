@@ -19,6 +19,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.named_domains import demand_domains
 
 NOT_CALLED = "callFailed"
 """The fault of a call that started no case."""
@@ -82,6 +83,7 @@ class CalledCases:
             demand_call_depth(live, order)
             flow = await self._flow(live, order)
             demand_no_message(flow)
+            demand_domains(flow, self._hub)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
                 await self.begin(live, order, id, flow)
             else:

@@ -110,7 +110,7 @@ class Server:
         self.file_store = WatchedFileStore(file_store, clock, self._files_refused)
         self.clock = clock
         self.settings = settings
-        self._version = version
+        self.version = version
         self._started_at: Instant = clock.now()
         self.counts = counts or ServerMetrics()
         self.transformer = transformer or ProcessTransformer(counted=self.counts.transforms)
@@ -136,7 +136,7 @@ class Server:
         return self._runtime
 
     def _member(self, server: ServerDocument) -> ServerMembership:
-        server.lease_ms, server.version, server.started_at = self.settings.lease_ms, self._version, self._started_at
+        server.lease_ms, server.version, server.started_at = self.settings.lease_ms, self.version, self._started_at
         return ServerMembership(
             store=self.store,
             clock=self.clock,
@@ -237,7 +237,7 @@ class Server:
         runtime = self._runtime
         return Health(
             status="ok" if runtime else "store-away",
-            version=self._version,
+            version=self.version,
             uptime_ms=self.clock.now() - self._started_at,
             store=store_name(self.store),
             cases_live=len(runtime.manager.live) if runtime else 0,

@@ -33,6 +33,7 @@ class ServerContext(Protocol):
     """What services are built from: it stays when they are thrown away and rebuilt."""
 
     settings: ServerSettings
+    version: str
     store: Store
     file_store: WatchedFileStore
     clock: Clock
