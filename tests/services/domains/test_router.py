@@ -1,5 +1,6 @@
 """Where jobs go, by what they say. FM-4, FM-8"""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -211,3 +212,22 @@ async def test_without_connections_a_job_for_any_domain_runs_here(north: Neighbo
     assert (await north.domain.case(case)).status == "completed"
     route = await router_of(north).route_of(f"{case}/1")
     assert route is not None and route.decision.reason == "north is connected with no other domain"
+    told = await north.domain.why(f"{case}:a")
+    assert "it stayed here: north is connected with no other domain" in told.facts
+
+
+async def test_why_tells_the_way_of_a_job(home: Neighbour) -> None:
+    """A job that is away is asked of the domain that has it, not of our own pilots."""
+    far = Far(home)
+    await home.domain.deploy(flow_of("any"))
+    case = (await home.domain.start("f", {}, who="ann")).id
+    async with asyncio.timeout(20):
+        while not far.queues:
+            await asyncio.sleep(0.01)
+    [id] = far.queues["south"].jobs
+    home.server.runtime.ledger.touch(
+        JOB_KIND, id, Job(id=id, case=CaseId(case), spec=far.queues["south"].jobs[id].spec)
+    )
+    told = await home.domain.why(id)
+    assert told.sentence == "a is in the domain south: there."
+    assert told.facts[:2] == ["it went to the domain south: 8 of 8 slots are free", "not north: it has no pilots"]

@@ -19,6 +19,7 @@ from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, Pilot
 from mendflow.core.results.declared import why_run
 from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import clock, duration, size
+from mendflow.services.api.domain_reasons import call_with_way, with_way
 from mendflow.services.api.job_reasons import why_job_is_so
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import by_force
@@ -94,13 +95,14 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
             pass  # nobody was offered it
     present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
-    return of_item(item, waits_for(live, item.item, server.url) if live is not None else "")
+    told = of_item(item, waits_for(live, item.item, server.url) if live is not None else "")
+    return await call_with_way(present.connected.router, item, told) if present is not None else told
 
 
 async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
     """Of one that completed also why it ran, and was not taken from the cache."""
     job = await domain.newest_submission(id)
-    told = why_job_is_so(server, job)
+    told = await with_way(server.runtime.connected.router, job, why_job_is_so(server, job))
     if job.state is not JobState.COMPLETED or job.cache_reason:
         return told
     ran = why_run(job.spec, (await domain.case(job.case)).cache)
