@@ -224,10 +224,9 @@ async def test_why_tells_the_way_of_a_job(home: Neighbour) -> None:
     async with asyncio.timeout(20):
         while not far.queues:
             await asyncio.sleep(0.01)
-    [id] = far.queues["south"].jobs
-    home.server.runtime.ledger.touch(
-        JOB_KIND, id, Job(id=id, case=CaseId(case), spec=far.queues["south"].jobs[id].spec)
-    )
+    [new] = far.queues["south"].jobs.values()
+    id = new.id
+    home.server.runtime.ledger.touch(JOB_KIND, id, Job(id=id, case=CaseId(case), spec=new.spec))
     told = await home.domain.why(id)
     assert told.sentence == "a is in the domain south: there."
     assert told.facts[:2] == ["it went to the domain south: 8 of 8 slots are free", "not north: it has no pilots"]
