@@ -76,6 +76,10 @@ def _names(activity: ActivityNode) -> Iterator[str]:
 
 
 def _job(job: JobActivity) -> Iterator[str]:
+    if job.given is not None:
+        if job != JobActivity(name=job.name, given=job.given):
+            yield "a job that another domain has sent is given whole, and has nothing beside"
+        return
     if (job.command is None) == (job.function is None) and not _copies(job):
         yield "a job has a command or a function, and not both"
     if job.command is not None and "\0" in job.command:

@@ -150,6 +150,14 @@ class CaseStarter:
         found = await self._store.search(CASE_KIND, [FieldCondition("key", key)], limit=1)
         return await self.known(CaseId(found[0].id)) if found else None
 
+    async def find_keyed(self, flow: str, key: str) -> CaseDocument | None:
+        """The case of a flow that was started under this key, by the names that it can have."""
+        for turn in count():
+            found = await self._find_stored(CaseId(f"{flow}-{_draw_name(flow, key, turn)}"))
+            if found is None or found.key == key:
+                return found
+        raise AssertionError("there is always one more name")
+
     async def known(self, id: CaseId) -> CaseDocument | None:
         """The case of this name, if it has certainly begun."""
         found = await self._find_stored(id)
@@ -160,7 +168,9 @@ class CaseStarter:
 
     async def _start_under_free_name(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         for turn in count():
-            wanted.id = CaseId(f"{flow.name}-{_draw_name(wanted, turn) if wanted.key else self._chance(3)}")
+            wanted.id = CaseId(
+                f"{flow.name}-{_draw_name(flow.name, wanted.key, turn) if wanted.key else self._chance(3)}"
+            )
             found = await self._claim(wanted.id)
             if found is None:
                 return await self._begin_case(wanted, flow)
@@ -265,6 +275,6 @@ def like_earlier(
     )
 
 
-def _draw_name(wanted: CaseDocument, turn: int) -> str:
+def _draw_name(flow: str, key: str, turn: int) -> str:
     """As good as random, and the same for the same key."""
-    return hashlib.sha256(f"{wanted.flow}\0{wanted.key}\0{turn}".encode()).hexdigest()[:6]
+    return hashlib.sha256(f"{flow}\0{key}\0{turn}".encode()).hexdigest()[:6]

@@ -33,7 +33,7 @@ from mendflow.services.domains.connections import Connection, Connections, Conne
 from mendflow.services.domains.contacts import Contacts
 from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.domains.hosting import WorkHost
-from mendflow.services.domains.line import DomainLine
+from mendflow.services.domains.line import DomainLine, PeerLines
 from mendflow.services.domains.own_domain import OwnDomain
 from mendflow.services.domains.reports import REPORT_MS, DomainLoad, ReportKeeper
 from mendflow.services.domains.router import DomainRouter
@@ -59,6 +59,7 @@ class ConnectedDomains:
         sealer: Sealer,
         hub: Hub,
         lines: DomainLines,
+        peer_lines: PeerLines,
         chance: Callable[[int], str],
         name: str,
         host: str,
@@ -98,16 +99,19 @@ class ConnectedDomains:
         self.router = DomainRouter(
             queue=queue,
             given=given,
+            others=peer_lines,
             origin_of=origin_of,
             store=store,
             ledger=ledger,
             clock=clock,
             connections=self.connections,
             contacts=self.contacts,
+            flows=flows,
             reports=self.reports,
             hub=hub,
         )
         self._lines = lines
+        self._peer_lines = peer_lines
         self._open_lines: dict[str, tuple[str, DomainLine]] = {}
         self._clock = clock
         self._meter = meter
@@ -157,7 +161,7 @@ class ConnectedDomains:
                 token = partial(self.connections.own_token, each)
                 line = self._lines.line(each.urls, token, public_only=each.names_itself)
                 self._open_lines[each.name] = (each.mark, line)
-        return {name: line for name, (_, line) in self._open_lines.items()}
+        return {**self._peer_lines(), **{name: line for name, (_, line) in self._open_lines.items()}}
 
     async def _finish_drains(self) -> None:
         """Remove connections that are drained, once nothing is left between the two. Each server looks; the first that

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.domains.routing import DomainOffer, RoutingDecision, WorkNeeds, route
+from mendflow.core.engine.messages import StartCalledCase
 from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId
@@ -28,15 +29,20 @@ from mendflow.services.base.contracts import (
 )
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.called_cases import CallRouter
+from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.named_domains import KnownDomains
-from mendflow.services.domains.connections import Connection, Connections
+from mendflow.services.domains.connections import Connections
 from mendflow.services.domains.contacts import Contacts
+from mendflow.services.domains.line import PeerLines
 from mendflow.services.domains.reports import ReportKeeper
 from mendflow.services.domains.sending import WorkSender
+from mendflow.services.domains.sent_work import REFUSED_THERE
+from mendflow.services.domains.work_files import files_in_flow
 from mendflow.stores.contract import Store
 
 ROUTE_KIND: Final = "route"
-REFUSED_THERE: Final = "refusedThere"
 EARLIER_MAX: Final = 20
 """So many earlier submissions of a job are looked at."""
 
@@ -55,25 +61,28 @@ _decode = msgspec.json.Decoder(RouteDocument).decode
 
 
 class DomainRouter:
-    """`given` are other meta-schedulers that jobs can name like a domain. `origin_of` is the domain that a case was
-    sent by; empty: it began here."""
+    """`given` are other meta-schedulers that jobs can name like a domain, `others` domains that are connected in
+    another way. `origin_of` is the domain that a case was sent by; empty: it began here."""
 
     def __init__(
         self,
         *,
         queue: MetaScheduler,
         given: Mapping[str, MetaScheduler],
+        others: PeerLines,
         origin_of: Callable[[CaseId], str],
         store: Store,
         ledger: Ledger,
         clock: Clock,
         connections: Connections,
         contacts: Contacts,
+        flows: Flows,
         reports: ReportKeeper,
         hub: Hub,
     ) -> None:
         self._queue = queue
         self._given = given
+        self._others = others
         self._hub = hub
         self._origin_of = origin_of
         self._store = store
@@ -81,9 +90,11 @@ class DomainRouter:
         self._clock = clock
         self._connections = connections
         self._contacts = contacts
+        self._flows = flows
         self._reports = reports
         self._elsewhere: dict[JobId, str] = {}
         hub.provide(KnownDomains, self)
+        hub.provide(CallRouter, self)
 
     # The contract of a meta-scheduler
 
@@ -188,7 +199,7 @@ class DomainRouter:
         if asked == self._origin_of(new.case):
             raise SubmissionFailed(_fault("sentBack", Category.REFUSED, f"it came from {asked}, and does not go back"))
         connection = self._connections.find(asked)
-        if asked in self._given:
+        if asked in self._given or asked in self._others():
             return RoutingDecision(domain=asked, reason=f"it names {asked}")
         if connection is None:
             message = f"the domain {asked!r} is not connected here any more; mendflow domains lists those that are"
@@ -202,19 +213,18 @@ class DomainRouter:
         own = self._connections.own.name
         if origin:
             return RoutingDecision(domain="", reason=f"{origin} has sent it here, and it goes no further")
-        connected = self._connections.known()
-        if not connected:
+        names = {*self._others(), *(each.name for each in self._connections.known())}
+        if not names:
             return RoutingDecision(domain="", reason=f"{own} is connected with no other domain")
         here = DomainOffer(name=own, report=self._reports.own or await self._reports.refresh())
-        return route(needs, here, [self._offer(each) for each in connected])
+        return route(needs, here, [self._offer(each) for each in sorted(names)])
 
-    def _offer(self, connection: Connection) -> DomainOffer:
-        name = connection.name
-        contact = self._contacts.of(name)
+    def _offer(self, name: str) -> DomainOffer:
+        connection, contact = self._connections.find(name), self._contacts.of(name)
         closed = ""
-        if connection.draining:
+        if connection is not None and connection.draining:
             closed = "it is being disconnected"
-        elif not connection.urls:
+        elif connection is not None and not connection.urls:
             closed = "it has no address here, so nothing can be sent there"
         elif contact.refused:
             closed = f"it does not take our requests: {contact.refused}"
@@ -259,18 +269,21 @@ class DomainRouter:
         found = await self._store.get(ROUTE_KIND, id)
         return _decode(found.body) if found is not None else None
 
-    async def route_call(self, case: CaseId, serial: int, needs: WorkNeeds) -> str:
+    async def domain_for_call(self, live: LiveCase, order: StartCalledCase) -> str:
         """The domain that a call goes to which may go to any; empty: it stays here."""
-        key = f"{case}.{serial}"
+        key = f"{live.id}.{order.serial}"
         if (before := await self.route_of(key)) is not None:
             return before.decision.domain
-        decision = await self._route(needs, self._origin_of(case))
+        logical, stored = files_by_place(files_in_flow(order.inputs))
+        is_known = order.flow is not None or not order.name or self._flows.deployed(order.name) is not None
+        needs = WorkNeeds(logical=logical, stored_bytes=stored, flow="" if is_known else order.name)
+        decision = await self._route(needs, self._origin_of(live.id))
         self._note(key, ANY_DOMAIN, decision)
         return decision.domain
 
     def knows_domain(self, name: str) -> bool:
         """Whether it is this domain itself, or work can be sent there."""
-        if name == self._connections.own.name or name in self._given:
+        if name == self._connections.own.name or name in self._given or name in self._others():
             return True
         found = self._connections.find(name)
         return found is not None and bool(found.urls)

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING
 
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.cluster import root_of
+from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.cluster.overview import ClusterOverview
+from mendflow.services.domains.assembly import DomainServices
 from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.domains.reports import DomainLoad, startable
+from mendflow.services.domains.work_documents import DOMAIN_PORT
 from mendflow.services.runtime.server_context import ServerContext
 
 if TYPE_CHECKING:
     from mendflow.services.runtime.runtime import Runtime
-
-DOMAIN_PORT = "domain"
-"""The port of cases that other domains have sent."""
 
 
 def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDomains:
@@ -42,8 +42,9 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         sealer=runtime.sealer,
         hub=runtime.hub,
         lines=server.lines,
+        peer_lines=server.peer_lines,
         chance=server.chance,
-        name=server.settings.domain,
+        name=server.settings.domain or server.domain_name,
         host=server.settings.host,
         version=server.version,
         catalogue=runtime.catalogue,
@@ -54,4 +55,27 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         pilots=lambda: overview.pilots(runtime.meta.pilot_views()),
         load=load,
         origin_of=origin_of,
+    )
+
+
+def work_across(runtime: "Runtime", server: ServerContext) -> DomainServices:
+    """What was sent to other domains, and what is done for them."""
+    connected = runtime.connected
+    return DomainServices(
+        runtime,
+        store=server.store,
+        clock=server.clock,
+        meter=server.meter,
+        meter_name=server.meter_name,
+        files=server.file_store,
+        starter=CaseStarter(runtime, server.store, server.clock, server.chance),
+        sealer=runtime.sealer,
+        lines=connected.lines,
+        name=lambda: connected.connections.own.name,
+        sender=f"{server.membership.id}:{server.chance(4)}",
+        lease_ms=server.settings.lease_ms,
+        shared=server.membership.shared,
+        finished=runtime.finished,
+        reports=connected.reports,
+        report_of=lambda name: connected.contacts.of(name).report,
     )

@@ -47,7 +47,7 @@ from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
-from mendflow.services.runtime.neighbourhood import connected_domains
+from mendflow.services.runtime.neighbourhood import connected_domains, work_across
 from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
@@ -132,12 +132,12 @@ class Runtime:
         self.timers = Timers(clock, self._fired)
         self.results = ResultCache(store, server.file_store, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
-        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self._finished)
+        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self.finished)
         self.staging = FileStaging(
-            server.file_store, self.catalogue.resolve, self._finished, settings.files_roots, ledger
+            server.file_store, self.catalogue.resolve, self.finished, settings.files_roots, ledger
         )
-        self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
-        self.messaging = MessagingServices(self, server, self._finished)
+        self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub)
+        self.messaging = MessagingServices(self, server, self.finished)
         self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
         self.dispatcher = OrderDispatcher(
             manager=self.manager,
@@ -171,6 +171,7 @@ class Runtime:
             files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        self.domains = work_across(self, server)
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
@@ -288,6 +289,7 @@ class Runtime:
         self.watch.start()
         self.sites.monitor.start()
         self._data.start()
+        await self.domains.start()
         if self._takeover is not None:
             self._takeover.start()
             self._progress.start()
@@ -327,6 +329,7 @@ class Runtime:
         await self.watch.load(roots)
         await self.messaging.load(roots)
         await self.recovery.load(roots)
+        await self.domains.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
         self._stopped.found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
@@ -334,6 +337,7 @@ class Runtime:
         await self.tasks.resume(roots)
         await self.recovery.resume(roots)
         await self.messaging.resume(roots, cases)
+        await self.domains.resume(cases)
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
         self.meta.enqueue_held_back()
@@ -358,6 +362,7 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
+        await self.domains.stop()
         await self.connected.stop()
         await self._data.stop()
         await self.watch.stop()
@@ -381,7 +386,7 @@ class Runtime:
         self.events.stop()
         await self.ledger.stop()
 
-    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+    async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         await self.dispatcher.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
