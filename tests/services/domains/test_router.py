@@ -143,6 +143,19 @@ async def test_a_job_for_any_domain_goes_where_it_can_be_done_and_the_reasons_ar
     assert {row.domain: row.reason for row in route.decision.rows}["north"] == "it has no pilots"
 
 
+async def test_jobs_that_are_routed_at_the_same_time_do_not_all_go_to_the_same_slots(
+    home: Neighbour, settle: Any
+) -> None:
+    west = await settle("west")
+    await connect(home, west)
+    for name in ("south", "west"):
+        hear(home, name, slots=2, slots_free=2)
+    far, router = Far(home), router_of(home)
+    for number in range(4):
+        await router.submit([job("any", f"c-1/{number}")])
+    assert {name: len(queue.jobs) for name, queue in far.queues.items()} == {"south": 2, "west": 2}
+
+
 async def test_where_a_job_went_is_not_decided_again_after_a_restart(home: Neighbour) -> None:
     far = Far(home)
     await router_of(home).submit([job("any")])

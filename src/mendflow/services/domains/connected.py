@@ -191,6 +191,8 @@ class ConnectedDomains:
                 field="protocol",
             )
         self.contacts.heard(connection.name, request.report)
+        if self.reports.own is None:
+            await self.reports.refresh()
         if (host := self.host) is None:
             return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
         rights = replace(connection.rights, own_flows=False, flows=()) if connection.draining else connection.rights

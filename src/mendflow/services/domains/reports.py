@@ -88,6 +88,7 @@ class ReportKeeper:
         self._load = load
         self._waits = RecentWaits(meta.counts.queue_s, meter)
         self._own: DomainReport | None = None
+        self.made_ms: int | None = None  # when it was put together
         self._told: dict[str, tuple[int, DomainReport]] = {}
 
     async def refresh(self) -> DomainReport:
@@ -111,6 +112,7 @@ class ReportKeeper:
             wait_ms=self._waits.median_ms(),
             charge=self._connections.own.charge,
         )
+        self.made_ms = self._meter()
         return self._own
 
     @property

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.core.domains.routing import DomainOffer, RoutingDecision, WorkNeeds, route
 from mendflow.core.engine.messages import StartCalledCase
-from mendflow.core.model.domains import ANY_DOMAIN
+from mendflow.core.model.domains import ANY_DOMAIN, DomainReport
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome
@@ -93,6 +94,7 @@ class DomainRouter:
         self._flows = flows
         self._reports = reports
         self._elsewhere: dict[JobId, str] = {}
+        self._sent_since: dict[str, tuple[int | None, int]] = {}  # by domain: since which report, and how many
         hub.provide(KnownDomains, self)
         hub.provide(CallRouter, self)
 
@@ -216,8 +218,22 @@ class DomainRouter:
         names = {*self._others(), *(each.name for each in self._connections.known())}
         if not names:
             return RoutingDecision(domain="", reason=f"{own} is connected with no other domain")
-        here = DomainOffer(name=own, report=self._reports.own or await self._reports.refresh())
-        return route(needs, here, [self._offer(each) for each in sorted(names)])
+        at_home = self._reports.own or await self._reports.refresh()
+        here = DomainOffer(name=own, report=self._with_sent("", at_home, self._reports.made_ms))
+        decision = route(needs, here, [self._offer(each) for each in sorted(names)])
+        since, count = self._sent_since.get(decision.domain, (None, 0))
+        self._sent_since[decision.domain] = (since, count + 1)
+        return decision
+
+    def _with_sent(self, domain: str, report: DomainReport, reported_ms: int | None) -> DomainReport:
+        """The report, with what was routed there since it was made: otherwise all would go to the same slot."""
+        since, count = self._sent_since.get(domain, (None, 0))
+        if since != reported_ms:
+            self._sent_since[domain] = (reported_ms, 0)
+            return report
+        free = max(0, report.slots_free - count)
+        waiting = report.waiting + max(0, count - report.slots_free)
+        return replace(report, slots_free=free, waiting=waiting)
 
     def _offer(self, name: str) -> DomainOffer:
         connection, contact = self._connections.find(name), self._contacts.of(name)
@@ -230,7 +246,7 @@ class DomainRouter:
             closed = f"it does not take our requests: {contact.refused}"
         return DomainOffer(
             name=name,
-            report=contact.report,
+            report=self._with_sent(name, contact.report, contact.reported_ms) if contact.report is not None else None,
             age_ms=self._contacts.age_ms(name) or 0,
             latency_ms=contact.latency_ms,
             closed=closed,
