@@ -356,7 +356,7 @@ async def _serve_http(
     sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
     known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
     server.hidden.add(pilot_token, sites_token, peers.token if peers is not None else "")
-    access = AccessControl(known, servers_token=peers.token if peers is not None else "")
+    access = AccessControl(known, servers_token=peers.token if peers is not None else "", hide=server.hidden.add)
     peer = peer_handler.PeerHandler(server) if peers is not None else None
     homes = case_locator.CaseLocator(server) if peers is not None else None
     peer_requests = (
@@ -383,7 +383,9 @@ async def _serve_http(
         peers.serve_at(options.url or http_server.public_url)
     own_url = options.url or http_server.public_url
     server.listens_at(own_url)
-    grounds.introduce(token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.living())])
+    grounds.introduce(
+        token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.live_servers())]
+    )
     if options.announce:
         stays = not options.mostly_pilots
         announced = ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token, stays=stays)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 FLOW = """
 name: many
@@ -96,4 +97,4 @@ def test_who_follows_a_job_that_is_tried_again_sees_where_the_next_attempt_begin
     following = shell.start("logs", "-f", "last:j")
     assert following.stdout is not None and following.stdout.readline() == "first words\n"
     shell.write("go", "")
-    assert following.communicate(timeout=60)[0] == "\n==> attempt 2 <==\nfirst words\n"
+    assert following.communicate(timeout=PATIENCE_S)[0] == "\n==> attempt 2 <==\nfirst words\n"

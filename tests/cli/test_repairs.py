@@ -53,6 +53,7 @@ def failed_night(shell: Shell) -> str:
     return str(group["id"])
 
 
+@pytest.mark.full
 def test_a_rules_file_beside_the_flow_mends_its_failures(shell: Shell) -> None:  # EX-7
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES)
@@ -172,13 +173,13 @@ def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
 
 @pytest.mark.full
 def test_a_repair_by_a_default_rule_is_told_in_the_words_of_its_author(shell: Shell) -> None:  # EX-6
-    eats = "python3 -c 'import time; block = bytes(100_000_000); time.sleep(1)'"
+    eats = "python3 -c 'import time; block = bytes([1]) * 100_000_000; time.sleep(1)'"
     shell.write("eats.yaml", f'jobs:\n  eats:\n    memory: 64 MB\n    run: "{eats}"\n')
     assert "more-memory (rule 8 of the default rules): 1 recovered" in shell.ok("run", "eats.yaml", "--quiet")
     told = shell.ok("why", "last:eats")
     assert "    because: The same job in the same memory fails the same way; with more it does not." in told
     assert "    rule 8 of the default rules: mendflow rules show '*' --rule 8\n" in told
-    assert "it was submitted again, with 128 MB of memory" in told
+    assert re.search(r"it was submitted again, with \d+ MB of memory \(64 MB at first\)", told)
     for jargon in ("fault.category", "tree of", "/abort", "did not hold"):
         assert jargon not in told
     rule = shell.ok("rules", "show", "*", "--rule", "8")
@@ -222,6 +223,7 @@ def test_the_history_is_told_and_written_for_process_mining(shell: Shell) -> Non
     assert "--xes" in refused.stderr
 
 
+@pytest.mark.full
 def test_rules_are_imported_exported_checked_and_restored(shell: Shell) -> None:  # EX-12
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("mine.yaml", RULES)

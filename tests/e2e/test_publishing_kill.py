@@ -61,7 +61,7 @@ def test_what_was_published_is_there_once_however_often_the_server_dies(site: Si
         except RequestError:
             return False
 
-    site.until(over, "the case to end", 150)
+    site.until(over, "the case to end")
     assert client.case(case).status == "completed", site.log()
     for kind in ("made", "read"):
         known = client.data(prefix=f"/store/{kind}/", limit=1000, every=True)

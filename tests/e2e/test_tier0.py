@@ -69,13 +69,13 @@ def test_tier0_comes_to_the_same_when_server_and_pilots_are_killed(world: World,
     def cases_of(data_set: str) -> int:
         return len(world.client.set_batches(data_set, status="completed"))
 
-    world.until(lambda: cases_of("streamer") >= 2, 60, "the first files to be repacked")
+    world.until(lambda: cases_of("streamer") >= 2, "the first files to be repacked")
     world.kill_server()
     world.start_server()
-    world.until(lambda: cases_of("streamer") >= 6, 60, "half of the files to be repacked")
+    world.until(lambda: cases_of("streamer") >= 6, "half of the files to be repacked")
     world.kill_pilot("p1", whole=True)
     world.start_pilot("p1", slots=1)
-    world.until(lambda: cases_of("raw-muons") + cases_of("raw-electrons") >= 1, 90, "something to be reconstructed")
+    world.until(lambda: cases_of("raw-muons") + cases_of("raw-electrons") >= 1, "something to be reconstructed")
     world.kill_server()
     world.kill_pilot("p2")
     world.start_server()

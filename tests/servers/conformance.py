@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.cli.in_process import run_command
+from tests.patience import PATIENCE_S
 from tests.servers.bpel_suite import SUITE
 from tests.servers.processes import dying_with_us, end, free_port, launch
 from tools.environment import ROOT
 
 EXPLAINED: Final = "docs/reference/bpel*.md"
 PASSING_LEAST: Final = 0.95
-START_S: Final = 30
 
 
 def main() -> int:
@@ -112,13 +112,13 @@ class _Asked(socketserver.StreamRequestHandler):
 
 def await_port(port: int) -> None:
     """Until somebody listens there."""
-    give_up_at = time.monotonic() + START_S
+    give_up_at = time.monotonic() + PATIENCE_S
     while True:
         with socket.socket() as line:
             if line.connect_ex(("127.0.0.1", port)) == 0:
                 return
         if time.monotonic() > give_up_at:
-            raise TimeoutError(f"nobody listens on port {port} after {START_S} s")
+            raise TimeoutError(f"nobody listens on port {port} after {PATIENCE_S:.0f} s")
         time.sleep(0.1)
 
 

@@ -23,7 +23,7 @@ class _Row(msgspec.Struct):
     JobStatus: int
     HoldReason: str = ""
 
-    def found(self) -> BatchJobStatus:
+    def status(self) -> BatchJobStatus:
         native, why = str(self.ClusterId), self.HoldReason
         if self.JobStatus in QUEUED:
             return BatchJobStatus("queued", native, why)
@@ -55,7 +55,7 @@ class CondorBatchSystem:
             rows = msgspec.json.decode(text, type=list[_Row]) if text.strip() else []
         except msgspec.DecodeError as error:
             raise BatchSystemUnavailable(f"the answer of condor_q cannot be parsed: {error}") from error
-        return select_own(site, [(row.MendflowName, row.found()) for row in rows])
+        return select_own(site, [(row.MendflowName, row.status()) for row in rows])
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
         for name in names:

@@ -97,7 +97,18 @@ def plan_run(forecast: ForecastCase, machine: Capacity | None) -> list[PlannedIt
     for job in forecast.jobs:
         by_name.setdefault(item_name(job.spec.item), []).append(job)
     plan = forecast.case.plan
-    return [_planned(forecast, node, by_name.get(node.shown, []), machine) for node in plan.nodes if node.kind in WORK]
+    nodes = [node for node in _in_order(plan) if node.kind in WORK]
+    return [_planned(forecast, node, by_name.get(node.shown, []), machine) for node in nodes]
+
+
+def _in_order(plan: Plan) -> list[PlanNode]:
+    """The activities as they stand in the flow, what is inside one directly behind it; handlers last."""
+    order, pending = dict[int, PlanNode](), [0]
+    while pending:
+        node = plan.nodes[pending.pop()]
+        order[node.index] = node
+        pending += reversed(node.children)
+    return [*order.values(), *(node for node in plan.nodes if node.index not in order)]
 
 
 def _planned(forecast: ForecastCase, node: PlanNode, jobs: list[ForecastJob], machine: Capacity | None) -> PlannedItem:

@@ -78,7 +78,7 @@ def why(
     show_repairs(view.repairs, view.subject, trail=trail)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
-        if f"mendflow resume {case}" not in view.sentence:
+        if not any(f"mendflow resume {case}" in told for told in (view.sentence, *view.facts)):
             say(f"no server runs it now; continue with mendflow resume {case}")
 
 

@@ -154,4 +154,5 @@ def _sections(item: ItemView, attempt: int, *, last_only: bool) -> Iterator[LogS
 
 def _with_gap(part: LogView, left_out: int) -> LogView:
     line = f"\n[mendflow: {left_out} bytes were left out here]\n"
-    return msgspec.structs.replace(part, text=line + part.text)
+    data = line.encode() + part.data if part.data else b""
+    return msgspec.structs.replace(part, text=line + part.text, data=data)

@@ -24,6 +24,7 @@ from mendflow.pilot.bounds import (
     log_bytes,
 )
 from mendflow.pilot.cache.shared import CacheOptions
+from mendflow.pilot.own_secrets import take_secret
 
 KEPT_VARIABLES: Final = {
     "age": ("MENDFLOW_KEEP_FAILED", str(KEEP_FAILED_MS)),
@@ -78,7 +79,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
         help="address of a server, such as http://127.0.0.1:8765; repeat for several",
     )
     parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
-    parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
+    parser.add_argument("--token", default=take_secret("MENDFLOW_TOKEN"), help="or in MENDFLOW_TOKEN")
     parser.add_argument("--token-file", type=Path, help="a file with the token, where others cannot read it")
     parser.add_argument(
         "--jobs", "-j", dest="slots", type=int, default=0, help="jobs at a time (default: one per processor)"

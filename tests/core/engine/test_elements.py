@@ -6,8 +6,9 @@ import pytest
 
 from mendflow.core.engine.elements import CHARS_MAX, element_of, short, telling_columns
 from mendflow.core.engine.messages import SubmitJob
-from mendflow.core.model.flow import Activity, ForEach, JobActivity, Sequence
+from mendflow.core.model.flow import Activity, ForEach, JobActivity, Parallel, Sequence
 from mendflow.core.model.ids import ItemId, item_text
+from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.values import FileRef
 from tests.core.engine.world import started
 
@@ -117,3 +118,20 @@ def test_of_loops_in_loops_rows_are_told_apart_in_each() -> None:
 )
 def test_the_columns_that_tell_rows_apart_are_as_few_as_possible(rows: list[Any], columns: tuple[str, ...]) -> None:
     assert telling_columns(rows) == columns
+
+
+def test_calls_of_one_function_are_told_apart_by_what_they_are_called_with() -> None:
+    def called(name: str, *args: Any, **kwargs: Any) -> JobActivity:
+        return JobActivity(name=name, function=FunctionRef(module="lanes", name="count"), args=args, kwargs=kwargs)
+
+    body = Parallel(
+        name="p",
+        branches=(
+            called("count", "A", "L1", {"$path": "reads/A_1.txt"}, fast=True, n=1),
+            called("count-2", "A", "L2", {"$path": "reads/A_2.txt"}, fast=True, n=2),
+            JobActivity(
+                name="total", function=FunctionRef(module="lanes", name="total"), args=("${{ jobs.count.outputs }}",)
+            ),
+        ),
+    )
+    assert elements(body) == {"count": "L1, A_1.txt, n=1", "count-2": "L2, A_2.txt, n=2", "total": ""}

@@ -7,7 +7,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome, Resources, RetryRule
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling import jobs
+from mendflow.core.scheduling import job_events, jobs
 from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.explanations import PilotFacts, why_failed, why_waiting
 from mendflow.core.scheduling.jobs import RetryPolicy
@@ -139,7 +139,7 @@ def test_with_a_free_pilot_only_its_place_in_the_queue_counts() -> None:
 def test_a_suspended_job_says_so_before_anything_else() -> None:
     suspended = job()
     for event in jobs.suspend(suspended):
-        jobs.evolve(suspended, event)
+        job_events.evolve(suspended, event)
     why = why_waiting(suspended, [], 0, NOW)
     assert (why.state, why.sentence) == (
         "suspended",
@@ -150,10 +150,10 @@ def test_a_suspended_job_says_so_before_anything_else() -> None:
 def failed_once(fault: Fault, *, retries: int = 0) -> Job:
     tried = job(retries=retries)
     for event in jobs.grant(tried, PilotId("p-1"), now=NOW):
-        jobs.evolve(tried, event)
+        job_events.evolve(tried, event)
     verdict = jobs.report(tried, PilotId("p-1"), 1, Outcome(fault=fault), now=NOW + 5000, policy=RetryPolicy())
     for event in verdict.events:
-        jobs.evolve(tried, event)
+        job_events.evolve(tried, event)
     return tried
 
 
@@ -170,9 +170,9 @@ def test_a_wait_after_a_loss_says_that_no_retry_is_spent() -> None:
     lost = job()
     for _ in range(2):
         for event in jobs.grant(lost, PilotId("p-1"), now=NOW):
-            jobs.evolve(lost, event)
+            job_events.evolve(lost, event)
         for event in jobs.lose(lost, now=NOW, policy=RetryPolicy(loss_wait_ms=1000)):
-            jobs.evolve(lost, event)
+            job_events.evolve(lost, event)
     assert said(lost) == (
         f"align[3]: it waits until {clock(NOW + 1000)}, 1 s from now, for the next attempt, which does not count as a "
         "retry; its last attempt was lost: its lease ended on pilot p-1"

@@ -158,7 +158,7 @@ class ServerProcess:
 
     async def publish(self) -> None: ...
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         living = self.world.up - self.world.closed
         return [each.document for each in self.world.servers.values() if each is not self and each.id in living]
 

@@ -126,7 +126,7 @@ class Among:
 
     async def publish(self) -> None: ...
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         return self.others
 
     def find(self, server: str) -> ServerDocument | None:

@@ -7,7 +7,7 @@ from typing import Final
 from mendflow.core.data.table_files import ROW_NAMES
 from mendflow.core.engine.plan import Plan, PlanNode, ancestors
 from mendflow.core.engine.state import Case, ForEachInstance, Instance
-from mendflow.core.model.flow import ForEach
+from mendflow.core.model.flow import ForEach, JobActivity
 from mendflow.core.model.values import Value, file_of, is_spilled
 
 CHARS_MAX: Final = 48
@@ -15,11 +15,13 @@ COLUMNS_MAX: Final = 3
 
 
 def element_of(case: Case, serial: int) -> str:
-    """The elements of the loops around the item of an outstanding order, the outermost first; empty outside of loops,
-    and in flows with XML."""
+    """The elements of the loops around the item of an outstanding order, the outermost first. Outside of loops it is
+    what a function is called with, if the flow calls it several times; else empty, and so in flows with XML."""
     instance = case.instances.get(case.index.serials.get(serial, 0))
-    if instance is None or not instance.path or case.plan.flow.xml is not None:
+    if instance is None or case.plan.flow.xml is not None:
         return ""
+    if not instance.path:
+        return _called_with(case.plan, case.plan.nodes[instance.node])
     told: list[str] = []
     env = case.envs[instance.env]
     columns = _columns_around(case, instance)
@@ -37,6 +39,40 @@ def _loops_around(plan: Plan, node: PlanNode) -> tuple[tuple[str, ...], ...]:
         activities = [around.activity for around in ancestors(plan, node)]
         node.loops = tuple(tuple(each.axes) or (each.variable,) for each in activities if isinstance(each, ForEach))
     return node.loops
+
+
+def _called_with(plan: Plan, node: PlanNode) -> str:
+    """The arguments that tell a call from others of the same function, as those of a loop in a Python flow; found for
+    all calls at once."""
+    if node.called_with is None:
+        alike = [each for each in plan.nodes if _function_of(each) is not None and _same_calls(each, node)]
+        rows = [_arguments(each) for each in alike]
+        names = [name for name in (rows[0] if rows else {}) if len({row.get(name, "") for row in rows}) > 1]
+        for each, row in zip(alike, rows, strict=True):
+            each.called_with = ", ".join(row[name] for name in names[:COLUMNS_MAX] if row.get(name))
+        node.called_with = node.called_with or ""
+    return node.called_with
+
+
+def _function_of(node: PlanNode) -> str | None:
+    function = node.activity.function if isinstance(node.activity, JobActivity) else None
+    return f"{function.module}:{function.name}" if function is not None else None
+
+
+def _same_calls(one: PlanNode, other: PlanNode) -> bool:
+    return one.parent == other.parent and _function_of(one) == _function_of(other)
+
+
+def _arguments(node: PlanNode) -> dict[str, str]:
+    """The arguments of a call that can be shown in a word, those that are known before it runs."""
+    given = {**{str(place): value for place, value in enumerate(node.activity.args)}, **node.activity.kwargs}
+    shown: dict[str, str] = {}
+    for name, value in given.items():
+        path = value.get("$path") if isinstance(value, dict) else None
+        known = path if isinstance(path, str) else value
+        if isinstance(known, str | int | float) and "${{" not in str(known):
+            shown[name] = short(known) if name.isdecimal() else f"{name}={short(known)}"
+    return shown
 
 
 def _columns_around(case: Case, instance: Instance) -> Iterator[tuple[str, ...]]:

@@ -26,8 +26,9 @@ ANY_DOMAIN = "any"
 
 class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a domain can do and has to do, as it says of itself. `largest` is the largest pilot, and so the largest job
-    that fits; `platforms` are the systems and machines of its pilots, as `system/machine`. `logical_files` are names of
-    files that its storage elements hold, the newest first; `files_cut` says that there are more. `wait_ms` is how long
+    that fits; `shapes` are the different kinds of pilots that it has or can get, the largest first; `platforms` are
+    the systems and machines of its pilots, as `system/machine`. `logical_files` are names of files that its storage
+    elements hold, the newest first; `files_cut` says that there are more. `wait_ms` is how long
     jobs have waited of late, as a median; `charge` is what an hour of a CPU costs, as its administrator says.
     `draining`: it takes no new work of whoever gets this report."""
 
@@ -35,6 +36,7 @@ class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     slots: int = 0
     slots_free: int = 0
     largest: Capacity | None = None
+    shapes: tuple[Capacity, ...] = ()
     platforms: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ()  # of containers
     limits: dict[str, int] = {}

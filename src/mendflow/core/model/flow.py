@@ -302,8 +302,9 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
     for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
     their own. A job with `link_inputs` promises to only read its inputs. `shell`, `unstaged` and `file_lists` are as in
-    JobSpec. `cache` says whether its result may be used again for a job made from the same. A job that another domain
-    has sent is `given` whole, with all expressions evaluated there, and has nothing else."""
+    JobSpec. `cache` says whether its result may be used again for a job made from the same. `domain` names the domain
+    that runs it, or is `any`. A job that another domain has sent is `given` whole, with all expressions evaluated
+    there, and has nothing else."""
 
     given: JobSpec | None = None
     command: str | None = None
@@ -330,6 +331,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
+    domain: str = ""
 
 
 class UserTask(ActivityNode, frozen=True, tag="user-task"):
@@ -353,7 +355,7 @@ class Stage(ActivityNode, frozen=True, tag="stage"):
 
 class Call(ActivityNode, frozen=True, tag="call"):
     """Run another flow as a separate case; its outputs become `jobs.NAME.outputs`. With an empty `flow` the rules
-    choose; `domain` names a peer."""
+    choose. `domain` names the domain that runs it, or is `any`."""
 
     flow: str = ""
     inputs: dict[str, Template] = {}

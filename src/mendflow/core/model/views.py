@@ -268,7 +268,8 @@ ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
 
 
 class LogView(View, frozen=True):
-    """A part of what an attempt printed: the bytes from `offset` to `next`, as text. Where `offset` is later than what
+    """A part of what an attempt printed: the bytes from `offset` to `next`, as text, and where they are no text (UTF-8)
+    also as they are, in `data`. Where `offset` is later than what
     was asked for, the bytes between were left out, because the log is longer than its bound. `size` were printed so
     far, and it is `over` when no more will be, `job_over` when the job will not be tried again either. `silent`: its
     pilot does not answer, and `text` is the end of the log as it told that last. `folder` is where the pilot on `host`
@@ -285,6 +286,7 @@ class LogView(View, frozen=True):
     silent: bool = False
     host: str = ""
     folder: str = ""
+    data: bytes = b""
 
 
 class ChangeEvent(View, frozen=True):

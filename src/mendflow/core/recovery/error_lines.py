@@ -15,8 +15,8 @@ from mendflow.lazy import lazy_pattern
 ERROR_CHARS_MAX: Final = 400
 LINES_READ_MAX: Final = 2_000
 LINE_CHARS_MAX: Final = 600
-"""Of a longer line its beginning and its end are looked at. Patterns take time with the square of a line's length, and a
-slot that looks for the error of a job does nothing else meanwhile."""
+"""Of a longer line its beginning and its end are looked at. Patterns take time with the square of a line's length, and
+a slot that looks for the error of a job does nothing else meanwhile."""
 
 
 _ESCAPES: Final = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\r")

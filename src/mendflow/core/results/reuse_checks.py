@@ -20,7 +20,7 @@ else:
 ALTHOUGH: Final = ", although "
 """Before the reason why a result that was used would not have been used by itself."""
 
-NO_RESULT: Final = "the cache had no result made from the same, and no earlier case a job of its name"
+NO_RESULT: Final = "no earlier result was made from the same, and no earlier case had a job of its name"
 
 
 def why_never(spec: JobSpec) -> str:
@@ -63,7 +63,7 @@ def why_run(spec: JobSpec, policy: CachePolicy) -> str:
     if policy in ("", "none"):
         return ""
     reason = why_to_run(spec, policy)
-    return f"it ran, as {reason}" if reason == NO_RESULT else reason
+    return f"it ran because {reason}" if reason == NO_RESULT else reason
 
 
 def why_to_run(spec: JobSpec, policy: CachePolicy) -> str:

@@ -219,7 +219,7 @@ class _ScriptNames:
         elif first in _DECLARES:
             yield from self._in_declaration(rest)
         else:
-            yield from self._inprogram_of(rest)
+            yield from self._in_program(rest)
             self._known.update(_names_read_into(rest))
 
     def _in_declaration(self, words: list[Word]) -> Iterator[Doubt]:
@@ -234,7 +234,7 @@ class _ScriptNames:
             if name := _assigned(word) or (words[0].text not in ("export", "readonly") and _whole_name(word)):
                 self._known.add(name)
 
-    def _inprogram_of(self, words: list[Word]) -> Iterator[Doubt]:
+    def _in_program(self, words: list[Word]) -> Iterator[Doubt]:
         at = started_program_at(words)
         yield from self._in_words(words[: at + 1])
         program, rest = program_of(words[at]), words[at + 1 :]

@@ -30,6 +30,9 @@ ALONE_LOOK_MS = 500
 TOO_LATE_MS = 250
 """How long after the job should be dead its slot must be stopped, if it has not ended; the server waits longer."""
 
+LOOKED_AT_MS = 600_000
+"""How long a slot may look at what a job has left."""
+
 LULL_MS = 25
 """The kernel timer is switched off when nothing has run for this long."""
 
@@ -52,7 +55,7 @@ class Slot:
             settings=settings,
             ended=self._ended,
             give_back=self._give_back,
-            all_dead=self._deadline.lift,  # a look for files and errors may outlast the lease, and harms nobody
+            all_dead=self._on_all_dead,
         )
         self._told_tail = ""
         self._over = False
@@ -139,6 +142,11 @@ class Slot:
             self._accept_agent()
 
     # from the runner
+
+    def _on_all_dead(self) -> None:
+        """Nothing of the attempt runs any more, so the lease binds nobody: looking for its files and its error may take
+        longer than that on a slow disk, and the loop does not come round to move the timer meanwhile."""
+        self._deadline.move(boot_ms() + LOOKED_AT_MS)
 
     def _ended(self, done: FinishedAttempt) -> None:
         self._agent_channel.done(done)

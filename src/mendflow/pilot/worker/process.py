@@ -26,7 +26,7 @@ from mendflow.pilot.files.work_folder import remove_tree
 from mendflow.pilot.slot.faults import leftover_fault
 from mendflow.pilot.slot.kept_attempts import is_worth_keeping, kept_call, mark_kept
 from mendflow.pilot.slot.limits import lower_soft_limits
-from mendflow.pilot.slot.logs import SHIPPED_BYTES
+from mendflow.pilot.slot.logs import SHIPPED_BYTES, is_stored
 from mendflow.pilot.slot.messages import CallBatch, CallResult, FrameReader, FunctionCall, frame
 from mendflow.pilot.slot.outputs import spill
 from mendflow.pilot.slot.processes import MillisecondRounder, Reaper, become_reaper, die_with_parent
@@ -186,7 +186,7 @@ class Worker:
         if not size:
             return crash, 0, False
         tail = os.pread(self._log, SHIPPED_BYTES, max(0, size - SHIPPED_BYTES))
-        is_long = size + len(crash) > SHIPPED_BYTES and self._hand_over_log(call, crash)
+        is_long = is_stored(size + len(crash), tail) and self._hand_over_log(call, crash)
         if not is_long:
             os.ftruncate(self._log, 0)
         return tail.decode(errors="replace") + crash, size, is_long

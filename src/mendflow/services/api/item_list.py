@@ -128,7 +128,7 @@ class ItemList:
         if self._live is not None and (now := find_item(self._live.case, item)) is not None:
             serials.add(now.serial)
         if not serials:
-            called = (await self._runtime.manager.cases_called_by(self._case)).get(item)
+            called = (await self._runtime.manager.reader.cases_called_by(self._case)).get(item)
             serials |= {called.parent_serial} if called is not None else set()
         return serials - {0}
 

@@ -2,9 +2,8 @@
 
 import msgspec
 
-from mendflow.core.model.jobs import Attempt, Job, JobState
+from mendflow.core.model.jobs import Attempt, Job, JobState, Resources
 from mendflow.core.model.views import Reason
-from mendflow.core.recovery.ids import GENERATION_MARK
 from mendflow.core.results.reuse_checks import why_doubted, why_not_kept
 from mendflow.core.scheduling import data_explanations, explanations
 from mendflow.core.scheduling.amounts import clock, duration, size
@@ -44,18 +43,22 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         facts = [*told.facts, *data, *about, *_attempts(job)]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
-    facts = [fact for fact in (job.cache_reason, _why_not_again(job), *_attempts(job), _again_with(job)) if fact]
+    facts = [fact for fact in (job.cache_reason, _why_not_again(job), *_attempts(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.shown} {how}.", facts=facts)
 
 
-def _again_with(job: Job) -> str:
-    """What a job that was submitted again asked for then; empty if it was not, or said nothing of it."""
-    if GENERATION_MARK not in job.id:
-        return ""
-    asked = job.spec.resources
-    told = [f"{size(asked.memory_bytes)} of memory"] if asked.memory_bytes else []
-    told += [f"{duration(asked.wall_ms)} of time"] if asked.wall_ms else []
-    return f"it was submitted again, with {' and '.join(told)}" if told else ""
+def asked_for_more(first: Resources, last: Resources) -> str:
+    """What a job that was submitted again asked for, if that is other than at first: `128 MB of memory (64 MB at
+    first)`."""
+    told = [
+        f"{text(after)} of {word}" + (f" ({text(before)} at first)" if before else "")
+        for word, before, after, text in (
+            ("memory", first.memory_bytes, last.memory_bytes, size),
+            ("time", first.wall_ms, last.wall_ms, duration),
+        )
+        if after and before != after
+    ]
+    return " and ".join(told)
 
 
 def _why_not_again(job: Job) -> str:

@@ -16,10 +16,12 @@ from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason, UserTaskView
+from mendflow.core.recovery.ids import flow_job_id
 from mendflow.core.results.reuse_checks import why_run
 from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.services.api.job_reasons import why_job_is_so
+from mendflow.services.api.domain_reasons import call_with_way, with_way
+from mendflow.services.api.job_reasons import asked_for_more, why_job_is_so
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import was_forced
 from mendflow.services.messaging.waits import waits_for
@@ -94,13 +96,17 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
             pass  # nobody was offered it
     present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
-    return item_reason(item, waits_for(live, item.item, server.url) if live is not None else "")
+    told = item_reason(item, waits_for(live, item.item, server.url) if live is not None else "")
+    return await call_with_way(present.connected.router, item, told) if present is not None else told
 
 
 async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
     """Of one that completed also why it ran, and was not taken from the cache."""
     job = await domain.newest_submission(id)
-    told = why_job_is_so(server, job)
+    told = await with_way(server.runtime.connected.router, job, why_job_is_so(server, job))
+    first = await domain.job(flow_job_id(job.id))
+    if job.state is JobState.COMPLETED and (more := asked_for_more(first.spec.resources, job.spec.resources)):
+        told = msgspec.structs.replace(told, facts=[*told.facts, f"it was submitted again, with {more}"])
     if job.state is not JobState.COMPLETED or job.cache_reason:
         return told
     ran = why_run(job.spec, (await domain.case(job.case)).cache)
@@ -217,7 +223,11 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
     if told.state == "running" and held and told.subject == held[0].case:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
-        fields["facts"] = [*(f"{each.shown}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
+        fields["facts"] = [
+            *(f"{each.shown}: {_fault_text(each)}" for each in held[1:]),
+            *_ways_on(held[0]),
+            *told.facts,
+        ]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
         rule = f"`mendflow failures show {newest.group}` offers a rule"
         goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
@@ -234,12 +244,16 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
 
 
 def _held_sentence(held: DecisionView) -> str:
-    return (
-        f"case {held.case} is held: {held.shown} failed and no rule took it up: {_fault_text(held)}."
-        f" `mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it;"
-        f" `mendflow mend {held.case} --exlet EXLET` mends it, `mendflow resume {held.case}` tries it again,"
-        f" `mendflow cancel {held.case}` ends it."
-    )
+    return f"case {held.case} is held for a person: {held.shown} failed and no rule took it up: {_fault_text(held)}."
+
+
+def _ways_on(held: DecisionView) -> list[str]:
+    """What a person can do about a case that is held."""
+    return [
+        f"`mendflow resume {held.case}` tries it again as it is, `mendflow cancel {held.case}` ends the case",
+        f"`mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it",
+        f"`mendflow mend {held.case} --exlet EXLET` mends it on the spot",
+    ]
 
 
 def _fault_text(held: DecisionView) -> str:

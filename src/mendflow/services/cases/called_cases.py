@@ -20,6 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase
+from mendflow.services.cases.named_domains import demand_domains
 
 NOT_CALLED = "callFailed"
 """The fault of a call that started no case."""
@@ -112,6 +113,7 @@ class CalledCases:
                 return
             flow = await self._flow(live, order)
             demand_no_message(flow)
+            demand_domains(flow, self._hub)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
                 await self.begin(live, order, id, flow)
             else:
@@ -169,13 +171,13 @@ class CalledCases:
             rerun_of=earlier or live.document.rerun_of,
             cache="none" if live.runs_again(order.serial) else live.document.cache,
         )
-        await self._manager.begin(document, flow, await self._manager.jobs_of(earlier) if earlier else {})
+        await self._manager.begin(document, flow, await self._manager.reader.jobs_of(earlier) if earlier else {})
 
     async def _earlier_call(self, live: LiveCase, order: StartCalledCase) -> CaseId | None:
         if live.document.rerun_of is None:
             return None
         if live.earlier_calls is None:
-            called = await self._manager.cases_called_by(live.document.rerun_of)
+            called = await self._manager.reader.cases_called_by(live.document.rerun_of)
             live.earlier_calls = {item: document.id for item, document in called.items()}
         return live.earlier_calls.get(order.item)
 

@@ -21,10 +21,12 @@ from mendflow.core.model.views import CachePolicy, CaseOrigin
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.named_domains import demand_domains
 from mendflow.services.cases.staging import FileStaging
 from mendflow.services.cases.unstarted_cases import has_begun
 from mendflow.stores.contract import FieldCondition, Store
@@ -45,6 +47,7 @@ class CaseStartContext(Protocol):
     homes: HomeRegistry
     manager: FlowManager
     staging: FileStaging
+    hub: Hub
 
 
 class CaseStarter:
@@ -136,6 +139,7 @@ class CaseStarter:
         """Start a case like this, which has no id yet, and wait until it is on disk; if there is one with its key,
         return that. Refused if cases of its flow are started by messages."""
         demand_no_message(flow)
+        demand_domains(flow, self._runtime.hub)
         begun = await self._start_under_free_name(wanted, flow)
         await self._runtime.ledger.settled()
         return begun
@@ -232,7 +236,7 @@ class CaseStarter:
     async def _begin_case(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         runtime = self._runtime
         try:
-            earlier = await runtime.manager.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
+            earlier = await runtime.manager.reader.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
             return (await runtime.manager.begin(wanted, flow, earlier)).document
         finally:
             runtime.homes.release(wanted.id, STARTING)

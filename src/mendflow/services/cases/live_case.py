@@ -206,7 +206,7 @@ class Tally:
             if self._kinds[name] != "user-task"
         )
 
-    def mended(self, name: str) -> None:
+    def count_mended(self, name: str) -> None:
         self._mended[name] = self._mended.get(name, 0) + 1
 
     def counts(self) -> list[NameCount]:
@@ -305,7 +305,7 @@ class LiveCase:
         if state == "failed" or state == "cancelled" or state == "completed":
             self.failed[serial] = state
 
-    def heard(self, serial: int) -> None:
+    def note_told(self, serial: int) -> None:
         """The flow was told of an item that is over: a completed one stays completed, unless the item itself is
         suspended."""
         if self.failed.get(serial) == "completed" and serial not in self.case.index.serials:
@@ -347,14 +347,14 @@ class LiveCase:
         before = self.states.get(serial)
         self.move(serial, name, "job", state)
         if was_mended(job) or (job.state is JobState.COMPLETED and (again or job.spec.item in self.runs)):
-            self.tally.mended(name)
+            self.tally.count_mended(name)
         return before is None or before[2] != state
 
     def count_call(self, item: ItemId, name: str) -> None:
         """A partner has answered. That is no work of its own, and is counted only if the call had to be mended."""
         if item in self.runs:
             self.tally.move(name, "invoke", "", "completed")
-            self.tally.mended(name)
+            self.tally.count_mended(name)
 
     def view(self) -> CaseView:
         return self.document.view(self.tally.counts())

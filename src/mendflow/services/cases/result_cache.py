@@ -31,6 +31,7 @@ from mendflow.core.results.reuse_checks import (
     why_undeclared,
 )
 from mendflow.core.results.undo_checks import can_be_undone
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.amounts import moment
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, story_of
@@ -133,7 +134,7 @@ class ResultCache:
         job = job_lifecycle.create(new.id, new.case, new.spec, now=now)
         job.key = new.key
         for event in job_lifecycle.take_over(job, outcome, why=new.note, now=now):
-            job_lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
         live.move(int(new.id.rpartition("/")[2]), item_name(new.spec.item), "job", "cached")
         self._events.tell(now, "item", live.id, ItemId(new.spec.item), state="cached", message=new.note)

@@ -1,14 +1,16 @@
 """Puts together what a server has to do with other domains: what it has sent there, and what it does for them."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from mendflow.core.model.domains import DomainReport
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.clock import Meter
-from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
+from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
@@ -19,29 +21,27 @@ from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.staging import FileStaging
 from mendflow.services.domains.closing import FlowCloser, closed_job
-from mendflow.services.domains.connections import ConnectionsChanged
+from mendflow.services.domains.connections import ConnectionsChanged, DomainDisconnected
 from mendflow.services.domains.host_leases import SLACK_MS, HostLeases
 from mendflow.services.domains.hosted_runs import HostedRuns
 from mendflow.services.domains.hosted_work import HostedWorks
 from mendflow.services.domains.hosting import WorkHost
-from mendflow.services.domains.line import DomainLine
+from mendflow.services.domains.line import PeerLines
 from mendflow.services.domains.peer_scheduler import FarJobs, PeerScheduler
 from mendflow.services.domains.sending import WorkSender
 from mendflow.services.domains.sent_calls import SentCalls
 from mendflow.services.domains.sent_work import NO_REPORTS, DomainReports, SentWorks
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND, HostedDocument, SentDocument
 from mendflow.stores.contract import Store
 
 LEASES_AT_A_TIME: Final = 4
 """How many leases of a pilot a lease on work in another domain is long."""
 
-PeerLines = Callable[[], Mapping[str, DomainLine]]
+_decode_sent = msgspec.json.Decoder(SentDocument).decode
+_decode_hosted = msgspec.json.Decoder(HostedDocument).decode
+
 Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
-
-
-def no_lines() -> Mapping[str, DomainLine]:
-    """This server is connected with no other domain."""
-    return {}
 
 
 class DomainParts(Protocol):
@@ -77,7 +77,6 @@ class DomainServices:
         finished: Finished,
         reports: DomainReports = NO_REPORTS,
         report_of: Callable[[str], DomainReport | None] = lambda _: None,
-        connected: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
         guard_ms = lease_ms + lease_ms // 50 + SLACK_MS
         leases = HostLeases(store, parts.ledger, meter=meter_name, meter_now=meter, guard_ms=guard_ms)
@@ -90,7 +89,7 @@ class DomainServices:
             leases=leases,
             hub=parts.hub,
             shared=shared,
-            is_connected=lambda: bool(connected() or lines()),
+            is_connected=lambda: bool(lines()),
         )
         self.hosted = HostedWorks(
             ledger=parts.ledger, clock=clock, flows=parts.flows, files=files, runs=self.runs, shared=shared
@@ -126,36 +125,39 @@ class DomainServices:
             finished=finished,
         )
         parts.hub.provide(FarCalls, self.calls)
-        parts.hub.provide(DomainServices, self)
         parts.hub.provide(WorkHost, self.hosted)
         parts.hub.provide(WorkSender, self)
         parts.hub.provide(WorkCounter, self)
         parts.hub.subscribe(ConnectionsChanged, lambda _: self._connections_changed())
-        self._report_of = report_of
-        self._connected = connected
-        self._known: frozenset[str] = frozenset()
+        parts.hub.subscribe(DomainDisconnected, lambda fact: self._background.start(self.hosted.disconnect(fact.name)))
         self._background = BackgroundTasks(parts.ledger)
+        self._store = store
+        parts.hub.provide(DomainServices, self)
+        self._report_of = report_of
 
     def peer(self, domain: str) -> PeerScheduler:
-        """A domain as a meta-scheduler, whether it is connected now or not."""
         return PeerScheduler(domain, self.far, self._report_of)
 
+    def _connections_changed(self) -> None:
+        self.runs.connections_changed()
+        self.sent.lines_changed()
+
     async def sent_to(self, job: JobId) -> str:
-        """The domain that a job was sent to; empty if it was sent to none, or has come back."""
+        """The domain that a job was sent to; empty if it was sent to none."""
         found = await self.sent.find(job)
         return found.domain if found is not None else ""
 
     async def count(self, domain: str) -> WorkCount:
         """The work between this domain and another, of all servers on the store."""
-        return WorkCount(await self.sent.count(domain), await self.hosted.count(domain))
-
-    def _connections_changed(self) -> None:
-        """Whoever is no longer connected has its work here stopped."""
-        before, self._known = self._known, frozenset(self._connected())
-        for origin in sorted(before - self._known):
-            self._background.start(self.hosted.disconnect(origin))
-        self.runs.connections_changed()
-        self.sent.lines_changed()
+        sent = 0
+        async for stored in self._store.scan(SENT_KIND):
+            document = _decode_sent(stored.body)
+            sent += document.domain == domain and not document.acknowledged
+        held = 0
+        async for stored in self._store.scan(HOSTED_KIND):
+            hosted = _decode_hosted(stored.body)
+            held += hosted.origin == domain and not hosted.over
+        return WorkCount(sent, held)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are loaded."""
@@ -172,36 +174,8 @@ class DomainServices:
 
     async def stop(self) -> None:
         self.hosted.stop()
-        await self._background.stop()
         await self.sent.stop()
         await self.runs.stop()
         await self.calls.stop()
         await self.far.stop()
-
-
-class PeerDomains(Mapping[str, MetaScheduler]):
-    """The meta-schedulers by the names of their domains: those that a server was given, and whoever is connected."""
-
-    def __init__(
-        self, given: Mapping[str, MetaScheduler], lines: PeerLines, peer: Callable[[str], MetaScheduler]
-    ) -> None:
-        self._given = given
-        self._lines = lines
-        self._peer = peer
-        self._peers: dict[str, MetaScheduler] = {}
-
-    def __getitem__(self, domain: str) -> MetaScheduler:
-        if domain in self._given:
-            return self._given[domain]
-        if domain not in self._peers:
-            if domain not in self._lines():
-                raise KeyError(domain)
-            self._peers[domain] = self._peer(domain)
-        return self._peers[domain]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._given
-        yield from (domain for domain in self._lines() if domain not in self._given)
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
+        await self._background.stop()

@@ -114,7 +114,9 @@ def closed_function(function: FunctionRef) -> FunctionRef:
 
 
 def closed_job(spec: JobSpec) -> JobSpec:
-    """A job that is sent: nothing in it is a path of this machine."""
+    """A job that is sent: nothing in it is a path of this machine, and where it is sent to it stays."""
+    if spec.domain:
+        spec = replace(spec, domain="")
     if spec.function is None:
         return spec
     return replace(spec, function=closed_function(spec.function))

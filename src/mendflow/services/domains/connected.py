@@ -1,6 +1,7 @@
 """This domain among others: whom it is connected with, what was heard of them, and what they may ask here."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,21 +18,30 @@ from mendflow.core.model.domains import (
     InvitationAcceptance,
     InvitationAnswer,
 )
-from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.errors import InvalidRequest, NotFound, StoreUnavailable
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.views import PilotView
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.clock import Meter
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import Clock, MetaScheduler
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
+from mendflow.services.cases.flows import Flows
+from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.services.domains.connections import Connection, Connections, ConnectionsChanged
 from mendflow.services.domains.contacts import Contacts
 from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.domains.hosting import WorkHost
-from mendflow.services.domains.line import DomainLine
+from mendflow.services.domains.line import DomainLine, PeerLines
 from mendflow.services.domains.own_domain import OwnDomain
+from mendflow.services.domains.reports import REPORT_MS, DomainLoad, ReportKeeper
+from mendflow.services.domains.router import DomainRouter
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.domains")
 
 DRAIN_CHECK_MS: Final = 1_000
 
@@ -49,9 +59,19 @@ class ConnectedDomains:
         sealer: Sealer,
         hub: Hub,
         lines: DomainLines,
+        peer_lines: PeerLines,
         chance: Callable[[int], str],
         name: str,
         host: str,
+        version: str,
+        catalogue: Catalogue,
+        flows: Flows,
+        meta: PilotScheduler,
+        queue: MetaScheduler,
+        given: Mapping[str, MetaScheduler],
+        pilots: Callable[[], Awaitable[Sequence[PilotView]]],
+        load: Callable[[], Awaitable[DomainLoad]],
+        origin_of: Callable[[CaseId], str],
     ) -> None:
         own = OwnDomain(store, ledger, given=name, host=host)
         self.contacts = Contacts(clock, meter)
@@ -65,13 +85,40 @@ class ConnectedDomains:
             lines=lines,
             chance=chance,
         )
+        self.reports = ReportKeeper(
+            connections=self.connections,
+            contacts=self.contacts,
+            catalogue=catalogue,
+            flows=flows,
+            meta=meta,
+            meter=meter,
+            version=version,
+            pilots=pilots,
+            load=load,
+        )
+        self.router = DomainRouter(
+            queue=queue,
+            given=given,
+            others=peer_lines,
+            origin_of=origin_of,
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            connections=self.connections,
+            contacts=self.contacts,
+            flows=flows,
+            reports=self.reports,
+            hub=hub,
+        )
         self._lines = lines
+        self._peer_lines = peer_lines
         self._open_lines: dict[str, tuple[str, DomainLine]] = {}
         self._clock = clock
         self._meter = meter
         self._hub = hub
         self._background = BackgroundTasks(ledger)
         self._watches_drains = False
+        self._refreshes = False
         hub.subscribe(ConnectionsChanged, self._changed)
 
     async def read_shared(self) -> None:
@@ -88,9 +135,24 @@ class ConnectedDomains:
         self._open_lines = {
             name: (mark, line) for name, (mark, line) in self._open_lines.items() if marks.get(name) == mark
         }
+        if known and not self._refreshes:
+            self._refreshes = True
+            self._background.start(self._refresh())
         if any(each.draining for each in known) and not self._watches_drains:
             self._watches_drains = True
             self._background.start(self._finish_drains())
+
+    async def _refresh(self) -> None:
+        """Put the own report together now and then, while somebody is connected."""
+        try:
+            while self.connections.known():
+                try:
+                    await self.reports.refresh()
+                except StoreUnavailable as error:
+                    log.warning("this domain's report could not be made: %s", error.message)
+                await self._clock.sleep(REPORT_MS)
+        finally:
+            self._refreshes = False
 
     def lines(self) -> Mapping[str, DomainLine]:
         """The lines to the domains that work can be sent to, by name."""
@@ -99,7 +161,7 @@ class ConnectedDomains:
                 token = partial(self.connections.own_token, each)
                 line = self._lines.line(each.urls, token, public_only=each.names_itself)
                 self._open_lines[each.name] = (each.mark, line)
-        return {name: line for name, (_, line) in self._open_lines.items()}
+        return {**self._peer_lines(), **{name: line for name, (_, line) in self._open_lines.items()}}
 
     async def _finish_drains(self) -> None:
         """Remove connections that are drained, once nothing is left between the two. Each server looks; the first that
@@ -129,10 +191,12 @@ class ConnectedDomains:
                 field="protocol",
             )
         self.contacts.heard(connection.name, request.report)
+        if self.reports.own is None:
+            await self.reports.refresh()
         if (host := self.host) is None:
-            return DomainAnswer(stamp=self._meter())
+            return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
         rights = replace(connection.rights, own_flows=False, flows=()) if connection.draining else connection.rights
-        return await host.exchange(connection.name, rights, request)
+        return await host.exchange(connection.name, rights, request, self.reports.own_report(connection.name))
 
     async def count(self, name: str) -> WorkCount:
         counter = self._hub.provider(WorkCounter)

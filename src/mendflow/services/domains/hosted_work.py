@@ -292,10 +292,6 @@ class HostedWorks:
                 await self._runs.find_case(work)
                 await self._runs.give_up(work, f"{origin} is no longer connected")
 
-    async def count(self, origin: str) -> int:
-        """The pieces of work of a domain that any server on the store has."""
-        return sum(each.document.origin == origin for each in await self._register.read_all())
-
     def held(self, origin: str) -> int:
         """How many pieces of work of a domain are here."""
         return self._register.count(origin)

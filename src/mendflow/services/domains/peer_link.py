@@ -186,6 +186,8 @@ class PeerLink:
     def _hold_ms(self) -> int:
         """How long the host may wait for news: not if there was too much for one request, and not beyond the moment
         when something is to be sent."""
+        if not self._heard:
+            return 0  # the first answer, which brings the host's stamp and tells how far it is
         if any(self._is_sendable(key) and key not in self._offered for key in self._unsent):
             return 0
         now = self._works.clock.now()

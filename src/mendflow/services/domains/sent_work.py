@@ -162,12 +162,6 @@ class SentWorks:
         """A piece of work whose outcome is not known."""
         return self._works.get(key)
 
-    async def count(self, domain: str) -> int:
-        """The works of all servers on the store that a domain has, or that it does not know we have the outcomes of."""
-        await self.ledger.settled()
-        found = [_decode(each.body) async for each in self._store.scan(SENT_KIND)]
-        return sum(each.domain == domain and not each.acknowledged for each in found)
-
     def works_at(self, domain: str) -> int:
         return sum(each.domain == domain for each in self._works.values())
 

@@ -40,8 +40,6 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
-from mendflow.services.domains.assembly import PeerDomains
-from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
 from mendflow.services.recovery.assembly import RecoveryServices
@@ -49,7 +47,7 @@ from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
-from mendflow.services.runtime.domain_work import domain_work, peer_lines
+from mendflow.services.runtime.neighbourhood import connected_domains, work_across
 from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
@@ -110,11 +108,11 @@ class Runtime:
         if (tracer := server.tracer) is not None:
             tracer.listen(hub, live, self.meta.pilots)
             hub.subscribe(DecisionEnded, lambda ended: tracer.decision_closed(ended.decision))
-        own = {**server.domains, "": server.way_to_queue(self.meta)}
-        domains = PeerDomains(own, lambda: peer_lines(self, server), lambda domain: self.domains.peer(domain))
+        self.connected = connected_domains(self, server)
+        domains = {**server.domains, "": self.connected.router}
         self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=server.patterns)
         self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
-        self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
+        self.jobs: MetaScheduler = self.proxy if settings.recovery else self.connected.router
         self.interception_points = InterceptionPoints(live=live, ledger=ledger, hub=hub, meta=self.jobs, store=store)
         self.manager = FlowManager(
             store=store,
@@ -173,11 +171,10 @@ class Runtime:
             files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        self.domains = work_across(self, server)
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
-        self.connected = self._build_connected(server)
-        self.domains = domain_work(self, server)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
@@ -229,20 +226,6 @@ class Runtime:
             look_ms=server.settings.sites_look_ms,
             looks=self.counts.site_looks,
             chance=server.chance,
-        )
-
-    def _build_connected(self, server: ServerContext) -> ConnectedDomains:
-        return ConnectedDomains(
-            store=server.store,
-            ledger=self.ledger,
-            clock=server.clock,
-            meter=server.meter,
-            sealer=self.sealer,
-            hub=self.hub,
-            lines=server.lines,
-            chance=server.chance,
-            name=server.settings.domain,
-            host=server.settings.host,
         )
 
     def _build_takeover(self, server: ServerContext) -> Takeover | None:
@@ -349,7 +332,7 @@ class Runtime:
         await self.recovery.load(roots)
         await self.domains.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
-        self._stopped.found(live.document.id for live in cases)
+        self._stopped.add_found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
@@ -380,9 +363,9 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
+        await self.domains.stop()
         await self.connected.stop()
         await self._data.stop()
-        await self.domains.stop()
         await self.watch.stop()
         if self._takeover is not None:
             await self._takeover.stop()

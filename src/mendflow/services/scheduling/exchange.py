@@ -338,7 +338,7 @@ class Exchange:
             try:
                 for attempt in self._meta.leases.expired_attempts(now=self._meta.steady_ms_now()):
                     await self._expire_or_give_up(attempt)
-                for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
+                for id in self._meta.leases.forget_silent(now=self._meta.steady_ms_now()):
                     self._forget_lost(id)
                 self._wake_queue()
             except StoreUnavailable:

@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder().encode
 _RUNNING = b"running"
 
 
-def shown(meta: PilotScheduler, job: Job) -> Job:
+def public_job(meta: PilotScheduler, job: Job) -> Job:
     """The job as people see it."""
     if job.state is JobState.RUNNING and not meta.runs(job):
         return msgspec.structs.replace(job, state=JobState.AVAILABLE)
@@ -61,4 +61,4 @@ def _current_body(meta: PilotScheduler, document: StoredDocument) -> bytes:
     if live is None and _RUNNING not in document.body:
         return document.body
     job = live if live is not None else _decode(document.body)
-    return _encode(shown(meta, job))
+    return _encode(public_job(meta, job))

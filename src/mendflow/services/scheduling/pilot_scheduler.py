@@ -16,6 +16,7 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outco
 from mendflow.core.model.sync import AttemptControl, AttemptOrder, LogPart, LogRequest
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.data_explanations import files_of, match_sentence
 from mendflow.core.scheduling.jobs import RetryPolicy
@@ -214,12 +215,12 @@ class PilotScheduler:
 
     # What the exchange and the views use
 
-    def apply(self, job: Job, events: Iterable[job_lifecycle.JobEvent]) -> bool:
+    def apply(self, job: Job, events: Iterable[job_events.JobEvent]) -> bool:
         """Apply the events; whether there were any."""
         happened = False
         for event in events:
             self.hub.publish(AttemptEnding(job, event))
-            job_lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
             self.counts.job_changed(job, event)
             happened = True
         return happened

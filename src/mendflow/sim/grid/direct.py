@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.services.base.contracts import Callback, CapacityReport, NewJob, Status
@@ -148,9 +149,9 @@ class DirectSubmission:
             assert job.outcome is not None
             await callback(job.id, job.outcome)
 
-    def _apply(self, job: Job, events: Iterable[life.JobEvent]) -> None:
+    def _apply(self, job: Job, events: Iterable[job_events.JobEvent]) -> None:
         for event in events:
-            life.evolve(job, event)
+            job_events.evolve(job, event)
 
     def _pool_of(self, job: Job) -> HostPool:
         return self._pools.get(job.spec.resources.site) or next(iter(self._pools.values()))

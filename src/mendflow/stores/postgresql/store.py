@@ -19,7 +19,7 @@ from mendflow.stores.postgresql.migrations import migrate
 from mendflow.stores.postgresql.write_groups import fields_of
 from mendflow.stores.postgresql.writer import PostgresqlWriter
 from mendflow.stores.retry import RetryTimer
-from mendflow.stores.scanning import SCAN_PAGE, scan_pages
+from mendflow.stores.sql import SCAN_PAGE, scan_pages
 
 READERS_MAX = 4
 

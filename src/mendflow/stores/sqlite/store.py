@@ -18,7 +18,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.stores.contract import FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import check
 from mendflow.stores.file_lock import FileLock
-from mendflow.stores.scanning import SCAN_PAGE, scan_pages
+from mendflow.stores.sql import SCAN_PAGE, scan_pages
 from mendflow.stores.sqlite import queries as sql
 from mendflow.stores.sqlite.errors import unavailable
 from mendflow.stores.sqlite.migrations import migrate

@@ -235,6 +235,7 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "submission": activity.submission,
         "stage_in": activity.stage_in,
         "cache": activity.cache,
+        "domain": activity.domain,
     }
     open_parts = []
     for part in PARTS:

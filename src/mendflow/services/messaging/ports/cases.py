@@ -102,7 +102,7 @@ class PortCases:
         return begun.document
 
     async def _find_by_key(self, caller: CaseId, key: str) -> CaseDocument | None:
-        found = [each for each in await self._manager.cases_begun_by(caller) if each.key == key]
+        found = [each for each in await self._manager.reader.cases_begun_by(caller) if each.key == key]
         return found[0] if found else None
 
     # Looking, and waiting

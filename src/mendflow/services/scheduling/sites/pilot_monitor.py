@@ -318,7 +318,7 @@ class PilotMonitor:
     def demand(self) -> list[JobGroup]:
         """The jobs that wait, here and at the other servers."""
         own = groups_of(self._meta, self._clock.now())
-        return [*own, *(group for server in self._membership.living() for group in server.demand)]
+        return [*own, *(group for server in self._membership.live_servers() for group in server.demand)]
 
     def site_pilots(self, document: SiteDocument) -> SitePilots:
         """The pilots of the site: those that were submitted, and those that somebody started by hand."""
@@ -391,7 +391,7 @@ class PilotMonitor:
         own = (
             [self._membership.id] if self._batch_systems is not None and host in ("", self._batch_systems.host) else []
         )
-        return own + [each.id for each in self._membership.living() if _is_at(each, host)]
+        return own + [each.id for each in self._membership.live_servers() if _is_at(each, host)]
 
 
 def groups_of(meta: PilotScheduler, now: Instant) -> list[JobGroup]:
