@@ -33,6 +33,8 @@ class HiddenTexts:
 
     def mask_outcome(self, outcome: Outcome) -> Outcome:
         """The outcome with the end of its log, and its fault, as they may be shown."""
+        if not self._texts:
+            return outcome
         fault = outcome.fault
         if fault is not None:
             fault = msgspec.structs.replace(fault, message=self.mask(fault.message), log_tail=self.mask(fault.log_tail))
