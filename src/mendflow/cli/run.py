@@ -8,7 +8,6 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow import wiring
 from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_origins import changed_inputs, demand_same_flow, origin_of, warn_of_changed_flow
 from mendflow.cli.case_references import find_reference
@@ -54,6 +53,7 @@ from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.wiring import run as run_loop
 
 app = typer.Typer()
 
@@ -191,7 +191,7 @@ def run(
 
     if server:
         raise typer.Exit(run_async(run_on_server(target, options, begin)))
-    raise typer.Exit(wiring.run(run_locally(options, begin, start_message)))
+    raise typer.Exit(run_loop(run_locally(options, begin, start_message)))
 
 
 @app.command("resume")
@@ -230,7 +230,7 @@ def resume(
         await warn_of_changed_flow(client, view)
         return await client.resume(view.id, meant.item) if meant.item or _is_resumable(view) else view
 
-    raise typer.Exit(wiring.run(run_locally(options, begin)))
+    raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
@@ -349,7 +349,7 @@ def rerun(
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
-    raise typer.Exit(wiring.run(run_locally(options, begin)))
+    raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
 def _rerun_group(target: ServerTarget, group: str, options: RunOptions) -> ExitCode:
@@ -357,7 +357,7 @@ def _rerun_group(target: ServerTarget, group: str, options: RunOptions) -> ExitC
         return run_async(_rerun_group_there(target, group, json=options.json))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
-    return wiring.run(rerun_group_locally(group, options))
+    return run_loop(rerun_group_locally(group, options))
 
 
 async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) -> ExitCode:
