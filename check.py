@@ -22,8 +22,7 @@ from tests.servers import bpel_suite, gridengine, ode, opensearch, openssh, slur
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 4
-"""Twice the cores that we count on: many tests wait for a process or for a lease to end. Three left the cores idle for
-three tenths of the short check."""
+"""Twice the cores that we count on: many tests wait for a process or for a lease to end."""
 
 WAITING_WORKERS = 4
 GOODBYE_S = 20
