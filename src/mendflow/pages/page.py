@@ -36,11 +36,13 @@ def render(
     decisions: Sequence[DecisionView] = (),
     steps: Steps | None = None,
     undone: Sequence[str] = (),
+    present: Sequence[str] = (),
     now: Instant = 0,
     version: str = "",
 ) -> str:
     """The whole page. `called` are cases that belong to this one: called ones, and exlets that repaired it. `undone`
-    are sentences. `now` is the end of what has not ended; by default, the latest time in the views."""
+    are sentences, and so is `present`: what a case that is not over does, or waits for. `now` is the end of what has
+    not ended; by default, the latest time in the views."""
     now = now or _latest(case, items)
     theirs: dict[str, list[ItemView]] = defaultdict(list)
     for item in called_items:
@@ -65,7 +67,7 @@ def render(
         sections.insert(place, (title, "called", other_cases(called, theirs, steps or {})))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
-    header = _header(case, flow, _CaseTree(case, items, called, called_items), undone, now)
+    header = _header(case, flow, _CaseTree(case, items, called, called_items), (*undone, *present), now)
     footer = (
         f'<footer class="quiet">Made by mendflow {escape_html(version)} for case {escape_html(str(case.id))}.</footer>'
     )
@@ -101,9 +103,9 @@ class _CaseTree(NamedTuple):
         return any(case.counts and case.id not in known for case in self.called)
 
 
-def _header(case: CaseView, flow: Flow, whole: _CaseTree, undone: Sequence[str], now: Instant) -> str:
+def _header(case: CaseView, flow: Flow, whole: _CaseTree, told: Sequence[str], now: Instant) -> str:
     described = f"<p>{escape_html(one_line(flow.description, 400))}</p>" if flow.description else ""
-    described += "".join(f"<p>{escape_html(one_line(sentence, 400))}</p>" for sentence in undone)
+    described += "".join(f"<p>{escape_html(one_line(sentence, 400))}</p>" for sentence in told)
     rerun = f" · again from {escape_html(str(case.rerun_of))}" if case.rerun_of else ""
     figures = "".join(figure(value, word, css) for value, word, css in _figures(whole, now))
     ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else f" · as of {time_text(now)}"
