@@ -7,6 +7,7 @@ server without pilots."""
 import asyncio
 import importlib
 import tempfile
+import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -14,11 +15,15 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from mendflow.cli.options import ServerTarget, store_url
-from mendflow.cli.server_file import find_server
+from mendflow.cli.server_file import ServerInfo, find_server
 from mendflow.client import Client
+from mendflow.client.server_file import lock_holder
 from mendflow.core.model.errors import NotFound
 
 T = TypeVar("T")
+
+PATIENCE_S = 10.0
+LOOK_EVERY_S = 0.05
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
@@ -33,7 +38,7 @@ def has_server(target: ServerTarget) -> bool:
 @asynccontextmanager
 async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator[Client]:
     """A client of the right server. `begin`: create the data folder if it does not exist."""
-    found = None if target.server else find_server(target.folder)
+    found = None if target.server else await _present_server(target.folder)
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
@@ -49,6 +54,17 @@ async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator
         )
     async with chosen as client:
         yield client
+
+
+async def _present_server(folder: Path) -> ServerInfo | None:
+    """The server on the folder. One that is just starting or ending has the folder and cannot be asked: it is waited
+    for a moment, and so is another command that looks into the folder."""
+    patience_ends = time.monotonic() + PATIENCE_S
+    while (found := find_server(folder)) is None and lock_holder(folder) is not None:
+        if time.monotonic() > patience_ends:
+            break
+        await asyncio.sleep(LOOK_EVERY_S)
+    return found
 
 
 @asynccontextmanager

@@ -122,7 +122,7 @@ def _failure(group: _Group, *, opened: bool) -> str:
     badges = (f'<span class="pill failed">{failed:,} failed</span>' if failed else "") + (
         f'<span class="pill mended">{group.mended_count:,} mended</span>' if group.mended_count else ""
     )
-    facts = [fault.category.value, count_text(group.attempts, "failed attempt")]
+    facts = [f"a fault of the kind {fault.category.value}", count_text(group.attempts, "failed attempt")]
     facts += [f"exit code {fault.exit_code}"] if fault.exit_code is not None else []
     facts += [f"signal {fault.signal}"] if fault.signal else []
     named = ", ".join(group.items[:6]) + (f" and {number - 6:,} more" if number > 6 else "")
