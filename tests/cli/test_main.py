@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from mendflow.cli.server_file import find_server
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerAnnouncement, write_server_file
 from tests.cli.in_process import run_command
+from tests.patience import PATIENCE_S
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 HEAVY = ("litestar", "uvicorn", "aiohttp", "mendflow.wiring", "mendflow.server.app", "mendflow.sim")
@@ -60,7 +62,7 @@ def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> N
         f"try:\n    main({words!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\nassert not loaded, loaded\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
 
 
@@ -86,7 +88,9 @@ def test_a_command_in_a_data_folder_speaks_no_http_with_itself(
         f"try:\n    main({words!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         f"loaded = [name for name in {heavy!r} if name in sys.modules]\nassert not loaded, loaded\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -97,7 +101,7 @@ def test_a_command_that_asks_a_running_server_does_not_load_one() -> None:
         "except SystemExit as end:\n    assert end.code == 4\n"
         "assert 'mendflow.wiring' not in sys.modules\nassert 'litestar' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
 
 
@@ -242,6 +246,13 @@ def test_each_shell_has_a_completion_script(shell: str) -> None:
     assert "_MENDFLOW_COMPLETE" in told.stdout
 
 
+@pytest.mark.parametrize(("words", "title"), [((), "flow"), (("exlet",), "exlet"), (("rules",), "rule file")])
+def test_the_schema_of_each_kind_of_file_is_printed(words: tuple[str, ...], title: str) -> None:
+    told = mendflow("flows", "schema", *words)
+    assert told.returncode == 0
+    assert json.loads(told.stdout)["title"].startswith(f"mendflow {title}")
+
+
 def test_every_reading_command_can_speak_json() -> None:
     silent = {
         "flows schema",
@@ -301,7 +312,7 @@ def test_the_version_is_told_without_loading_the_command_line(word: str) -> None
         f"import sys; sys.argv = ['mendflow', '{word}']; import mendflow.__main__ as m; m.main(); print(*sys.modules)"
     )
     told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     ).stdout
     version, _, loaded = told.partition("\n")
     assert version.startswith("mendflow ") and not {"typer", "rich", "msgspec", "mendflow.cli"} & set(loaded.split())

@@ -53,6 +53,7 @@ def failed_night(shell: Shell) -> str:
     return str(group["id"])
 
 
+@pytest.mark.full
 def test_a_rules_file_beside_the_flow_mends_its_failures(shell: Shell) -> None:  # EX-7
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES)
@@ -222,6 +223,7 @@ def test_the_history_is_told_and_written_for_process_mining(shell: Shell) -> Non
     assert "--xes" in refused.stderr
 
 
+@pytest.mark.full
 def test_rules_are_imported_exported_checked_and_restored(shell: Shell) -> None:  # EX-12
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("mine.yaml", RULES)

@@ -89,11 +89,11 @@ class OpenedFiles:
         self._server = server
         self.opened = self.open = 0
 
-    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
+    async def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
         self.opened += 1
         self.open += 1
         try:
-            async for chunk in self._server.file_store.kept(sha256):
+            async for chunk in self._server.file_store.read(sha256):
                 for start in range(0, len(chunk), 1_000):
                     yield chunk[start : start + 1_000]
         finally:

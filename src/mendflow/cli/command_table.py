@@ -47,6 +47,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "cache": _entry("results", "List the results that can be used again; show or drop some.", _DATA),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
+    "domains": _entry("domains", "List the connected domains; show, invite, connect or disconnect one.", _SERVE),
     "alerts": _entry("alerts", "List alerts by severity; acknowledge one.", _SERVE),
     "admin": _entry("main", "Servers, pilots, sites, notifications, archives of cases, tokens.", _SERVE),
 }

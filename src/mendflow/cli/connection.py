@@ -21,8 +21,9 @@ from mendflow.client.server_file import lock_holder
 from mendflow.core.model.errors import NotFound
 
 T = TypeVar("T")
+BETWEEN_S = 10.0
+"""Wait this long for a server that does not listen yet, or does not any more."""
 
-PATIENCE_S = 10.0
 LOOK_EVERY_S = 0.05
 
 
@@ -38,7 +39,7 @@ def has_server(target: ServerTarget) -> bool:
 @asynccontextmanager
 async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator[Client]:
     """A client of the right server. `begin`: create the data folder if it does not exist."""
-    found = None if target.server else await _present_server(target.folder)
+    found = None if target.server else await _find_listening(target.folder)
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
@@ -56,15 +57,28 @@ async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator
         yield client
 
 
-async def _present_server(folder: Path) -> ServerInfo | None:
-    """The server on the folder. One that is just starting or ending has the folder and cannot be asked: it is waited
-    for a moment, and so is another command that looks into the folder."""
-    patience_ends = time.monotonic() + PATIENCE_S
-    while (found := find_server(folder)) is None and lock_holder(folder) is not None:
-        if time.monotonic() > patience_ends:
-            break
+async def _find_listening(folder: Path) -> ServerInfo | None:
+    """The server on the data folder. One that is just starting has the folder and cannot be asked yet, and one that
+    does not listen any more, as that of a case that was just over, is about to end: wait until it can be asked, or its
+    folder can be opened."""
+    give_up_at = time.monotonic() + BETWEEN_S
+    while True:
+        found = find_server(folder)
+        if await _listens(found.url) if found is not None else lock_holder(folder) is None:
+            return found
+        if time.monotonic() > give_up_at:
+            return found
         await asyncio.sleep(LOOK_EVERY_S)
-    return found
+
+
+async def _listens(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 @asynccontextmanager
@@ -87,7 +101,7 @@ def _folder_of_store(store: str) -> Path | None:
 
 def _open_folder(folder: Path, store: str = "") -> AbstractAsyncContextManager[Client]:
     """Loaded lazily: only a command that gets here pays for the server's modules."""
-    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.local_cluster").open_folder(
+    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.embedded_server").open_folder(
         folder, store
     )
     return opened

@@ -9,11 +9,11 @@ from typing import Annotated
 import msgspec
 import typer
 
+from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.log_reading import LogReading
 from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile, complete_from_server
 from mendflow.cli.printing import say
-from mendflow.cli.subjects import FORMS, job_id
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.views import LogView
 from mendflow.pages.formatting import plain_text

@@ -1,6 +1,5 @@
 """Options of other tools, and what to type instead. The parser's error stays for everything that is not here."""
 
-import re
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -8,15 +7,16 @@ from typing import Any, Final, NoReturn
 import typer
 
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.lazy import lazy_pattern
 
 UsageError: Final[Any] = typer.BadParameter.__base__
-EXTRA: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
+EXTRA: Final = lazy_pattern(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
 
 FLOW_FILES: Final = (".yaml", ".yml", ".py", ".bpel", ".jsdl")
 FILES_SHOWN: Final = 5
 CLOSE: Final = 0.82
-LONG_WORD: Final = re.compile(r"-[a-z][a-z-]{2,}")
+LONG_WORD: Final = lazy_pattern(r"-[a-z][a-z-]{2,}")
 
 
 def _hints(*groups: tuple[str, str]) -> dict[str, str]:

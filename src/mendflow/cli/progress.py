@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, console, say
-from mendflow.cli.waiting import WaitExplainer
+from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import StoreUnavailable, Unreachable
 from mendflow.core.model.views import CASE_END_STATES, CaseView, NameCount

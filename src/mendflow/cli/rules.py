@@ -10,7 +10,7 @@ from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.repairs import raise_trigger
-from mendflow.cli.rule_applying import say_applied, tell_who_runs
+from mendflow.cli.rule_applying import print_who_runs, say_applied
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
     Do,
@@ -135,7 +135,7 @@ def add(
         warn_of_missing_flows(context, [made.rules])
     if applied is not None:
         say_applied(applied)
-        tell_who_runs(context.target, applied.cases)
+        print_who_runs(context.target, applied.cases)
 
 
 @rules_app.command("apply")
@@ -147,7 +147,7 @@ def apply_(context: CommandContext, group: GroupArgument) -> None:
         print_json(applied)
         return
     say_applied(applied)
-    tell_who_runs(context.target, applied.cases)
+    print_who_runs(context.target, applied.cases)
 
 
 @rules_app.command("try")

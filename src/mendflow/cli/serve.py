@@ -45,6 +45,15 @@ def serve(
             show_default=False,
         ),
     ] = "",
+    domain: Annotated[
+        str,
+        typer.Option(
+            "--domain",
+            metavar="NAME",
+            help="The name of this domain, for others; default: the one before, or the machine's.",
+            show_default=False,
+        ),
+    ] = "",
     data: Data = "",
     store: Store = "",
     tokens: Annotated[
@@ -135,6 +144,7 @@ def serve(
         host=host,
         port=port,
         url=url,
+        domain=domain,
         tokens=tuple(known),
         lease_ms=lease * 1000,
         data_wait_ms=data_wait * 1000,

@@ -167,7 +167,7 @@ def cache_options(**given: str | int | None) -> CacheOptions:
     return options
 
 
-def useless(cache: CacheOptions) -> str:
+def cache_flaw(cache: CacheOptions) -> str:
     """Why a cache keeps nothing although it has space; empty if it does. Others on the host may have space for it."""
     if not cache.space_bytes or (cache.threshold_bytes or 0) < cache.space_bytes:
         return ""
@@ -176,12 +176,12 @@ def useless(cache: CacheOptions) -> str:
 
 def read_checks(path: Path) -> PilotChecks:
     try:
-        return good(msgspec.json.decode(path.read_bytes(), type=PilotChecks))
+        return validated(msgspec.json.decode(path.read_bytes(), type=PilotChecks))
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidRequest(f"{path} is not a valid file of checks: {error}") from None
 
 
-def good(checks: PilotChecks) -> PilotChecks:
+def validated(checks: PilotChecks) -> PilotChecks:
     """The checks, if they are valid."""
     if checks.python and version(checks.python) is None:
         raise InvalidRequest(f"{checks.python!r} is not a version of Python; write one like 3.11", field="python")

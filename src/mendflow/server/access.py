@@ -7,7 +7,6 @@ tells an attacker nothing about the token."""
 
 import hashlib
 import ipaddress
-import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -17,19 +16,23 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
+from mendflow.lazy import lazy_pattern
 from mendflow.operations.roles import ADMIN, ENGINE, PILOT, READERS, USERS, AllowedRoles
 from mendflow.operations.table import API, find_operation
 
 PEERS = f"{API}/peers/"
 """Paths between servers on one store: nobody else may use them, not even an administrator."""
 
+DOMAIN = f"{API}/domain/"
+"""Paths between domains: only the token of a connection opens them, and opens no other."""
+
 SOAP_PORTS = "/soap/"
 """SOAP paths, by which engines of other systems use the queue."""
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-_NAME = re.compile(r"[\w.@+-]{1,64}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_ROLE = lazy_pattern(r"[a-z][a-z0-9_-]{0,63}")
+_NAME = lazy_pattern(r"[\w.@+-]{1,64}")
+_SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 NAME_RULE = "use up to 64 letters, digits, and . @ + - _"
 ROLE_RULE = "use small letters, digits, -"
 
@@ -148,6 +151,8 @@ class AccessControl:
 
     def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
         sent = _access_headers(headers)
+        if path.startswith(DOMAIN):
+            return _ANONYMOUS  # whose token it is, the connections say
         if path.startswith(PEERS) or _normalized_path(path).startswith(PEERS):
             return self._admit_peer(sent.get(b"authorization", b""))
         if not self._principals:
@@ -225,7 +230,7 @@ def _normalized_path(path: str) -> str:
     return _SLASHES.sub("/", path).rstrip("/") or "/" if "//" in path or path.endswith("/") else path
 
 
-_SLASHES = re.compile("/{2,}")
+_SLASHES = lazy_pattern("/{2,}")
 FORWARDED_HEADER = b"x-mendflow-passed-on"
 """The header by which a server tells another that it forwards a request; its value is the servers' own token."""
 _ACCESS_HEADERS = frozenset(

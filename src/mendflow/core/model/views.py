@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 from mendflow.core.model.jobs import Job, JobState
@@ -19,8 +19,6 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
-UnhandledPolicy = Literal["", "fail", "hold"]
-"""What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
 
 CASE_END_STATES: Final = frozenset({"completed", "failed", "cancelled"})
 ITEM_END_STATES: Final = frozenset({"completed", "failed", "skipped", "cancelled", "cached"})
@@ -164,7 +162,7 @@ class ItemView(View, frozen=True):
     files: dict[str, Value] = {}
     cache_reason: str = ""  # why its result was taken from the cache, or was not
     cached_from: str = ""  # the job that made its result, if another did
-    other_code: str = ""  # in which way the code that made its result was not the code that its job names
+    code_mismatch: str = ""  # in which way the code that made its result was not the code that its job names
     reason: str = ""  # why it was skipped
     command: str = ""
     log_tail: str = ""

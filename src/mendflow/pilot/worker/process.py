@@ -19,7 +19,7 @@ import msgspec
 from mendflow.core.data.path_arguments import PLACED, paths_of_argument
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
-from mendflow.core.model.references import foreign_reference, given_files, malformed_reference, references_in
+from mendflow.core.model.references import foreign_reference, malformed_reference, referenced_files, references_in
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value, is_spilled
 from mendflow.pilot.cache.entries import GUESTS
 from mendflow.pilot.files.work_folder import remove_tree
@@ -93,7 +93,7 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
             fault, crash = fault_of(error, stage, call.cwd or self._cwd, _peak_bytes()), traceback_of(error)
         ran_us = (time.perf_counter_ns() - clock) // 1000
-        other_code, read_beside = self._functions.used(call)
+        code_mismatch, undeclared_reads = self._functions.used(call)
         left = self._end_of_children()
         log, log_bytes, is_long = self._take_log(call, crash)
         kept = fault is not None and self._keep_folder(call, fault)
@@ -119,8 +119,8 @@ class Worker:
             log_tail=tail,
             measures=measures,
             folder=folder,
-            other_code=other_code,
-            read_beside=read_beside,
+            code_mismatch=code_mismatch,
+            undeclared_reads=undeclared_reads,
         )
         return CallResult(number, ran_us, outcome, spills, self._take_report(), is_long, kept)
 
@@ -295,7 +295,7 @@ def _bad_reference(encoded: bytes, plain: Value, call: FunctionCall, real: Calla
         return flaw
     given = [call.args, call.kwargs]
     unseen = len(encoded) > VALUE_BYTES_MAX or any(is_spilled(reference) for _, reference in references_in(given))
-    return foreign_reference(plain, set(given_files(real(given)))) if unseen else ""
+    return foreign_reference(plain, set(referenced_files(real(given)))) if unseen else ""
 
 
 def _kept_value(path: str) -> Value:

@@ -90,7 +90,7 @@ class StoredLogReader:
         position = offset if before_gap else offset - stored.left_out_bytes
         stream = self._open.pop((stored.file.sha256, position), None)
         if stream is None:
-            stream = LogStream(self._file_store.kept(stored.file.sha256))
+            stream = LogStream(self._file_store.read(stored.file.sha256))
         try:
             await stream.skip_to(position)
             data = await stream.read(min(PART_BYTES, run_end - offset))

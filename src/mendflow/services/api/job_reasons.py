@@ -4,8 +4,8 @@ import msgspec
 
 from mendflow.core.model.jobs import Attempt, Job, JobState, Resources
 from mendflow.core.model.views import Reason
-from mendflow.core.results.declared import why_doubted, why_not_kept
-from mendflow.core.scheduling import explain, explain_data
+from mendflow.core.results.reuse_checks import why_doubted, why_not_kept
+from mendflow.core.scheduling import data_explanations, explanations
 from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.base.cluster import story_of
@@ -19,14 +19,14 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
     if job.state is JobState.RUNNING:
         return _why_running(server, job)
     if job.state is JobState.FAILED:
-        return _why_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
+        return _why_cancelled(job) if state_of(job) == "cancelled" else explanations.why_failed(job)
     if job.state is JobState.AVAILABLE and server.stopped.holds(job.id):
         sentence = f"{job.spec.item} waits until somebody resumes its case: `mendflow resume {story_of(job.id)}`."
         return Reason(subject=job.id, state="waiting", sentence=sentence, facts=_attempts(job))
     if job.state is JobState.AVAILABLE:
         meta, now = server.runtime.meta, server.clock.now()
-        sites = server.runtime.sites.monitor.about(effective_needs(job))
-        told = explain.why_waiting(
+        sites = server.runtime.sites.monitor.help_for(effective_needs(job))
+        told = explanations.why_waiting(
             job,
             [_facts(server, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
             meta.queue.jobs_ahead(job.id),
@@ -35,9 +35,11 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         )
         kept, data = meta.queue.kept_back(job.id, now), []
         if job.spec.inputs:
-            data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
-        sentence = f"{job.spec.shown}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
-        about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
+            data = data_explanations.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
+        sentence = (
+            f"{job.spec.shown}: {data_explanations.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
+        )
+        about = [*sites.helps, *sites.cannot][: explanations.FACTS_MAX]
         facts = [*told.facts, *data, *about, *_attempts(job)]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
@@ -77,10 +79,10 @@ def _why_cancelled(job: Job) -> Reason:
     return Reason(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
 
 
-def _facts(server: Server, pilot: PilotRecord) -> explain.PilotFacts:
+def _facts(server: Server, pilot: PilotRecord) -> explanations.PilotFacts:
     meta, now = server.runtime.meta, server.clock.now()
     free = pilot.offer((meta.jobs[id].spec.resources for id in pilot.held), rounds=1, now=now)
-    return explain.PilotFacts(
+    return explanations.PilotFacts(
         id=pilot.id,
         host=pilot.host,
         site=pilot.site,

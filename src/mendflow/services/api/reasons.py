@@ -17,12 +17,12 @@ from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason, UserTaskView
 from mendflow.core.recovery.ids import flow_job_id
-from mendflow.core.results.declared import why_run
-from mendflow.core.scheduling import explain
+from mendflow.core.results.reuse_checks import why_run
+from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.services.api.job_reasons import asked_for_more, why_job_is_so
 from mendflow.services.cases import suspensions
-from mendflow.services.cases.forced_items import by_force
+from mendflow.services.cases.forced_items import was_forced
 from mendflow.services.messaging.waits import waits_for
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
@@ -85,17 +85,17 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
     if item.job:
         told = await why_job(domain, server, item.job)
         removed = item.state == "cancelled" and told.state != "cancelled"
-        return why_forced(item, told) if removed or by_force(item) else told
-    if by_force(item):
+        return why_forced(item, told) if removed or was_forced(item) else told
+    if was_forced(item):
         return why_forced(item)
     if item.kind == "user-task":
         try:
-            return await of_task(domain, item)
+            return await task_reason(domain, item)
         except NotFound:
             pass  # nobody was offered it
     present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
-    return of_item(item, waits_for(live, item.item, server.url) if live is not None else "")
+    return item_reason(item, waits_for(live, item.item, server.url) if live is not None else "")
 
 
 async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
@@ -147,7 +147,7 @@ def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
         subject=f"{view.id}:{name}",
         state=state,
         sentence=f"{name} is {which}: {told}; `mendflow why {view.id}:{first}` says more of one.",
-        facts=facts[: explain.FACTS_MAX],
+        facts=facts[: explanations.FACTS_MAX],
     )
 
 
@@ -160,7 +160,7 @@ def _progress_text(item: ItemView | None) -> str:
     return f"{_AUXILIARY_VERBS.get(item.state, 'is')} {item.state}"
 
 
-async def of_task(domain: CaseQueries, item: ItemView) -> Reason:
+async def task_reason(domain: CaseQueries, item: ItemView) -> Reason:
     task = await domain.user_task(f"{item.case}/{item.serial}")
     subject = f"{item.case}:{item.item}"
     if task.state == "claimed":
@@ -175,7 +175,7 @@ async def of_task(domain: CaseQueries, item: ItemView) -> Reason:
     return Reason(subject=subject, state=item.state, sentence=sentence, facts=facts)
 
 
-def of_item(item: ItemView, waits: str = "") -> Reason:
+def item_reason(item: ItemView, waits: str = "") -> Reason:
     """`waits` says more precisely than the item's kind what it waits for."""
     words = {
         "wait": "waits for its time",
@@ -207,7 +207,7 @@ def why_forced(item: ItemView, job: Reason | None = None) -> Reason:
     return Reason(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
 
-def mended(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] = ()) -> Explanation:
+def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] = ()) -> Explanation:
     """The reason, with the repairs of the item, and sentences about what was undone. An item that is being mended has
     not failed yet."""
     newest = repairs[0] if repairs else None
@@ -315,7 +315,7 @@ async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
     first = next((item for item in failed if item.fault and item.fault.message == said), None)
     facts = [f"{item.shown}: {item.fault.message}" for item in failed if item.fault and item is not first]
     facts += [*_work_done(case), *await _removed_items(domain, case)]
-    printed = explain.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
+    printed = explanations.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
     where = f"{first.shown}: " if first else ""
     sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)

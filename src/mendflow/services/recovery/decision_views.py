@@ -19,11 +19,11 @@ from mendflow.core.rules.candidates import (
     TELLING_PATHS,
     Candidate,
     candidates,
+    distinguishes,
     leaves,
     phrases,
     quote_literal,
     root_weight,
-    tells_apart,
 )
 from mendflow.core.rules.evaluation import context_lookup
 from mendflow.services.recovery.failures import group_id
@@ -184,7 +184,9 @@ def _error_conditions(sample: Decision, neighbour: Mapping[str, Value] | None) -
         return []
     made = [f"job.log_tail.contains({quote_literal(phrase)})" for phrase in phrases(error, "")]
     return [
-        Candidate(condition=each, path="job.log_tail") for each in made if tells_apart(each, sample.context, neighbour)
+        Candidate(condition=each, path="job.log_tail")
+        for each in made
+        if distinguishes(each, sample.context, neighbour)
     ]
 
 

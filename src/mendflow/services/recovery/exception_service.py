@@ -35,7 +35,7 @@ from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
 from mendflow.services.recovery.failures import unhandled_finding
 from mendflow.services.recovery.held_actions import HeldActions
-from mendflow.services.recovery.holding import HoldingPolicy
+from mendflow.services.recovery.holding_policy import HoldingPolicy
 from mendflow.services.recovery.removals import RemovalHandler
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -204,7 +204,7 @@ class ExceptionService:
 
     async def _decide_by_rules(self, event: ExceptionEvent, *, own_only: bool, goes_on: bool) -> Decision | None:
         if self.rules.shared:
-            await self.rules.look_again(event.flow)
+            await self.rules.refresh(event.flow)
         facts = await self.facts(event)
         context = await self.contexts.build(event, facts, exlet_depth(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)
