@@ -25,6 +25,7 @@ from mendflow.pages.page import render
 from mendflow.version import VERSION
 
 FAILURES_SHOWN = 5
+FACTS_SHOWN = 4
 ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
 CALLED_SHOWN = 10
@@ -36,6 +37,7 @@ LINES_SHOWN = 10
 
 async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
     flow = await client.flow_of(ending.case.id)
+    present = await client.why(ending.case.id) if not ending.case.ended_at else None
     page = render(
         ending.case,
         flow,
@@ -45,6 +47,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         decisions=ending.decisions,
         steps=ending.steps,
         undone=ending.undone,
+        present=[present.sentence, *present.facts[:FACTS_SHOWN]] if present is not None else [],
         now=0 if ending.case.ended_at else int(time.time() * 1000),
         version=VERSION,
     )
