@@ -19,7 +19,7 @@ from mendflow.formats.wfformat import Scale, Trace, load_trace
 from mendflow.pages.formatting import count_text, duration_text
 from mendflow.sim.grid.scene import SiteScene
 from mendflow.sim.predict import predict
-from mendflow.sim.recorded import SystemOverhead
+from mendflow.sim.recorded_overheads import SystemOverhead
 
 PAGE = ROOT / "docs" / "understand" / "experiments.md"
 TITLE = "Recorded and simulated"

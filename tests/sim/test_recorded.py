@@ -3,7 +3,13 @@
 import msgspec
 
 from mendflow.formats.wfformat import Trace, TraceTask
-from mendflow.sim.recorded import SystemOverhead, implied_overhead_s, learned_overhead, makespan_s, recorded_run
+from mendflow.sim.recorded_overheads import (
+    SystemOverhead,
+    implied_overhead_s,
+    learned_overhead,
+    makespan_s,
+    recorded_run,
+)
 
 
 def trace(makespan: float) -> Trace:

@@ -28,7 +28,7 @@ from mendflow.sim.estimates import Estimate, Estimates, check_known, jobs_of, lo
 from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
 from mendflow.sim.predict import Prediction, Question
 from mendflow.sim.prediction_figures import figures
-from mendflow.sim.recorded import RecordedRun, SystemOverhead, recorded_run
+from mendflow.sim.recorded_overheads import RecordedRun, SystemOverhead, recorded_run
 from mendflow.sim.what_ifs import WhatIf
 
 STEPS_SHOWN = 20

@@ -7,7 +7,7 @@ from tests.e2e.soap_client import Asking, send, texts
 from tests.e2e.test_bpel_adapter import TELL, loan
 from tests.formats.bpel.adapter.bank import ASK
 
-pytestmark = [pytest.mark.ode, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.ode
 
 SREF = "http://docs.oasis-open.org/wsbpel/2.0/serviceref"
 CAUGHT = (
@@ -62,7 +62,7 @@ def test_a_partner_that_needs_longer_than_the_engine_waits_is_called_once(foreig
     (bank.folder / "awake").unlink(missing_ok=True)
     url, before = foreign.deploy("slow", ASK), len(bank.calls())
     waiting = Asking(url, loan(16), "urn:slow", action="urn:ask")
-    foreign.world.until(lambda: len(bank.calls()) > before, 60, "the call to reach the partner")
+    foreign.world.until(lambda: len(bank.calls()) > before, "the call to reach the partner")
     waiting.join(SLOW_S)
     assert waiting.is_alive(), f"the process gave up: {waiting.status} {waiting.answer!r} {waiting.away}"
     (bank.folder / "awake").touch()
@@ -77,7 +77,7 @@ def test_waiting_calls_hold_none_of_the_engine_s_connections(foreign: Foreign) -
     url, before = foreign.deploy("waiting", ASK), len(bank.calls())
     bodies = [loan(16).replace("<number>16", f"<number>{number}") for number in range(WAITING)]
     waiting = [Asking(url, body, f"urn:wait:{number}", action="urn:ask") for number, body in enumerate(bodies)]
-    foreign.world.until(lambda: len(bank.calls()) == before + WAITING, 200, "all calls to reach the partner")
+    foreign.world.until(lambda: len(bank.calls()) == before + WAITING, "all calls to reach the partner")
     assert asked(url, 4)["offer"] == "8"
     (bank.folder / "awake").touch()
     for each in waiting:
@@ -93,10 +93,10 @@ def test_a_process_outlives_a_partner_that_is_away_and_an_engine_that_is_killed(
     Asking(url, loan(5), "urn:away", action="urn:ask")
     call = foreign.world.client
     known = {case.id for case in call.cases(flow="partner-call")}
-    foreign.world.until(lambda: {c.id for c in call.cases(flow="partner-call")} - known, 60, "a call by the proxy")
+    foreign.world.until(lambda: {c.id for c in call.cases(flow="partner-call")} - known, "a call by the proxy")
     foreign.ode.stop(kill=True)
     bank.start()
     foreign.ode.start()
-    foreign.world.until(lambda: len(bank.calls()) > before, 60, "the partner to be called")
+    foreign.world.until(lambda: len(bank.calls()) > before, "the partner to be called")
     assert bank.calls()[before:] == ["asked 5"]
     assert asked(url, 6)["offer"] == "12"

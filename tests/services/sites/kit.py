@@ -126,7 +126,7 @@ class Among:
 
     async def publish(self) -> None: ...
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         return self.others
 
     def find(self, server: str) -> ServerDocument | None:
@@ -168,7 +168,7 @@ class SiteServer:
     async def look(self, after_ms: int = 5_000) -> None:
         self.clock.at += after_ms
         await self.monitor.look()
-        await self.monitor.looked()
+        await self.monitor.wait_for_looks()
 
     async def wait_for(self, jobs: int, **needs: object) -> None:
         """Put so many jobs into the queue."""
@@ -196,7 +196,7 @@ class SiteServer:
             unfit=unfit,
             leaving=leaving,
         )
-        self.monitor.heard(request)
+        self.monitor.pilot_reported(request)
         if leaving or unfit:
             self.meta.forget(pilot.id)
         else:

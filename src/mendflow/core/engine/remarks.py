@@ -14,12 +14,13 @@ from mendflow.core.expressions.scanner import plain_reference
 from mendflow.core.model.expr import CEL, Expr
 from mendflow.core.model.flow import ActivityNode, Flow, ForEach, JobActivity, UserTask
 from mendflow.core.model.shells import runs_in_shell
-from mendflow.core.model.task_fields import is_yes_or_no
 from mendflow.core.model.values import Value
+from mendflow.core.model.yes_no import is_yes_or_no
+from mendflow.lazy import lazy_pattern
 
 Activities = Mapping[str, ActivityNode]
 
-_MAPPED: Final = re.compile(r"\bjobs\.`?([\w-]+)`?\.outputs\.(?:map|all|exists|exists_one)\(\s*(\w+)\s*,")
+_MAPPED: Final = lazy_pattern(r"\bjobs\.`?([\w-]+)`?\.outputs\.(?:map|all|exists|exists_one)\(\s*(\w+)\s*,")
 
 
 def remarks_on(flow: Flow) -> list[str]:

@@ -41,7 +41,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
 
     @property
-    def given(self) -> list[str]:
+    def initial_files(self) -> list[str]:
         """The files that were there before, in the order in which they are first read."""
         return list(
             dict.fromkeys(file for task in self.tasks.values() for file in task.reads if file not in task.made_by)

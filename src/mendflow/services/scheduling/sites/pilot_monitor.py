@@ -117,7 +117,7 @@ class PilotMonitor:
 
     # Reports of pilots
 
-    def heard(self, request: SyncRequest) -> None:
+    def pilot_reported(self, request: SyncRequest) -> None:
         """A submitted pilot reports that it has arrived, leaves, or cannot work. Reports that come during a write are
         written together."""
         if not (site := submissions.site_of(request.submission)):
@@ -200,7 +200,7 @@ class PilotMonitor:
             self._last_sweep_at = now
             await batch_systems.sweep(self._sites.keys())
 
-    async def looked(self) -> None:
+    async def wait_for_looks(self) -> None:
         """Wait until the looks that are under way are over."""
         await asyncio.gather(*self._looking.values())
 
@@ -311,16 +311,16 @@ class PilotMonitor:
 
     def _plan(self, document: SiteDocument, waiting: list[JobGroup]) -> ProvisionPlan:
         most, _ = submissions.submission_allowance(document, self._clock.now())
-        return plan(document.site, self.standing(document), waiting, most=most, offered=document.offered)
+        return plan(document.site, self.site_pilots(document), waiting, most=most, offered=document.offered)
 
     # What is there
 
     def demand(self) -> list[JobGroup]:
         """The jobs that wait, here and at the other servers."""
         own = groups_of(self._meta, self._clock.now())
-        return [*own, *(group for server in self._membership.living() for group in server.demand)]
+        return [*own, *(group for server in self._membership.live_servers() for group in server.demand)]
 
-    def standing(self, document: SiteDocument) -> SitePilots:
+    def site_pilots(self, document: SiteDocument) -> SitePilots:
         """The pilots of the site: those that were submitted, and those that somebody started by hand."""
         here = [pilot for pilot in self._pilots() if pilot.site == document.site.name]
         free = [pilot.free_slots == pilot.capacity.slots for pilot in here]
@@ -335,7 +335,7 @@ class PilotMonitor:
             free_slots=sum(pilot.free_slots for pilot in here),
         )
 
-    def about(self, needs: Resources) -> SiteHelp:
+    def help_for(self, needs: Resources) -> SiteHelp:
         """What sites can do for a waiting job, in sentences; for a job that is bound to a site, only that site."""
         sites = [each for name, each in self._sites.items() if needs.site in ("", name)]
         lacks = [(each, missing_for(each.site, needs, each.offered)) for each in sites]
@@ -347,7 +347,7 @@ class PilotMonitor:
     def is_pilot_coming(self, needs: Resources) -> bool:
         """Whether a pilot has been submitted that could take such a job."""
         sites = [each for each in self._sites.values() if not missing_for(each.site, needs, each.offered)]
-        return any(self.standing(each).inactive for each in sites)
+        return any(self.site_pilots(each).inactive for each in sites)
 
     def idle_exit_ms(self, name: str) -> int:
         """After how long without a job a pilot of this name is to leave; 0: as it was told when it was submitted."""
@@ -355,7 +355,7 @@ class PilotMonitor:
         return surplus.idle_exit_ms(document, name) if document is not None else 0
 
     def _sentence(self, document: SiteDocument) -> str:
-        has = self.standing(document)
+        has = self.site_pilots(document)
         coming = "1 pilot is coming" if has.inactive == 1 else f"{has.inactive} pilots are coming"
         counts = f"{coming}, {has.idle} {'is' if has.idle == 1 else 'are'} idle and {has.busy} busy"
         last = document.reasons[-1] if document.reasons else "not looked at yet"
@@ -391,7 +391,7 @@ class PilotMonitor:
         own = (
             [self._membership.id] if self._batch_systems is not None and host in ("", self._batch_systems.host) else []
         )
-        return own + [each.id for each in self._membership.living() if _is_at(each, host)]
+        return own + [each.id for each in self._membership.live_servers() if _is_at(each, host)]
 
 
 def groups_of(meta: PilotScheduler, now: Instant) -> list[JobGroup]:

@@ -94,7 +94,7 @@ class SiteService:
         return self._view(document, self._clock.now())
 
     def _view(self, document: SiteDocument, now: Instant) -> SiteView:
-        standing, nobody = self.monitor.standing(document), self.monitor.why_unmanaged(document)
+        standing, nobody = self.monitor.site_pilots(document), self.monitor.why_unmanaged(document)
         return SiteView(
             site=document.site,
             state="removed" if document.removed else "paused" if document.paused is not None else "active",
