@@ -5,13 +5,14 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import MARK_CHARS, FunctionRef
 from mendflow.core.model.values import FileRef
+from mendflow.formats.python.function_slices import ImportNode, function_digest
 from mendflow.formats.python.problems import bad_flow, is_of_python
 
 
@@ -59,20 +60,56 @@ def code_files(flow: Flow) -> dict[str, Path]:
     return {each.module: path for each in functions_of(flow) if (path := source_of(each)) is not None}
 
 
-def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
-    """The flow with each function's source as the stored file that it has become."""
-    beside: dict[Path, dict[str, str]] = {}
+class ModuleBundle(NamedTuple):
+    """The modules beside a source file, by their paths, with their digests; and all of them as one file, so that a case
+    has them as they were when its flow was deployed."""
+
+    modules: dict[str, str]
+    content: bytes
+
+    @property
+    def ref(self) -> FileRef | None:
+        if not self.modules:
+            return None
+        return FileRef(sha256=hashlib.sha256(self.content).hexdigest(), bytes=len(self.content), name="modules")
+
+
+def module_bundles(flow: Flow) -> dict[Path, ModuleBundle]:
+    """The modules beside the sources of a flow's functions, by these sources."""
+    found: dict[Path, ModuleBundle] = {}
+    for each in functions_of(flow):
+        path = source_of(each)
+        if path is not None and path not in found:
+            found[path] = _bundle_beside(path, Path(each.folder))
+    return found
+
+
+def _bundle_beside(path: Path, folder: Path) -> ModuleBundle:
+    contents = {name: (folder / name).read_bytes() for name in sorted(imported_modules(path, folder))}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return ModuleBundle(digests, msgspec.msgpack.encode(contents))
+
+
+def with_code(flow: Flow, kept: Mapping[Path, FileRef], bundles: Mapping[Path, ModuleBundle] | None = None) -> Flow:
+    """The flow with each function's source as the stored file that it has become, and the modules beside it."""
+    known = module_bundles(flow) if bundles is None else bundles
+    uses: dict[tuple[Path, str], str] = {}
 
     def changed(value: Any) -> Any:
         if isinstance(value, FunctionRef):
             path = source_of(value)
-            if path is None:
+            if path is None or path not in known or path not in kept:
                 return value
-            if path not in beside:
-                beside[path] = imported_modules(path, Path(value.folder))
-            found = beside[path]
+            found = known[path]
+            if (path, value.name) not in uses:
+                uses[path, value.name] = used_by(value, path, found.modules)
             return msgspec.structs.replace(
-                value, code=kept.get(path, value.code), imports=imports_digest(found), modules=module_marks(found)
+                value,
+                code=kept[path],
+                imports=imports_digest(found.modules),
+                modules=module_marks(found.modules),
+                bundle=found.ref,
+                uses=uses[path, value.name],
             )
         if isinstance(value, tuple):
             return tuple(changed(part) for part in value)
@@ -83,6 +120,17 @@ def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
 
     result: Flow = changed(flow)
     return result
+
+
+def used_by(function: FunctionRef, path: Path, modules: Mapping[str, str]) -> str:
+    """A digest of what the function uses of its file and of the modules beside it; empty if that cannot be told."""
+    if "." in function.module:
+        return ""  # loading it runs the packages around it
+    folder = Path(function.folder)
+    own = path.relative_to(folder).as_posix()
+    if own in {name for each in modules for name in imported_modules(folder / each, folder)}:
+        return ""  # what imports it in turn may change anything in it
+    return function_digest(path, function.name, ModulesBeside(path, folder, modules))
 
 
 def source_of(function: FunctionRef) -> Path | None:
@@ -117,22 +165,49 @@ def module_marks(modules: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{modules[name][:MARK_CHARS]} {name}" for name in sorted(modules))
 
 
+class ModulesBeside:
+    """The modules in the folder of a source file that its import statements load."""
+
+    def __init__(self, path: Path, folder: Path, known: Mapping[str, str]) -> None:
+        """`known` are all of them, with their digests."""
+        self._path = path
+        self._folder = folder
+        self._known = known
+
+    def of(self, statement: ImportNode) -> dict[str, str]:
+        """Those of one statement, with all that they load: their paths below the folder, and their digests."""
+        found: dict[str, str] = {}
+        for each in _named_by(statement, self._path, self._folder):
+            for name in (each.relative_to(self._folder).as_posix(), *imported_modules(each, self._folder)):
+                if name in self._known:
+                    found[name] = self._known[name]
+        return found
+
+    def source(self, path: str) -> bytes:
+        return (self._folder / path).read_bytes()
+
+
 def _modules_beside(path: Path, folder: Path) -> Iterator[Path]:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
         return  # whoever imports it is told
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _files_of(folder, alias.name.split("."))
-        elif isinstance(node, ast.ImportFrom):
-            base = path.parents[node.level - 1] if node.level else folder
-            module = node.module.split(".") if node.module else []
-            if base.is_relative_to(folder):
-                yield from _files_of(base, module)
-                for alias in node.names:
-                    yield from _files_of(base, [*module, alias.name])
+        if isinstance(node, ImportNode):
+            yield from _named_by(node, path, folder)
+
+
+def _named_by(node: ImportNode, path: Path, folder: Path) -> Iterator[Path]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield from _files_of(folder, alias.name.split("."))
+        return
+    base = path.parents[node.level - 1] if node.level else folder
+    module = node.module.split(".") if node.module else []
+    if base.is_relative_to(folder):
+        yield from _files_of(base, module)
+        for alias in node.names:
+            yield from _files_of(base, [*module, alias.name])
 
 
 def _files_of(base: Path, parts: list[str]) -> Iterator[Path]:
