@@ -1,11 +1,15 @@
 """The result of a Python job depends on its function and on what that uses, and on nothing else of the file. # DU-2"""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
+from mendflow.core.model.flow import Flow, JobActivity
+from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef
-from mendflow.formats.python.sources import imported_modules, used_by
+from mendflow.core.model.values import FileRef
+from mendflow.formats.python.sources import functions_of, with_code
 
 BASE = '''
 """A flow."""
@@ -56,8 +60,14 @@ def digest(folder: Path, name: str = "f", **changed: str) -> str:
     for file, text in {**FILES, **{f"{module}.py": text for module, text in changed.items()}}.items():
         (folder / file).write_text(text)
     path = folder / "work.py"
-    function = FunctionRef(module="work", name=name, folder=str(folder))
-    return used_by(function, path, imported_modules(path, folder))
+    flow = Flow(name=FlowName("f"), body=JobActivity(name="a", function=function_in(folder, name)))
+    stored = FileRef(sha256=hashlib.sha256(path.read_bytes()).hexdigest(), bytes=1, name="work.py")
+    [made] = functions_of(with_code(flow, {path: stored}))
+    return made.uses
+
+
+def function_in(folder: Path, name: str) -> FunctionRef:
+    return FunctionRef(module="work", name=name, folder=str(folder))
 
 
 WITHOUT_EFFECT = {

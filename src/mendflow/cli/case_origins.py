@@ -62,7 +62,8 @@ def _path_text(text: str, declared: Input) -> str:
         patterns = msgspec.json.decode(text, type=list[str]) if text.startswith("[") else [text]
         return _pattern_text(patterns, ".")
     if declared.type == "file":
-        return "" if text.startswith(LOGICAL_PREFIX) else str(Path(text.removeprefix("@")).absolute())
+        elsewhere = text.startswith(LOGICAL_PREFIX) or "://" in text
+        return "" if elsewhere else str(Path(text.removeprefix("@")).absolute())
     if declared.type == TABLE:
         return "" if text.lstrip().startswith("[") else f"@{Path(text.removeprefix('@')).absolute()}"
     return f"@{Path(text[1:]).absolute()}" if text.startswith("@") and not text.startswith("@@") else ""

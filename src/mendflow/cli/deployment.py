@@ -24,7 +24,7 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage, Template
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
-from mendflow.formats.python.sources import ModuleBundle, code_files, module_bundles, with_code
+from mendflow.formats.python.sources import ModulesBeside, code_files, module_bundles, with_code
 
 COMMAND_WORD: Final = re.compile(r"""[^\s'"`;|&<>()$={}]+""")
 UNSTAGED_MAX: Final = 10
@@ -50,11 +50,13 @@ def with_references(flow: Flow) -> Flow:
     return _made(flow, code, {path: reference_of(path) for path in local_files(flow)}, module_bundles(flow))
 
 
-def _made(flow: Flow, code: dict[Path, FileRef], files: dict[Path, FileRef], bundles: dict[Path, ModuleBundle]) -> Flow:
+def _made(
+    flow: Flow, code: dict[Path, FileRef], files: dict[Path, FileRef], bundles: dict[Path, ModulesBeside]
+) -> Flow:
     return name_unstaged_files(replace_files(with_code(flow, code, bundles), files))
 
 
-async def _upload_bundles(client: Client, bundles: dict[Path, ModuleBundle]) -> None:
+async def _upload_bundles(client: Client, bundles: dict[Path, ModulesBeside]) -> None:
     """Store the modules beside the flow's functions, so that a case has them as they are now."""
     with tempfile.TemporaryDirectory(prefix="mendflow-modules-") as folder:
         for bundle in bundles.values():

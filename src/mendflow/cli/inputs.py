@@ -88,7 +88,8 @@ def _default_file(name: str, default: str, folder: str) -> str:
 def files_of_defaults(flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
     """The files that match the defaults of inputs that are not given, where no server looks for them."""
     patterns = {name: each.default for name, each in flow.inputs.items() if each.type == FILES and name not in given}
-    found = {name: value for name, value in with_default_files(flow, given).items() if name not in given}
+    added = with_default_files(flow, given).items()
+    found = {name: value for name, value in added if name not in given and "://" not in str(value)}
     for name, default in patterns.items():
         texts = default if isinstance(default, list) else [default] if default is not None else []
         found[name] = [file for text in texts for file in _files(name, str(Path(flow.folder, text)))]

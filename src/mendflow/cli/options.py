@@ -145,7 +145,8 @@ def _data_folders() -> Iterator[Path]:
     for folder in (here, *here.parents):
         place = folder / DATA_FOLDER
         try:
-            if place.stat().st_uid == os.getuid() and (place / "store.db").exists():
+            is_ours = place.stat().st_uid == os.getuid()
+            if is_ours and ((place / "store.db").exists() or (place / "server.json").exists()):
                 yield place
         except OSError:
             continue

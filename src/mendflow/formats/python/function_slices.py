@@ -7,9 +7,9 @@ Where it cannot be told what a function uses (`globals()`, `eval`, its own sourc
 file counts. Being wrong here would give a wrong result quietly; being careful costs one more run."""
 
 import ast
+import copy
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 READS_NAMES: Final = frozenset(
@@ -59,47 +59,51 @@ ImportNode = ast.Import | ast.ImportFrom
 
 
 class BesideModules(Protocol):
-    """The modules in the folder of a file."""
+    """The modules in the folder of a file that it imports."""
 
     def of(self, statement: ImportNode) -> Mapping[str, str]:
         """The modules that an import statement loads, with all that these load: their paths and digests."""
         ...
 
-    def source(self, path: str) -> bytes: ...
+    def tree(self, path: str) -> ast.Module | None:
+        """What is in one of them; None if it is not Python."""
+        ...
 
 
 class CannotTell(Exception):
     """What the function uses cannot be told: its whole file counts."""
 
 
-def function_digest(path: Path, name: str, beside: BesideModules) -> str:
-    """A digest of what a function of this file depends on; empty if that cannot be told."""
-    try:
-        tree = ast.parse(path.read_bytes())
-        counted = _Slice(tree, beside).of(name.partition(".")[0])
-    except (CannotTell, OSError, SyntaxError, ValueError, RecursionError):
-        return ""
-    modules: dict[str, str] = {}
-    for statement in counted:
-        for node in ast.walk(statement):
-            if isinstance(node, ImportNode):
-                modules |= beside.of(node)
-    marks = [f"{each} {modules[each]}" for each in sorted(modules)]
-    ours = _our_names(tree)
-    texts = [ast.dump(_without_our_decorators(each, ours)) for each in counted]
-    return hashlib.sha256("\n".join([name, *marks, *texts]).encode()).hexdigest()[:40]
+class FunctionSlices:
+    """What each function of a file depends on."""
 
-
-class _Slice:
-    def __init__(self, tree: ast.Module, beside: BesideModules) -> None:
+    def __init__(self, source: bytes, beside: BesideModules) -> None:
+        """Raises SyntaxError, ValueError or RecursionError if the source is not Python."""
+        tree = ast.parse(source)
         self._statements = [each for each in tree.body if not _is_passed_over(each)]
         self._ours = _our_names(tree)
         self._beside = beside
+        self._plain: dict[str, bool] = {}
         self._names = {id(each): _names_given_by(each) for each in self._statements}
         self._used = {id(each): _names_used_by(each, self._ours) for each in self._statements}
         self._rebinds = {id(each): _names_rebound_by(each) for each in self._statements}
         everywhere = {name for used in self._used.values() for name in used}
         self._always = [each for each in self._statements if self._may_do_anything(each, everywhere)]
+
+    def digest(self, name: str) -> str:
+        """A digest of what a function of this file depends on; empty if that cannot be told."""
+        try:
+            counted = self.of(name.partition(".")[0])
+        except (CannotTell, RecursionError):
+            return ""
+        modules: dict[str, str] = {}
+        for statement in counted:
+            for node in ast.walk(statement):
+                if isinstance(node, ImportNode):
+                    modules |= self._beside.of(node)
+        marks = [f"{each} {modules[each]}" for each in sorted(modules)]
+        texts = [ast.dump(_without_our_decorators(each, self._ours)) for each in counted]
+        return hashlib.sha256("\n".join([name, *marks, *texts]).encode()).hexdigest()[:40]
 
     def of(self, name: str) -> list[ast.stmt]:
         """The statements that count for this name, in the order of the file."""
@@ -134,17 +138,17 @@ class _Slice:
             names, modules = self._names[id(statement)], self._beside.of(statement)
             if "*" in names or getattr(statement, "module", "") == "__future__":
                 return True
-            return bool(modules) and not (names <= everywhere and _are_plain(modules, self._beside))
+            return bool(modules) and not (names <= everywhere and all(map(self._is_plain, modules)))
         return not _only_names(statement, self._ours)
 
-
-def _are_plain(modules: Collection[str], beside: BesideModules) -> bool:
-    """Whether loading these modules only gives names to things."""
-    try:
-        trees = [ast.parse(beside.source(path)) for path in modules]
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return False
-    return all(_only_names(each, _our_names(tree)) for tree in trees for each in tree.body if not _is_passed_over(each))
+    def _is_plain(self, module: str) -> bool:
+        """Whether loading a module beside the file only gives names to things."""
+        if module not in self._plain:
+            tree = self._beside.tree(module)
+            self._plain[module] = tree is not None and all(
+                _only_names(each, _our_names(tree)) for each in tree.body if not _is_passed_over(each)
+            )
+        return self._plain[module]
 
 
 def _is_passed_over(statement: ast.stmt) -> bool:
@@ -232,9 +236,11 @@ def _is_ours(decorator: ast.expr, ours: set[str]) -> bool:
 
 
 def _without_our_decorators(statement: ast.stmt, ours: set[str]) -> ast.stmt:
-    if isinstance(statement, FunctionNode):
-        statement.decorator_list = [each for each in statement.decorator_list if not _is_ours(each, ours)]
-    return statement
+    if not isinstance(statement, FunctionNode):
+        return statement
+    bare = copy.copy(statement)
+    bare.decorator_list = [each for each in statement.decorator_list if not _is_ours(each, ours)]
+    return bare
 
 
 def _names_given_by(statement: ast.stmt) -> set[str]:

@@ -225,7 +225,7 @@ class FileStager:
         if function.code is None:
             return function.folder
         known = self._code.get(function)
-        if known is None or (known == function.folder and not self._has_modules(function)):
+        if known is None:
             return None
         return known if self._digest_of(source_file(known, function.module)) == function.code.sha256 else None
 
@@ -234,17 +234,18 @@ class FileStager:
         return folder
 
     def _code_folder(self, function: FunctionRef) -> str:
-        """The folder to load the function's module from: the flow's own if its source and the modules beside it are the
-        deployed ones, otherwise a folder with those that the server stores."""
+        """The folder to load the function's module from: the flow's own if its source is the deployed one and imports
+        nothing beside it, otherwise a folder with what the server stores. What is beside the flow may be edited in the
+        moment in which it is loaded."""
         code = function.code
         assert code is not None, "a function without a source needs no code folder"
-        path = source_file(function.folder, function.module) if function.folder else ""
-        if path and self._digest_of(path) == code.sha256 and self._has_modules(function):
+        bundle = function.bundle
+        path = source_file(function.folder, function.module) if function.folder and bundle is None else ""
+        if path and self._digest_of(path) == code.sha256:
             return function.folder
         parts = function.module.split(".")
         if not all(part.isidentifier() for part in parts):
             raise StagingFailed(staging_fault("badModule", f"{function.module!r} is not the name of a Python module"))
-        bundle = function.bundle
         folder = os.path.join(self._work_folder.code, code.sha256 + (f"-{bundle.sha256[:16]}" if bundle else ""))
         target = os.path.join(folder, *parts) + ".py"
         try:
@@ -270,13 +271,10 @@ class FileStager:
             self._cache.give(ref.sha256, temporary, link=False)
         os.replace(temporary, target)
 
-    def _has_modules(self, function: FunctionRef, folder: str = "") -> bool:
-        """Whether the modules in a folder, or in the flow's own, are those that the flow was deployed with."""
-        if function.bundle is None:
-            return True
-        place = folder or function.folder
+    def _has_modules(self, function: FunctionRef, folder: str) -> bool:
+        """Whether a folder has the modules that the flow was deployed with."""
         marks = (mark.partition(" ") for mark in function.modules)
-        return all(self._digest_of(os.path.join(place, path)).startswith(digest) for digest, _, path in marks)
+        return all(self._digest_of(os.path.join(folder, path)).startswith(digest) for digest, _, path in marks)
 
     def _digest_of(self, path: str) -> str:
         try:
