@@ -80,6 +80,7 @@ def test_an_edit_of_one_function_does_not_make_the_others_run_again(shell: Shell
     assert "1 done, 1 cached" in told and "ran again: second: beside.py changed" in told
 
 
+@pytest.mark.full
 def test_an_edit_of_a_module_within_one_second_is_seen_by_the_next_run(shell: Shell) -> None:
     """The bytecode of the first would still look up to date."""
     write(shell, "from helper import value")
@@ -88,6 +89,7 @@ def test_an_edit_of_a_module_within_one_second_is_seen_by_the_next_run(shell: Sh
         assert f"[1,{value}]" in run(shell).replace(" ", "")
 
 
+@pytest.mark.full
 def test_a_module_that_is_loaded_by_its_name_in_a_text_is_not_in_the_key_and_so_not_used_by_itself(
     shell: Shell,
 ) -> None:  # DU-2
@@ -102,6 +104,7 @@ def test_a_module_that_is_loaded_by_its_name_in_a_text_is_not_in_the_key_and_so_
     assert "although it loaded plugin.py" in shell.ok("why", "last:second")
 
 
+@pytest.mark.full
 def test_a_file_beside_the_flow_that_a_function_reads_is_not_in_the_key_and_so_not_used_by_itself(
     shell: Shell,
 ) -> None:  # DU-2
@@ -120,6 +123,7 @@ def test_modules_that_the_flow_imports_by_name_are_in_the_key(shell: Shell) -> N
     assert "2 cached" in run(shell)
 
 
+@pytest.mark.full
 def test_what_a_function_reads_elsewhere_is_not_in_the_key_and_so_not_used_by_itself(
     shell: Shell, tmp_path_factory: pytest.TempPathFactory
 ) -> None:  # DU-2
@@ -136,6 +140,7 @@ def test_what_a_function_reads_elsewhere_is_not_in_the_key_and_so_not_used_by_it
     assert f"although it names {data}" in shell.ok("why", "last:second")
 
 
+@pytest.mark.full
 def test_a_variable_that_a_function_reads_is_not_in_the_key_and_so_not_used_by_itself(shell: Shell) -> None:  # DU-2
     write(shell, "import os; value = int(os.environ.get('MODE', '0'))")
     for value in (1, 2):

@@ -15,6 +15,7 @@ from mendflow.cli.options import ServerTarget
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.views import ItemView, LogView
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 FLOW = """
 name: chatty
@@ -33,7 +34,7 @@ def mendflow(folder: Path, *words: str, **variables: str) -> "subprocess.Complet
     environment = {**os.environ, "NO_COLOR": "1", "SHELL": "/bin/sh", **variables}
     command = [sys.executable, "-m", "mendflow", *words]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 

@@ -21,7 +21,7 @@ def test_results_of_other_code_are_named_with_the_command_that_makes_them_again(
             kind="job",
             serial=serial,
             state="completed",
-            other_code=f"helper.py{CHANGED_BESIDE}" if name == "second" else "",
+            code_mismatch=f"helper.py{CHANGED_BESIDE}" if name == "second" else "",
         )
         for serial, name in enumerate(("first", "second"))
     ]

@@ -13,7 +13,6 @@ from tests.formats.wfformat.traces import CONFORMANCE, OURS
 FORK_JOIN = CONFORMANCE / "helloworld-forkjoin-10-chameleon.json"
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("path", "scale"),

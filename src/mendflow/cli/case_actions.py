@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 import typer
 
+from mendflow.cli.case_references import find_reference
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.flow_files import Xpath2As1, load_one
-from mendflow.cli.flow_triggers import deploy_as_said, trigger_lines
+from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import CaseArgument, ServerTarget, store_url
 from mendflow.cli.printing import print_answer, print_json, say
-from mendflow.cli.subjects import find_subject
 from mendflow.client import Client
 from mendflow.core.model.views import CaseView, FlowView
 
@@ -36,7 +36,7 @@ def deploy(
     loaded = [load_one(path, xpath2_as_1=xpath2_as_1) for path in flow]
 
     async def give(client: Client) -> list[tuple[FlowView, str]]:
-        return [(await deploy_as_said(client, each), client.endpoint(each.name)) for each in loaded]
+        return [(await deploy_with_options(client, each), client.endpoint(each.name)) for each in loaded]
 
     given = context.run(give, begin=True)
     if context.json:
@@ -72,7 +72,7 @@ def suspend(
     """Suspend a case or one of its items."""
 
     async def ask(client: Client) -> tuple[CaseView, str]:
-        subject = await find_subject(client, case, item)
+        subject = await find_reference(client, case, item)
         return await client.suspend(subject.case, subject.item), subject.item
 
     _apply_to_subject(context, ask, "is suspended")
@@ -91,7 +91,7 @@ def cancel(
     """End a case or one of its items; its remaining jobs do not run."""
 
     async def ask(client: Client) -> tuple[CaseView, str]:
-        subject = await find_subject(client, case, item)
+        subject = await find_reference(client, case, item)
         return await client.cancel(subject.case, subject.item, reason=reason), subject.item
 
     _apply_to_subject(context, ask, "is cancelled")

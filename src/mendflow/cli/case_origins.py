@@ -141,7 +141,7 @@ async def demand_same_flow(client: Client, earlier: CaseView) -> None:
         )
 
 
-async def say_changed_files(client: Client, case: CaseView) -> None:
+async def warn_of_changed_files(client: Client, case: CaseView) -> None:
     """Before a case goes on: it does so as it was started, which who edited a file meanwhile may not expect."""
     changed = await _changed_since(client, case)
     inputs = await _changed_input_files(client, case)

@@ -20,7 +20,7 @@ from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
 from mendflow.cli.summary import print_held
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
-from mendflow.cli.waiting import WaitExplainer
+from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.views import CASE_END_STATES, CaseView
 
@@ -45,7 +45,7 @@ def _local_cluster(options: RunOptions, caught: Interrupts) -> AbstractAsyncCont
     )
 
 
-async def rerun_group_here(group: str, options: RunOptions, *, unchanged: bool = False) -> ExitCode:
+async def rerun_group_locally(group: str, options: RunOptions, *, unchanged: bool = False) -> ExitCode:
     """Run the cases of a group at the same time, and tell of each as it ends."""
     refuse_if_taken(options.folder)
     codes: list[ExitCode] = []

@@ -7,6 +7,7 @@ server without pilots."""
 import asyncio
 import importlib
 import tempfile
+import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,11 +16,13 @@ from urllib.parse import unquote, urlsplit
 
 from mendflow.cli.options import ServerTarget, store_url
 from mendflow.cli.printing import say
-from mendflow.cli.server_file import find_server
+from mendflow.cli.server_file import ServerInfo, find_server
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 
 T = TypeVar("T")
+ENDING_S = 5.0
+"""Wait this long for a server that does not listen any more."""
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
@@ -41,7 +44,7 @@ def say_folder(target: ServerTarget) -> None:
 async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator[Client]:
     """A client of the right server. `begin`: create the data folder if it does not exist."""
     say_folder(target)
-    found = None if target.server else find_server(target.folder)
+    found = None if target.server else await _find_listening(target.folder)
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
@@ -57,6 +60,27 @@ async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator
         )
     async with chosen as client:
         yield client
+
+
+async def _find_listening(folder: Path) -> ServerInfo | None:
+    """The server on the data folder. One that does not listen any more, as that of a case that was just over, is about
+    to end: wait until it has, and its folder can be opened."""
+    give_up_at = time.monotonic() + ENDING_S
+    while (found := find_server(folder)) is not None and not await _listens(found.url):
+        if time.monotonic() > give_up_at:
+            break
+        await asyncio.sleep(0.05)
+    return found
+
+
+async def _listens(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 @asynccontextmanager
@@ -79,7 +103,7 @@ def _folder_of_store(store: str) -> Path | None:
 
 def _open_folder(folder: Path, store: str = "") -> AbstractAsyncContextManager[Client]:
     """Loaded lazily: only a command that gets here pays for the server's modules."""
-    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.local_cluster").open_folder(
+    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.embedded_server").open_folder(
         folder, store
     )
     return opened

@@ -6,7 +6,6 @@ anything is uploaded."""
 
 import asyncio
 import os
-import re
 import tempfile
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
@@ -25,8 +24,9 @@ from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage, Temp
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
 from mendflow.formats.python.sources import ModulesBeside, code_files, module_bundles, with_code
+from mendflow.lazy import lazy_pattern
 
-COMMAND_WORD: Final = re.compile(r"""[^\s'"`;|&<>()$={}]+""")
+COMMAND_WORD: Final = lazy_pattern(r"""[^\s'"`;|&<>()$={}]+""")
 UNSTAGED_MAX: Final = 10
 
 

@@ -17,7 +17,7 @@ from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import follow, progress
 from mendflow.cli.summary import print_held, print_summary, relative, result_json, write_report
 from mendflow.cli.unfinished_cases import folder_option
-from mendflow.cli.waiting import WaitExplainer
+from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
@@ -78,7 +78,7 @@ def run_options(
     )
 
 
-async def run_there(target: ServerTarget, options: RunOptions, begin: Begin) -> ExitCode:
+async def run_on_server(target: ServerTarget, options: RunOptions, begin: Begin) -> ExitCode:
     """On a server: start the case, and show it until it ends. Ctrl-C ends the looking on, not the case."""
     async with connect(target) as client:
         case = await begin(client)

@@ -8,8 +8,8 @@ import typer
 
 from mendflow import wiring
 from mendflow.cli.attempt_bounds import with_bounds
-from mendflow.cli.case_origins import changed_inputs, demand_same_flow, say_changed_files
-from mendflow.cli.case_runs import rerun_group_here, run_locally
+from mendflow.cli.case_origins import changed_inputs, demand_same_flow, warn_of_changed_files
+from mendflow.cli.case_runs import rerun_group_locally, run_locally
 from mendflow.cli.connection import connect, run_async, say_folder
 from mendflow.cli.deployment import deploy
 from mendflow.cli.exit_codes import ExitCode
@@ -107,7 +107,7 @@ def rerun(
         earlier = await client.case(case)
         if earlier.stopped and corrected is None and not (no_cache or again):
             say_continued(earlier.id)
-            await say_changed_files(client, earlier)
+            await warn_of_changed_files(client, earlier)
             return await client.resume(earlier.id)
         _demand_ended(earlier)
         if from_failed and earlier.status == "completed":
@@ -135,7 +135,7 @@ def _rerun_group(target: ServerTarget, group: str, options: RunOptions, *, uncha
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     say_folder(target)
-    return wiring.run(rerun_group_here(group, options, unchanged=unchanged))
+    return wiring.run(rerun_group_locally(group, options, unchanged=unchanged))
 
 
 async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool, unchanged: bool) -> ExitCode:

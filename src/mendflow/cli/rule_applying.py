@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from mendflow.cli.case_origins import changed_inputs, demand_same_flow, has_changed_inputs, say_changed_files
+from mendflow.cli.case_origins import changed_inputs, demand_same_flow, has_changed_inputs, warn_of_changed_files
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import say
 from mendflow.cli.rule_trials import TRIED_SHOWN
@@ -67,7 +67,7 @@ async def apply_now(client: Client, group: str) -> ApplyResult:
     started."""
     applied = await client.apply_rules(group)
     for case in applied.cases:
-        await say_changed_files(client, await client.case(case))
+        await warn_of_changed_files(client, await client.case(case))
     return applied
 
 
@@ -103,7 +103,7 @@ def names(ids: Sequence[str]) -> str:
     return ", ".join(ids[:TRIED_SHOWN]) + more
 
 
-def tell_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
+def print_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
     """In a folder without a server nobody runs what goes on."""
     if cases and not target.server and find_server(target.folder) is None:
         each = "" if len(cases) == 1 else ", and so on for each"

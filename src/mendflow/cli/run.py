@@ -9,7 +9,8 @@ import typer
 
 from mendflow import wiring
 from mendflow.cli.attempt_bounds import with_bounds
-from mendflow.cli.case_origins import origin_of, say_changed_files
+from mendflow.cli.case_origins import origin_of, warn_of_changed_files
+from mendflow.cli.case_references import find_reference
 from mendflow.cli.case_runs import run_locally
 from mendflow.cli.connection import connect, run_async, say_folder
 from mendflow.cli.deployment import deploy
@@ -17,8 +18,8 @@ from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.flow_triggers import warn_of_triggers
-from mendflow.cli.given_options import GivenOptions, words_of
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
+from mendflow.cli.option_words import OptionValues, words_of
 from mendflow.cli.options import (
     DATA_FOLDER,
     SERVER_VARIABLE,
@@ -40,17 +41,17 @@ from mendflow.cli.options import (
     complete_from_server,
 )
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.remote_runs import run_options, run_there
+from mendflow.cli.remote_runs import run_on_server, run_options
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server
 from mendflow.cli.start_message import build_start_message
-from mendflow.cli.subjects import find_subject
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.cli.unfinished_cases import live_cases
 from mendflow.client import Client
 from mendflow.core.engine.remarks import remarks_on
 from mendflow.core.model.errors import Conflict, NotFound
-from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseView, UnhandledPolicy
+from mendflow.core.model.flow import UnhandledPolicy
+from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 app = typer.Typer()
@@ -148,7 +149,7 @@ def run(
             err=True,
         )
     options = run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
-    repeated: GivenOptions = {
+    repeated: OptionValues = {
         "--input": input,
         "--inputs": inputs,
         "--operation": operation,
@@ -192,7 +193,7 @@ def run(
         )
 
     if server:
-        raise typer.Exit(run_async(run_there(target, options, begin)))
+        raise typer.Exit(run_async(run_on_server(target, options, begin)))
     raise typer.Exit(wiring.run(run_locally(options, begin, start_message)))
 
 
@@ -227,10 +228,10 @@ def resume(
     options = run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
 
     async def begin(client: Client) -> CaseView:
-        meant = await find_subject(client, case, item)
+        meant = await find_reference(client, case, item)
         view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
-        await say_changed_files(client, view)
+        await warn_of_changed_files(client, view)
         return await client.resume(view.id, meant.item) if meant.item or _is_resumable(view) else view
 
     raise typer.Exit(wiring.run(run_locally(options, begin)))
@@ -239,13 +240,13 @@ def resume(
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
     """Resume a case or item on a running server, which only has to release it."""
     async with connect(target) as client:
-        meant = await find_subject(client, case, item)
+        meant = await find_reference(client, case, item)
         item = meant.item
         view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
         goes_on = bool(item) or _is_resumable(view)
         if goes_on:
-            await say_changed_files(client, view)
+            await warn_of_changed_files(client, view)
         view = await client.resume(view.id, item) if goes_on else view
     if json:
         print_json(view)

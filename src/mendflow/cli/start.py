@@ -28,13 +28,13 @@ from mendflow.cli.options import (
     store_url,
 )
 from mendflow.cli.printing import print_answer, say
-from mendflow.cli.remote_runs import run_options, run_there
+from mendflow.cli.remote_runs import run_on_server, run_options
 from mendflow.cli.summary import relative
-from mendflow.cli.unfinished_cases import who_runs_it
+from mendflow.cli.unfinished_cases import running_server_text
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, NotFound
-from mendflow.core.model.flow import Flow
-from mendflow.core.model.views import CaseView, UnhandledPolicy
+from mendflow.core.model.flow import Flow, UnhandledPolicy
+from mendflow.core.model.views import CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS
 
 app = typer.Typer()
@@ -115,10 +115,10 @@ def start(
         )
 
     if wait:
-        raise typer.Exit(run_async(run_there(context.target, options, begin)))
+        raise typer.Exit(run_async(run_on_server(context.target, options, begin)))
     view = context.run(begin)
-    nobody_runs_it = not has_server(context.target) and not store_url()
-    follows = who_runs_it(view.id, context.target) if nobody_runs_it else f"see it with mendflow watch {view.id}"
+    is_idle = not has_server(context.target) and not store_url()
+    follows = running_server_text(view.id, context.target) if is_idle else f"see it with mendflow watch {view.id}"
     print_answer(context.json, view, f"{view.id} started; {follows}")
 
 

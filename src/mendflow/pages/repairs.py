@@ -9,6 +9,7 @@ import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import ItemView
 from mendflow.core.recovery.undo_sentences import undone_sentences
@@ -89,7 +90,7 @@ def _facts(decision: DecisionView, cost: Cost) -> str:
     facts = [short_time_text(decision.at)[11:], decision.type.value]
     facts += [decision.fault.category.value] if decision.fault else []
     if decision.rule is not None:
-        facts.append(f"rule {decision.rule} of {decision.rules}, version {decision.version}")
+        facts.append(f"{rule_text(decision.rules, decision.rule)}, version {decision.version}")
     facts += [f"ordered by {decision.ordered_by}"] if decision.ordered_by else []
     facts += [count_text(cost.attempts, "more attempt")] if cost.attempts else []
     facts += [f"took {duration_text(cost.took_ms)}"] if cost.took_ms else []

@@ -412,7 +412,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     read_digest: str = ""
 
 
-OnUnhandled = Literal["", "fail", "hold"]
+UnhandledPolicy = Literal["", "fail", "hold"]
+"""What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -436,5 +437,5 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
     xml: XmlDefinitions | None = None
-    on_unhandled: OnUnhandled = ""
+    on_unhandled: UnhandledPolicy = ""
     triggers: FlowTriggers | None = None

@@ -6,10 +6,11 @@ to it. Expressions see references, never the content.
 A map is a reference only if it is well-formed: whatever else has the key `$file` is plain data, and names no file."""
 
 import math
-import re
 from typing import Any, Final
 
 import msgspec
+
+from mendflow.lazy import lazy_pattern
 
 Value = Any
 """None, bool, int, float, str, list of values, dict from str to value: JSON."""
@@ -109,7 +110,7 @@ class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return value
 
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = lazy_pattern(r"[0-9a-f]{64}")
 
 
 def is_digest(text: Value) -> bool:

@@ -20,6 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import CalledCases
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
@@ -27,7 +28,6 @@ from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import UserTasks
@@ -40,6 +40,7 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
 from mendflow.services.recovery.assembly import RecoveryServices
@@ -172,6 +173,7 @@ class Runtime:
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
+        self.connected = self._build_connected(server)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
@@ -221,7 +223,22 @@ class Runtime:
             batch_systems=server.batch_systems,
             elements=self.catalogue.elements.find,
             look_ms=server.settings.sites_look_ms,
+            looks=self.counts.site_looks,
             chance=server.chance,
+        )
+
+    def _build_connected(self, server: ServerContext) -> ConnectedDomains:
+        return ConnectedDomains(
+            store=server.store,
+            ledger=self.ledger,
+            clock=server.clock,
+            meter=server.meter,
+            sealer=self._sealer,
+            hub=self.hub,
+            lines=server.lines,
+            chance=server.chance,
+            name=server.settings.domain,
+            host=server.settings.host,
         )
 
     def _build_takeover(self, server: ServerContext) -> Takeover | None:
@@ -294,13 +311,14 @@ class Runtime:
         """Load what all servers on the store share; other servers may have changed it."""
         await self._sealer.start()
         await self.flows.start()
+        await self.connected.read_shared()
         await self._data.read_shared()
         await self.catalogue.elements.start()
         await self.patterns.start()
         await self.watch.read_shared()
         await self.recovery.read_shared()
 
-    def read_shared_soon(self) -> None:
+    def schedule_read_shared(self) -> None:
         if self._reading is None or self._reading.done():
             self._reading = asyncio.get_running_loop().create_task(self._read_shared_again())
 
@@ -325,7 +343,7 @@ class Runtime:
         await self.messaging.load(roots)
         await self.recovery.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
-        self._stopped.found(live.document.id for live in cases)
+        self._stopped.add_found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
@@ -355,6 +373,7 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
+        await self.connected.stop()
         await self._data.stop()
         await self.watch.stop()
         if self._takeover is not None:

@@ -15,6 +15,7 @@ from mendflow.services.base.poster import Poster
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.data.watches.storage import StorageReader
+from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.messaging.contracts import PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
 from mendflow.services.messaging.style_sheets import Transformer
@@ -48,6 +49,7 @@ class ServerContext(Protocol):
     elements: StorageReader
     batch_systems: SiteBatchSystems | None
     domains: Mapping[str, MetaScheduler]
+    lines: DomainLines
     way_to_queue: Callable[[MetaScheduler], MetaScheduler]
     shipped: RuleSet | None
     patterns: Patterns
