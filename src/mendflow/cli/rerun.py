@@ -6,7 +6,6 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow.wiring import run as run_loop
 from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_origins import changed_inputs, demand_same_flow, warn_of_changed_files
 from mendflow.cli.case_runs import rerun_group_locally, run_locally
@@ -40,6 +39,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.wiring import run as run_loop
 
 app = typer.Typer()
 
