@@ -31,6 +31,7 @@ def run(shell: Shell, *words: str) -> str:
     return shell.ok("run", "beside.py", "--quiet", *words)
 
 
+@pytest.mark.full
 def test_a_module_that_is_edited_while_a_case_runs_leaves_no_result_under_its_old_content(shell: Shell) -> None:  # DU-2
     edit = f"open({str(shell.folder / 'helper.py')!r}, 'w').write('value = 2'); return n"
     write(shell, "from helper import value", edit)
@@ -43,6 +44,7 @@ def test_a_module_that_is_edited_while_a_case_runs_leaves_no_result_under_its_ol
     assert "is not used: helper.py beside the flow was changed" in shell.ok("why", "last:second")
 
 
+@pytest.mark.full
 def test_the_summary_says_which_results_were_made_by_code_that_was_changed_meanwhile(shell: Shell) -> None:  # DU-2
     edit = f"open({str(shell.folder / 'helper.py')!r}, 'w').write('value = 2'); return n"
     write(shell, "from helper import value", edit)
@@ -67,6 +69,7 @@ def test_a_flow_that_is_edited_while_its_case_runs_goes_on_as_deployed_with_the_
     assert "made by other code than the case began with: second (helper.py changed meanwhile)" in told
 
 
+@pytest.mark.full
 def test_an_edit_of_a_module_within_one_second_is_seen_by_the_next_run(shell: Shell) -> None:
     """The bytecode of the first would still look up to date."""
     write(shell, "from helper import value")
@@ -75,6 +78,7 @@ def test_an_edit_of_a_module_within_one_second_is_seen_by_the_next_run(shell: Sh
         assert f"[1,{value}]" in run(shell).replace(" ", "")
 
 
+@pytest.mark.full
 def test_a_module_that_is_loaded_by_its_name_in_a_text_is_not_in_the_key_and_so_not_used_by_itself(
     shell: Shell,
 ) -> None:  # DU-2
@@ -89,6 +93,7 @@ def test_a_module_that_is_loaded_by_its_name_in_a_text_is_not_in_the_key_and_so_
     assert "although it loaded plugin.py" in shell.ok("why", "last:second")
 
 
+@pytest.mark.full
 def test_a_file_beside_the_flow_that_a_function_reads_is_not_in_the_key_and_so_not_used_by_itself(
     shell: Shell,
 ) -> None:  # DU-2
@@ -107,6 +112,7 @@ def test_modules_that_the_flow_imports_by_name_are_in_the_key(shell: Shell) -> N
     assert "2 cached" in run(shell)
 
 
+@pytest.mark.full
 def test_what_a_function_reads_elsewhere_is_not_in_the_key_and_so_not_used_by_itself(
     shell: Shell, tmp_path_factory: pytest.TempPathFactory
 ) -> None:  # DU-2
@@ -123,6 +129,7 @@ def test_what_a_function_reads_elsewhere_is_not_in_the_key_and_so_not_used_by_it
     assert f"although it names {data}" in shell.ok("why", "last:second")
 
 
+@pytest.mark.full
 def test_a_variable_that_a_function_reads_is_not_in_the_key_and_so_not_used_by_itself(shell: Shell) -> None:  # DU-2
     write(shell, "import os; value = int(os.environ.get('MODE', '0'))")
     for value in (1, 2):

@@ -147,10 +147,10 @@ class MetaSchedulerContract:
     async def test_the_same_job_submitted_again_is_one_job(self, yard: Yard) -> None:
         ear = Ear()
         await yard.meta.submit([new()])
-        await yard.meta.submit([new()], again=True)
+        await yard.meta.submit([new()], reissued=True)
         await yard.meta.subscribe(new().id, ear)
         await take(yard, "do 1")
-        await yard.meta.submit([new()], again=True)
+        await yard.meta.submit([new()], reissued=True)
         await yard.pilot.end({"do 1": DONE}, want=4, wait_ms=50)
         await until(lambda: bool(ear.heard))
         assert not yard.pilot.held and len(ear.heard) == 1
@@ -224,7 +224,7 @@ class MetaSchedulerContract:
         await yard.pilot.end({"do 1": DONE})
         await yard.settled()
         await yard.crash()
-        await yard.meta.submit([new(1), new(2)], again=True)
+        await yard.meta.submit([new(1), new(2)], reissued=True)
         for number in (1, 2):
             await yard.meta.subscribe(new(number).id, ear)
         await until(lambda: len(ear.heard) == 1)

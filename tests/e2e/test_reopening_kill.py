@@ -81,7 +81,7 @@ def test_each_failed_case_is_reopened_once_while_the_server_is_killed(world: Any
     world.start_pilot("east", slots=4)
     world.client.deploy(load(world.folder / "upload.yaml"))
     cases = [str(world.client.start("upload", {"log": str(log)}).id) for _ in range(CASES)]
-    world.until(lambda: all(world.client.case(case).status == "failed" for case in cases), 60, "all cases to fail")
+    world.until(lambda: all(world.client.case(case).status == "failed" for case in cases), "all cases to fail")
     [group] = [each.id for each in world.client.failures()]
     world.client.put_rules(load_rules(world.folder / "upload.rules.yaml"))
     end, kills, answers = time.monotonic() + PATIENCE_S, 0, 0

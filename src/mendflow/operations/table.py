@@ -59,7 +59,7 @@ SPECIAL = (
     ),
     ApiOperation("all_events", "GET", "/events", READERS, tag="events", doc="What happens in all cases, from now on."),
     ApiOperation(
-        "keep",
+        "store_file",
         "PUT",
         "/files/{sha256}",
         USERS | PILOT,
@@ -67,7 +67,7 @@ SPECIAL = (
         doc="Store a file on the server. The body is the content. It is refused if it does not have that SHA-256.",
     ),
     ApiOperation(
-        "kept",
+        "read_file",
         "GET",
         "/files/{sha256}",
         READERS | PILOT,
@@ -76,12 +76,12 @@ SPECIAL = (
         range is ignored.""",
     ),
     ApiOperation(
-        "kept_size",
+        "file_size",
         "HEAD",
         "/files/{sha256}",
         READERS | PILOT,
         tag="files",
-        doc="Whether a file is kept, and its size.",
+        doc="Whether a file is stored, and its size.",
     ),
     ApiOperation(
         "export",

@@ -131,11 +131,11 @@ class Api:
         if self.case_forwarder is None:
             return receive
         try:
-            again = self.access.is_forwarded(scope["headers"])
-            fan_out = self.fan_out if not again else None
+            is_forwarded = self.access.is_forwarded(scope["headers"])
+            fan_out = self.fan_out if not is_forwarded else None
             if fan_out is not None and await fan_out(scope, receive, send, self._routes):
                 return None
-            return await self.case_forwarder(scope, receive, send, again=again)
+            return await self.case_forwarder(scope, receive, send, is_forwarded=is_forwarded)
         except error_bodies.ClientDisconnected:
             return None
         except RequestError as error:

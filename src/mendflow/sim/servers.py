@@ -52,7 +52,7 @@ class EmptyFileStore:
     async def path_flaw(self, path: str) -> str:
         return ""
 
-    def kept(self, sha256: str) -> Any:
+    def read(self, sha256: str) -> Any:
         raise AssertionError("there are no files in this world")
 
     async def size(self, sha256: str) -> int | None:

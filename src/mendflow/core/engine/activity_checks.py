@@ -39,16 +39,17 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.shells import shell_flaw
 from mendflow.core.model.values import Value, check_value
+from mendflow.lazy import lazy_pattern
 
-NAME: Final = re.compile(r"[\w. ~-]+")
+NAME: Final = lazy_pattern(r"[\w. ~-]+")
 NAME_CHARS_MAX: Final = 100
 GENERATED_NAME_CHARS_MAX: Final = 1000
 """Generated names contain a dot, and grow with the nesting depth."""
 
-VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-XML_VARIABLE: Final = re.compile(r"[^\W\d][\w.-]*")
-VARIABLE_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
-REFERENCE: Final = re.compile(r"[\w-]+(\.[\w-]+)*")
+VARIABLE: Final = lazy_pattern(r"[A-Za-z_]\w*", re.ASCII)
+XML_VARIABLE: Final = lazy_pattern(r"[^\W\d][\w.-]*")
+VARIABLE_PATH: Final = lazy_pattern(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
+REFERENCE: Final = lazy_pattern(r"[\w-]+(\.[\w-]+)*")
 NAME_HINT: Final = frozenset({"site", "hosts", "system", "machine"})
 """Resources that are names, not amounts."""
 

@@ -415,7 +415,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     columns: dict[str, str] = {}
 
 
-OnUnhandled = Literal["", "fail", "hold"]
+UnhandledPolicy = Literal["", "fail", "hold"]
+"""What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -439,5 +440,5 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
     xml: XmlDefinitions | None = None
-    on_unhandled: OnUnhandled = ""
+    on_unhandled: UnhandledPolicy = ""
     triggers: FlowTriggers | None = None

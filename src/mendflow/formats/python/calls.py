@@ -43,7 +43,7 @@ class CallSteps:
             fields = {**called.fields(inputs), "domain": domain_of(self._options)}
             return building.step(called.name, self._options, lambda name, label: Call(name=name, label=label, **fields))
 
-        return building.as_far_as_it_goes("call", make)
+        return building.with_problems_collected("call", make)
 
     def map(self, target: str, /, *lists: Any, **fixed: Any) -> Any:
         """Run it for each element of a list, or of lists side by side. The elements are its first inputs, and what is
@@ -68,7 +68,7 @@ class CallSteps:
             fields = {**called.fields({**fixed, **loop.elements}), "domain": domain_of(options)}
             return building.each(called.name, options, lambda name, label: Call(name=name, label=label, **fields), loop)
 
-        return building.as_far_as_it_goes("call", make)
+        return building.with_problems_collected("call", make)
 
 
 class CalledFile:

@@ -12,14 +12,14 @@ from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
-from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase
 from mendflow.services.cases.named_domains import demand_domains
 
 NOT_CALLED = "callFailed"
@@ -92,13 +92,13 @@ class CalledCases:
             if caller is None or document.parent_serial not in caller.case.index.serials:
                 await self._cancel(called.id, CALLER_WENT_ON)
 
-    async def start(self, live: LiveCase, order: StartCalledCase, again: bool) -> None:
-        live.move(order.serial, name_of(order.item), "call", "running")
+    async def start(self, live: LiveCase, order: StartCalledCase, reissued: bool) -> None:
+        live.move(order.serial, item_name(order.item), "call", "running")
         id = CaseId(f"{live.id}.{order.serial}")
-        far = self._hub.provider(FarCalls) if order.domain and again else None
+        far = self._hub.provider(FarCalls) if order.domain and reissued else None
         if far is not None and await far.take_up(id):
             return
-        if again and (document := await self._manager.document(id)) is not None:
+        if reissued and (document := await self._manager.document(id)) is not None:
             if not document.live:
                 self._background.start(self._finished(live.id, order.serial, outcome_of(document)))
                 return
@@ -171,17 +171,17 @@ class CalledCases:
             rerun_of=earlier or live.document.rerun_of,
             cache="none" if live.runs_again(order.serial) else live.document.cache,
         )
-        await self._manager.begin(document, flow, await self._manager.jobs_of(earlier) if earlier else {})
+        await self._manager.begin(document, flow, await self._manager.reader.jobs_of(earlier) if earlier else {})
 
     async def _earlier_call(self, live: LiveCase, order: StartCalledCase) -> CaseId | None:
         if live.document.rerun_of is None:
             return None
         if live.earlier_calls is None:
-            called = await self._manager.cases_called_by(live.document.rerun_of)
+            called = await self._manager.reader.cases_called_by(live.document.rerun_of)
             live.earlier_calls = {item: document.id for item, document in called.items()}
         return live.earlier_calls.get(order.item)
 
-    async def cancel(self, live: LiveCase, order: CancelCalledCase, _again: bool) -> None:
+    async def cancel(self, live: LiveCase, order: CancelCalledCase, _reissued: bool) -> None:
         if (known := live.states.get(order.serial)) is not None:
             live.move(order.serial, known[0], known[1], "cancelled")
         self._background.start(self._end_call(live, order))
@@ -204,7 +204,7 @@ class CalledCases:
         noted = ItemDocument(
             case=live.id,
             item=called.parent_item,
-            name=name_of(called.parent_item),
+            name=item_name(called.parent_item),
             kind="call",
             serial=order.serial,
             state="cancelled",

@@ -147,7 +147,7 @@ class FileStaging:
     async def _with_spilled(self, value: Value) -> Value:
         """The value with the content of its parts that are stored as files because of their size."""
         if (spilled := spilled_file(value)) is not None:
-            chunks = [chunk async for chunk in self._file_store.kept(spilled.sha256)]
+            chunks = [chunk async for chunk in self._file_store.read(spilled.sha256)]
             return msgspec.json.decode(b"".join(chunks))
         if isinstance(value, dict):
             return {key: await self._with_spilled(part) for key, part in value.items()}

@@ -232,7 +232,7 @@ class PeerLink:
         self._silent_since, self._retry_ms = None, RETRY_MS
         if answer.meter != self._meter or answer.stamp > self._stamp:
             self._stamp, self._meter, self._stamp_heard_at = answer.stamp, answer.meter, self._works.meter()
-        self.lease_ms = max(self._works.lease_ms, answer.lease_min_ms)
+        self._set_lease(max(self._works.lease_ms, answer.lease_min_ms))
         self._heard = max(self._heard, request.serial)
         for ref in request.acknowledged:
             document = self._acks.get(ref.key)
@@ -249,6 +249,14 @@ class PeerLink:
                 self._take(document, status, line)
         if self._acks or any(map(self._is_sendable, self._unsent)):
             self.wake()
+
+    def _set_lease(self, lease_ms: int) -> None:
+        """Grant leases of this length from now on. Whoever takes the works over must know of the longest."""
+        self.lease_ms = lease_ms
+        for document in self._open.values():
+            if document.lease_ms < lease_ms:
+                document.lease_ms = lease_ms
+                self._works.store(document)
 
     def _is_current(self, document: SentDocument, status: WorkStatus) -> bool:
         """Whether this is about what was sent last. What comes under an older fence is refused."""

@@ -178,6 +178,10 @@ class SentWorks:
         if self._started:
             link.start()
 
+    def store(self, document: SentDocument) -> None:
+        """Write what has changed in a piece of work."""
+        self.ledger.touch(SENT_KIND, document.key, document)
+
     def control(self, key: str, control: str, reason: str = "") -> None:
         document = self._works.get(key)
         if document is None or document.control in (control, "cancel"):

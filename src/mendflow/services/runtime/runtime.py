@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.services.base.background_tasks import cancel_tasks
@@ -20,6 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import CalledCases
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
@@ -27,7 +28,6 @@ from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import UserTasks
@@ -224,6 +224,7 @@ class Runtime:
             batch_systems=server.batch_systems,
             elements=self.catalogue.elements.find,
             look_ms=server.settings.sites_look_ms,
+            looks=self.counts.site_looks,
             chance=server.chance,
         )
 
@@ -305,7 +306,7 @@ class Runtime:
         await self.watch.read_shared()
         await self.recovery.read_shared()
 
-    def read_shared_soon(self) -> None:
+    def schedule_read_shared(self) -> None:
         if self._reading is None or self._reading.done():
             self._reading = asyncio.get_running_loop().create_task(self._read_shared_again())
 
@@ -331,7 +332,7 @@ class Runtime:
         await self.recovery.load(roots)
         await self.domains.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
-        self._stopped.found(live.document.id for live in cases)
+        self._stopped.add_found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
@@ -390,8 +391,9 @@ class Runtime:
         await self.dispatcher.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        with self.ledger.atomic():
-            outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
+        if outcome.files:
+            with self.ledger.atomic():
+                outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
         await self.dispatcher.job_finished(case, serial, outcome)
 
     async def _fired(self, case: CaseId, serial: int) -> None:
@@ -402,7 +404,7 @@ class Runtime:
         live = self.manager.live.get(job.case)
         if live is None:
             return
-        state = state_of(job, runs=self.meta.runs(job))
+        state = state_of(job, runs=job.state is JobState.RUNNING and self.meta.runs(job))
         if state == "completed":
             self.results.index.record(job, live.document.flow)
             self.monitor.runtimes.note(live.document.flow, job)

@@ -173,13 +173,13 @@ class Server:
     def _looked(self) -> None:
         """The other servers have reported their work again: a nudge may have been lost."""
         if self._runtime is not None:
-            for server in self.membership.living():
+            for server in self.membership.live_servers():
                 if server.waiting:
                     self._runtime.exchange.on_nudge((), work=True, by=server.id)
 
     def _changed_elsewhere(self) -> None:
         if self._runtime is not None:
-            self._runtime.read_shared_soon()
+            self._runtime.schedule_read_shared()
 
     async def open(self) -> None:
         await self.store.open()

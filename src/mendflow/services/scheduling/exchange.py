@@ -141,7 +141,7 @@ class Exchange:
             if not request.front and (pilot.front or not pilot.seen_at):
                 self._relay.pilot_arrived(pilot.id, request.serial)
         if request.submission and self._sites is not None and _is_news(pilot, request):
-            self._sites.heard(request)
+            self._sites.pilot_reported(request)
         lacked_room = pilot.lacks_room
         pilot.hear(request, self._clock.now())
         if pilot.lacks_room and not lacked_room and not request.front:
@@ -338,7 +338,7 @@ class Exchange:
             try:
                 for attempt in self._meta.leases.expired_attempts(now=self._meta.steady_ms_now()):
                     await self._expire_or_give_up(attempt)
-                for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
+                for id in self._meta.leases.forget_silent(now=self._meta.steady_ms_now()):
                     self._forget_lost(id)
                 self._wake_queue()
             except StoreUnavailable:

@@ -94,12 +94,12 @@ class ScatteredJobs:
         services = self._queue.hub.provider(DomainServices)
         return services.peer(self._domains[number]) if number < len(self._domains) and services else self._queue
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         for job in jobs:
-            await self._of(job.id).submit([job], again=again)
+            await self._of(job.id).submit([job], reissued=reissued)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
-        return await self._of(job.id).run(job, again=again)
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
+        return await self._of(job.id).run(job, reissued=reissued)
 
     async def status(self, id: JobId) -> Status:
         return await self._of(id).status(id)
@@ -164,7 +164,6 @@ class DomainServer(VirtualServer):
         }
         return super()._build(
             process,
-            domain_name=self.domain,
             peer_lines=lambda: lines,
             meter_name=self.machine.boot_name,
             way_to_queue=lambda queue: ScatteredJobs(queue, sorted(lines)),

@@ -19,7 +19,7 @@ from mendflow.core.recovery.conversation import Conversation, ConversationMessag
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.patterns import Patterns, match_pattern
 from mendflow.core.recovery.resubmission import published_result, publishing_alone, with_changes
-from mendflow.core.results.key import number_in, numbered, result_key
+from mendflow.core.results.result_key import number_in, numbered, result_key
 from mendflow.core.scheduling.retries import with_spent
 from mendflow.services.base.contracts import (
     Change,
@@ -145,7 +145,7 @@ class Recovery:
             return
         if not talk.held.final:
             inner, new = self.scheduler_of(talk.domain), self._newest(watched, talk)
-            await inner.submit([new], again=True)
+            await inner.submit([new], reissued=True)
             await inner.cancel(new.id)
         await self._ask(watched)
 
@@ -317,7 +317,7 @@ class Recovery:
         """Give the newest submission to its domain; submitting is idempotent."""
         try:
             inner = self.scheduler_of(talk.domain)
-            await inner.submit([self._newest(watched, talk)], again=True)
+            await inner.submit([self._newest(watched, talk)], reissued=True)
             if self._tracked.get(talk.job) is not watched:
                 await inner.cancel(talk.newest)  # the flow went on without it while it was being submitted
                 return
