@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.marked import APART, SERVERS, files_with
-from tests.servers import bpel_suite, gridengine, ode, opensearch, slurm
+from tests.servers import bpel_suite, gridengine, ode, opensearch, openssh, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 4
@@ -114,15 +114,15 @@ class Tests(NamedTuple):
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm, gridengine, ode and bpel mostly wait: quiet, they run beside those that use the processors. The
-    nodes of opensearch use them, and come last: beside `waiting`, which does not."""
+    """The stages slurm, gridengine, ode, openssh and bpel mostly wait: quiet, they run beside those that use the
+    processors. The nodes of opensearch use them, and come last: beside `waiting`, which does not."""
     listed = [
         Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
         of_tests.apart("waiting", WAITING_WORKERS),
         of_tests.apart("alone", 1),
     ]
-    for name, server in (("slurm", slurm), ("ode", ode), ("gridengine", gridengine)):
+    for name, server in (("slurm", slurm), ("ode", ode), ("gridengine", gridengine), ("openssh", openssh)):
         if possible(name, server.lacking()):
             listed.append(of_tests.apart(name, 1, quiet=True))
     if not options.k and possible("bpel", bpel_suite.lacking()):

@@ -1,8 +1,6 @@
 """mendflow: job flows that mend themselves."""
 
-import ctypes
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,12 +24,6 @@ HOMES = {
     "shell": "formats.python.shell_jobs",
     "task": "formats.python.tasks",
 }
-
-if sys.version_info < (3, 12):
-    # The library that evaluates conditions gives each null away as a None that it does not own, and so takes a
-    # reference to None every time: a process that evaluates for long would be ended by Python when none is left. From
-    # 3.12 on None is not counted. Here it gets more references than anybody can take.
-    ctypes.c_ssize_t.from_address(id(None)).value += 1 << 48
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,12 @@
-"""Modules that are loaded on first use.
+"""Modules and patterns that are made on first use.
 
 Start-up is a feature: HTTP libraries take longer to load than most commands take to run, and most commands do not use
-HTTP. A module that needs such a library names it like this, and imports it for type checkers only."""
+HTTP. A module that needs such a library names it like this, and imports it for type checkers only. Patterns are the
+same: a command compiles the few that it uses, and not the two hundred of the modules that it loads."""
 
 import importlib
-from typing import Any
+import re
+from typing import Any, AnyStr, Generic, cast
 
 
 class LazyModule:
@@ -17,3 +19,22 @@ class LazyModule:
         value = getattr(importlib.import_module(self._name), attribute)
         setattr(self, attribute, value)
         return value
+
+
+class LazyPattern(Generic[AnyStr]):
+    """Stands for a pattern until it is used. It keeps the methods that were asked for, so that later calls cost what
+    they cost with the pattern itself."""
+
+    def __init__(self, pattern: AnyStr, flags: int = 0) -> None:
+        self.pattern = pattern
+        self._flags = flags
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(re.compile(self.pattern, self._flags), attribute)
+        setattr(self, attribute, value)
+        return value
+
+
+def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """The pattern, compiled on first use. A mistake in it shows only then: tests/core/test_lazy.py compiles all."""
+    return cast(re.Pattern[AnyStr], LazyPattern(pattern, flags))

@@ -124,3 +124,8 @@ def test_a_dry_run_knows_the_files_of_a_table_by_their_content(shell: Shell, giv
     told = shell.ok(*run, "--dry-run")
     assert "1 result of earlier cases would be used" in told and "in.fq has other content since case" in told
     assert "1 done, 1 cached" in shell.ok(*run, "--quiet")
+
+
+def test_jobs_are_listed_as_they_stand_in_the_flow(shell: Shell) -> None:
+    told = shell.ok(*written(shell, "a", "b"), "--dry-run")
+    assert list(rows(told)) == ["count", "add", "told"]

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -174,6 +175,34 @@ def test_an_answer_to_a_word_of_another_tool_names_a_command_that_is_there() -> 
             assert named in all_commands() or named.split()[0] in COMMANDS, f"{word}: {named}"
 
 
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("run", "run wants a flow file: mendflow run FLOW"),
+        ("cancel", "cancel wants a case: mendflow cancel CASE; `last` is the newest"),
+        ("run x.yaml --cores 4", "how many jobs run at a time is -j N"),
+        ("run x.yaml -resume", "mendflow resume CASE goes on with one that was stopped"),
+        ("run x.yaml -with-report a.html", "run has no option -with-report; the page of the case is written anyway"),
+        ("run x.yaml -with-docker ubuntu", "`run: docker run ...`"),
+        ("run x.yaml --use-conda", "a job runs in the environment of its pilot"),
+        ("run x.yaml --sample 4", "an input of the flow is --input sample=VALUE"),
+        ("run x.yaml --no-cash", "did you mean --no-cache?"),
+        ("run x.yaml merge", "run takes one flow file, and merge is too much; a run does the whole flow"),
+        ("--cores 4", "a command comes before --cores, as in mendflow run FLOW; of run: how many jobs"),
+        ("-n x.yaml", "a command comes before -n, as in mendflow run FLOW"),
+        ("cases --limt 3", "did you mean --limit?"),
+        ("worklist complete", "worklist complete wants TASK"),
+        ("admin foo", "mendflow admin has no command `foo`; mendflow admin --help lists"),
+        ("describe last", "mendflow items CASE"),
+        ("webserver", "mendflow serve"),
+    ],
+)
+def test_a_guess_of_someone_who_knows_another_tool_is_answered_in_a_line(words: str, answer: str) -> None:
+    told = mendflow(*words.split(), COLUMNS="400")
+    assert told.returncode == 2, told.stderr
+    assert answer in told.stderr and len(told.stderr.splitlines()) == 1, told.stderr
+
+
 def test_an_unknown_command_is_told_with_what_was_meant() -> None:
     told = mendflow("rrun")
     assert told.returncode == 2
@@ -215,6 +244,13 @@ def test_each_shell_has_a_completion_script(shell: str) -> None:
     told = mendflow("admin", "completion", shell)
     assert told.returncode == 0
     assert "_MENDFLOW_COMPLETE" in told.stdout
+
+
+@pytest.mark.parametrize(("words", "title"), [((), "flow"), (("exlet",), "exlet"), (("rules",), "rule file")])
+def test_the_schema_of_each_kind_of_file_is_printed(words: tuple[str, ...], title: str) -> None:
+    told = mendflow("flows", "schema", *words)
+    assert told.returncode == 0
+    assert json.loads(told.stdout)["title"].startswith(f"mendflow {title}")
 
 
 def test_every_reading_command_can_speak_json() -> None:

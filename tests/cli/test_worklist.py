@@ -1,6 +1,6 @@
 """People's tasks on the command line: told of with what answers them, and named as people know them."""
 
-from mendflow.cli.waiting_tasks import task_lines
+from mendflow.cli.task_reminders import task_lines
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.views import UserTaskView
 from tests.cli.conftest import Shell

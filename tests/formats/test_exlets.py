@@ -11,7 +11,7 @@ from mendflow.core.engine import compile_flow
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Call, Parallel, PrimitiveStep, Sequence
 from mendflow.core.model.repair import Primitive
-from mendflow.formats.schema import EXLET_PATH, exlet_schema, text_of
+from mendflow.formats.schema import exlet_schema
 from mendflow.formats.yaml.called_flows import FlowFileLoader
 from mendflow.formats.yaml.document import MapNode, parse
 from mendflow.formats.yaml.exlets import build_exlet, load_exlet, read_exlet
@@ -304,9 +304,8 @@ def test_a_flow_file_has_no_primitives(tmp_path: Path) -> None:
         FlowFileLoader(tmp_path).read("steps: [{suspend: case}]", tmp_path / "flow.yaml", "flow.yaml")
 
 
-def test_the_published_schema_of_exlets_is_up_to_date_and_knows_every_word() -> None:
+def test_the_schema_of_exlets_knows_every_word() -> None:
     SCHEMA.check_schema(exlet_schema())
-    assert EXLET_PATH.read_text() == text_of(exlet_schema()), "run: python -m mendflow.formats.schema"
     properties = exlet_schema()["$defs"]["step"]["properties"]
     assert {str(each) for each in Primitive} | {"compensate"} <= set(properties)
     assert all(each.get("description") for each in properties.values())

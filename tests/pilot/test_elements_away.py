@@ -21,7 +21,7 @@ from mendflow.core.model.data import (
 )
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.classification import classify
 from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder

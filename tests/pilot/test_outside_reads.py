@@ -96,7 +96,7 @@ async def test_what_a_function_reads_elsewhere_is_told(
     hire()
     for number, (body, told) in enumerate(cases):
         outcome = await call(server, tmp_path / "flow", body, module=f"given{number}")
-        assert told.replace("OUT", str(out)) in outcome.read_beside, body
+        assert told.replace("OUT", str(out)) in outcome.undeclared_reads, body
 
 
 async def test_a_connection_of_a_function_is_told(server: Server, hire: Hire, tmp_path: Path) -> None:  # DU-2
@@ -104,7 +104,7 @@ async def test_a_connection_of_a_function_is_told(server: Server, hire: Hire, tm
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         body = f"socket.create_connection(('127.0.0.1', {port})).close()"
-        told = (await call(server, tmp_path / "flow", body)).read_beside
+        told = (await call(server, tmp_path / "flow", body)).undeclared_reads
     assert told == f"it got data from 127.0.0.1:{port}, which may have changed"
 
 
@@ -121,8 +121,8 @@ async def test_threads_and_forked_processes_of_a_function_count_as_the_function(
     server: Server, hire: Hire, tmp_path: Path, out: Path, body: str
 ) -> None:  # DU-2
     hire()
-    assert f"it read {out}/data.txt" in (await call(server, tmp_path / "flow", body)).read_beside
-    assert (await call(server, tmp_path / "flow", "return 1", module="other")).read_beside == ""
+    assert f"it read {out}/data.txt" in (await call(server, tmp_path / "flow", body)).undeclared_reads
+    assert (await call(server, tmp_path / "flow", "return 1", module="other")).undeclared_reads == ""
 
 
 async def test_each_call_that_starts_another_python_is_told(server: Server, hire: Hire, tmp_path: Path) -> None:
@@ -133,7 +133,9 @@ async def test_each_call_that_starts_another_python_is_told(server: Server, hire
         "child.start()\nchild.join()"
     )
     for module in ("one", "two"):
-        assert "it started another Python" in (await call(server, tmp_path / "flow", body, module=module)).read_beside
+        assert (
+            "it started another Python" in (await call(server, tmp_path / "flow", body, module=module)).undeclared_reads
+        )
 
 
 NOT_TOLD = [
@@ -165,7 +167,7 @@ async def test_what_is_the_functions_own_or_pythons_is_not_told(
     hire()
     for number, body in enumerate(bodies):
         outcome = await call(server, tmp_path / "flow", body, module=f"given{number}", env={"KNOWN": "1"})
-        assert outcome.read_beside == "", body
+        assert outcome.undeclared_reads == "", body
 
 
 async def test_a_call_is_told_nothing_of_the_calls_before_it(
@@ -173,8 +175,8 @@ async def test_a_call_is_told_nothing_of_the_calls_before_it(
 ) -> None:  # DU-2
     hire()
     flow = tmp_path / "flow"
-    assert (await call(server, flow, "return open('OUT/data.txt').read()")).read_beside
-    assert (await call(server, flow, "return 1", module="other")).read_beside == ""
+    assert (await call(server, flow, "return open('OUT/data.txt').read()")).undeclared_reads
+    assert (await call(server, flow, "return 1", module="other")).undeclared_reads == ""
 
 
 async def test_each_call_that_imports_a_module_from_elsewhere_is_told(
@@ -185,8 +187,8 @@ async def test_each_call_that_imports_a_module_from_elsewhere_is_told(
     body = "sys.path.append('OUT')\nimport extlib\nextlib.V += 1\nimport extlib as again\nreturn again.V"
     for module, value in (("one", 2), ("two", 3)):
         outcome = await call(server, tmp_path / "flow", body, module=module)
-        assert outcome.outputs == value and f"it loaded {out}/extlib.py" in outcome.read_beside
-    assert (await call(server, tmp_path / "flow", "return 1", module="other")).read_beside == ""
+        assert outcome.outputs == value and f"it loaded {out}/extlib.py" in outcome.undeclared_reads
+    assert (await call(server, tmp_path / "flow", "return 1", module="other")).undeclared_reads == ""
 
 
 @pytest.mark.parametrize(
@@ -208,4 +210,4 @@ async def test_what_a_module_reads_when_it_is_imported_is_told_of_each_call(
     for name in ("f", "g", "f"):
         function = FunctionRef(module="reads", name=name, code=server.keep(source.encode()), folder=str(flow))
         outcome = await server.outcome(await server.submit(JobSpec(item=ItemId("i"), function=function)))
-        assert outcome.ok and told.replace("OUT", str(out)) in outcome.read_beside
+        assert outcome.ok and told.replace("OUT", str(out)) in outcome.undeclared_reads

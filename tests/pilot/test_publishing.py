@@ -25,7 +25,7 @@ from mendflow.core.model.faults import AttemptStage, Category
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.classification import classify
 from mendflow.pilot.agent.http import FileClient, ServerAddress
 from mendflow.pilot.files.sources import InputSources, OpenElements
 from mendflow.pilot.files.staging import FileStager

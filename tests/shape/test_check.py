@@ -10,7 +10,7 @@ import pytest
 
 import check
 from tests.marked import SERVERS, files_with
-from tests.servers import gridengine, ode, opensearch, slurm
+from tests.servers import gridengine, ode, opensearch, openssh, slurm
 
 
 def stage(name: str, code: str, *, nothing_to_do: tuple[int, ...] = ()) -> check.Stage:
@@ -70,7 +70,9 @@ def chosen(*words: str) -> list[str]:
     return [listed.command[listed.command.index("-m", 3) + 1] for listed in stages if "pytest" in listed.command]
 
 
-@pytest.mark.parametrize(("name", "server"), [("slurm", slurm), ("gridengine", gridengine), ("ode", ode)])
+@pytest.mark.parametrize(
+    ("name", "server"), [("slurm", slurm), ("gridengine", gridengine), ("ode", ode), ("openssh", openssh)]
+)
 def test_tests_that_need_a_server_run_in_their_own_stage_and_in_no_other(name: str, server: Any) -> None:
     given = dict.fromkeys(["full", "waiting", "alone", *SERVERS], False) | {"full": True, name: True}
     taking = [each for each in [*chosen(), *chosen("--full")] if eval(each, {}, given)]  # our own words

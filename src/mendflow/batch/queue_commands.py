@@ -12,6 +12,7 @@ import msgspec
 from mendflow.batch.commands import output_of
 from mendflow.batch.contract import names_of
 from mendflow.core.model.sites import BatchJobStatus, BatchSystemUnavailable, Site
+from mendflow.lazy import lazy_pattern
 
 
 class QueueCommands(Protocol):
@@ -145,7 +146,8 @@ class Pbs:
 
 QUEUES: dict[str, QueueCommands] = {"slurm": Slurm(), "lsf": Lsf(), "pbs": Pbs()}
 
-UNCERTAIN = re.compile(
-    r"timed? ?out|unable to contact|communicat|connect|try again|temporar|not respond", re.IGNORECASE
+UNCERTAIN = lazy_pattern(
+    r"timed? ?out|unable to contact|unable to send message|communicat|connect|try again|temporar|not respond",
+    re.IGNORECASE,
 )
 """Messages of a batch system that could not be reached: it may have accepted the submission all the same."""

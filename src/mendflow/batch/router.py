@@ -4,18 +4,31 @@ import asyncio
 import socket
 from collections.abc import Collection, Sequence
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from mendflow.batch.commands import missing_commands, unset_variables
-from mendflow.batch.condor import CondorBatchSystem
 from mendflow.batch.contract import BatchSystem, Launch
-from mendflow.batch.gridengine import GridEngineBatchSystem
-from mendflow.batch.local import LocalBatchSystem
-from mendflow.batch.psij import NO_PSIJ, PsijBatchSystem
 from mendflow.batch.site_folders import SiteFolders
-from mendflow.core.model.sites import BatchJobStatus, PilotSubmission, Site, SubmitRejected, SubmitResult, SubmitSkipped
+from mendflow.core.model.sites import (
+    BatchJobStatus,
+    BatchKind,
+    PilotSubmission,
+    Site,
+    SubmitRejected,
+    SubmitResult,
+    SubmitSkipped,
+)
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.batch import condor, gridengine, local, psij
+else:
+    condor = LazyModule("mendflow.batch.condor")
+    gridengine = LazyModule("mendflow.batch.gridengine")
+    local = LazyModule("mendflow.batch.local")
+    psij = LazyModule("mendflow.batch.psij")
 
 PSIJ_KINDS: Final = ("slurm", "lsf", "pbs")
 COMMANDS: Final = {
@@ -35,13 +48,7 @@ class BatchSystemRouter:
     def __init__(self, site_folders: SiteFolders) -> None:
         self._site_folders = site_folders
         self.host = socket.gethostname()
-        psij = PsijBatchSystem()
-        self._kinds: dict[str, BatchSystem] = {
-            "local": LocalBatchSystem(site_folders.folder),
-            "htcondor": CondorBatchSystem(),
-            "gridengine": GridEngineBatchSystem(),
-            **dict.fromkeys(PSIJ_KINDS, psij),
-        }
+        self._systems: dict[str, BatchSystem] = {}
 
     @property
     def ready(self) -> bool:
@@ -66,23 +73,40 @@ class BatchSystemRouter:
                 failed[each.name] = SubmitRejected(
                     f"nothing can be written to the site's folder {folder}: {error.strerror}"
                 )
-        answers = await self._kinds[site.batch.kind].submit(site, launches) if launches else {}
+        answers = await self._system_of(site).submit(site, launches) if launches else {}
         return {**answers, **failed}
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         """What it has under names of this site; for ended ones with their last log line. Raises
         BatchSystemUnavailable."""
-        found = await self._kinds[site.batch.kind].find(site)
+        found = await self._system_of(site).find(site)
         for name, each in found.items():
             if each.state == "ended":
-                words = await asyncio.to_thread(self._site_folders.last_words, site, name)
+                words = await asyncio.to_thread(self._site_folders.end_of_log, site, name)
                 text = "; ".join(part for part in (each.why, words) if part)
                 found[name] = msgspec.structs.replace(each, why=text)
         return found
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
         """Raises BatchSystemUnavailable."""
-        await self._kinds[site.batch.kind].cancel(site, names)
+        await self._system_of(site).cancel(site, names)
+
+    def _system_of(self, site: Site) -> BatchSystem:
+        """Made, and its module loaded, with the first site of its kind."""
+        kind = site.batch.kind
+        if kind not in self._systems:
+            self._systems[kind] = self._make_system(kind)
+        return self._systems[kind]
+
+    def _make_system(self, kind: BatchKind) -> BatchSystem:
+        if kind == "local":
+            return local.LocalBatchSystem(self._site_folders.folder)
+        if kind == "htcondor":
+            return condor.CondorBatchSystem()
+        if kind == "gridengine":
+            return gridengine.GridEngineBatchSystem()
+        assert kind in PSIJ_KINDS, kind
+        return psij.PsijBatchSystem()
 
     async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
         """Remove folders of ended pilots."""
@@ -108,7 +132,7 @@ def _lacks(site: Site) -> list[str]:
             " commands there, or say with `commands` where they are"
         )
     if site.batch.kind in PSIJ_KINDS and find_spec("psij") is None:
-        sentences.append(NO_PSIJ)
+        sentences.append(psij.NO_PSIJ)
     if unset := unset_variables(site):
         sentences.append(NOT_SET.format(", ".join(unset)))
     return sentences

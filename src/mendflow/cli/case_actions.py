@@ -8,16 +8,16 @@ from urllib.parse import urlsplit
 import typer
 
 from mendflow.cli.case_origins import origin_of
+from mendflow.cli.case_references import find_reference
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.deployment import deploy as give_flow
 from mendflow.cli.flow_files import Xpath2As1, is_flow_file, load_one
-from mendflow.cli.flow_triggers import deploy_as_said, trigger_lines, warn_of_triggers
+from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines, warn_of_triggers
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
 from mendflow.cli.options import CaseArgument, Inputs, InputsFile, ServerTarget, complete_from_server, store_url
 from mendflow.cli.printing import print_answer, print_json, say
-from mendflow.cli.subjects import find_subject
-from mendflow.cli.unfinished_cases import who_runs_it
+from mendflow.cli.unfinished_cases import running_server_text
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
@@ -41,7 +41,7 @@ def deploy(
     loaded = [load_one(path, xpath2_as_1=xpath2_as_1) for path in flow]
 
     async def give(client: Client) -> list[tuple[FlowView, str]]:
-        return [(await deploy_as_said(client, each), client.endpoint(each.name)) for each in loaded]
+        return [(await deploy_with_options(client, each), client.endpoint(each.name)) for each in loaded]
 
     given = context.run(give, begin=True)
     if context.json:
@@ -124,7 +124,9 @@ def start(
 
     view = context.run(begin)
     nobody_runs_it = not has_server(context.target) and not store_url()
-    follows = who_runs_it(view.id, context.target) if nobody_runs_it else f"see it with mendflow watch {view.id}"
+    follows = (
+        running_server_text(view.id, context.target) if nobody_runs_it else f"see it with mendflow watch {view.id}"
+    )
     print_answer(context.json, view, f"{view.id} started; {follows}")
 
 
@@ -138,7 +140,7 @@ def suspend(
     """Suspend a case or one of its items."""
 
     async def ask(client: Client) -> tuple[CaseView, str]:
-        subject = await find_subject(client, case, item)
+        subject = await find_reference(client, case, item)
         return await client.suspend(subject.case, subject.item), subject.item
 
     _apply_to_subject(context, ask, "is suspended")
@@ -157,7 +159,7 @@ def cancel(
     """End a case or one of its items; its remaining jobs do not run."""
 
     async def ask(client: Client) -> tuple[CaseView, str]:
-        subject = await find_subject(client, case, item)
+        subject = await find_reference(client, case, item)
         return await client.cancel(subject.case, subject.item, reason=reason), subject.item
 
     _apply_to_subject(context, ask, "is cancelled")

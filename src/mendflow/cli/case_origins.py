@@ -103,7 +103,7 @@ async def demand_same_flow(client: Client, earlier: CaseView) -> None:
         )
 
 
-async def say_changed_flow(client: Client, case: CaseView) -> None:
+async def warn_of_changed_flow(client: Client, case: CaseView) -> None:
     """Before a case goes on: it does so as it was started, which who edited a file meanwhile may not expect."""
     changed = await _changed_since(client, case)
     if names := changed.names:

@@ -27,7 +27,7 @@ from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
 from mendflow.cli.summary import print_held, print_summary, relative, result_json, write_report
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
-from mendflow.cli.waiting import WaitExplainer
+from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
@@ -70,7 +70,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(["mendflow", "resume", case, *words]) + folder_option(self.folder)
 
 
-async def run_there(target: ServerTarget, options: RunOptions, begin: Begin) -> ExitCode:
+async def run_on_server(target: ServerTarget, options: RunOptions, begin: Begin) -> ExitCode:
     """On a server: start the case, and show it until it ends. Ctrl-C ends the looking on, not the case."""
     async with connect(target) as client:
         case = await begin(client)
@@ -100,7 +100,7 @@ def _local_cluster(options: RunOptions, caught: Interrupts) -> AbstractAsyncCont
     )
 
 
-async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
+async def rerun_group_locally(group: str, options: RunOptions) -> ExitCode:
     """Run the cases of a group at the same time, and tell of each as it ends."""
     refuse_if_taken(options.folder)
     codes: list[ExitCode] = []

@@ -5,7 +5,6 @@ So pilots and servers on other machines have them, and a rerun detects changes. 
 anything is uploaded."""
 
 import os
-import re
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -22,8 +21,9 @@ from mendflow.core.model.flow import Flow, Input, JobActivity, Stage, Template
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
 from mendflow.formats.python.sources import code_files, with_code
+from mendflow.lazy import lazy_pattern
 
-COMMAND_WORD: Final = re.compile(r"""[^\s'"`;|&<>()$={}]+""")
+COMMAND_WORD: Final = lazy_pattern(r"""[^\s'"`;|&<>()$={}]+""")
 UNSTAGED_MAX: Final = 10
 
 

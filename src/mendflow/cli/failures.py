@@ -13,6 +13,7 @@ from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, HandlingCount
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
 
@@ -138,10 +139,10 @@ def _show(view: FailureView) -> None:
             say(f"  {count_text(handling.count, 'time')} the queue retried by itself")
             continue
         if handling.passive:
-            would = f"rule {handling.rule} of {handling.rules}, on trial, would have done {handling.exlet}"
+            would = f"{rule_text(handling.rules, handling.rule)}, on trial, would have done {handling.exlet}"
             say(f"  {count_text(handling.count, 'time')} {would}")
             continue
-        by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
+        by = rule_text(handling.rules, handling.rule) if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
         say(f"  {count_text(group.unhandled, 'time')} no rule fitted it, and nothing was done")

@@ -18,6 +18,7 @@ from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import FILES, TABLE, Flow, Input
 from mendflow.core.model.text_data import data_or_text, declared_number, number_or_text, number_text
 from mendflow.core.model.values import Value
+from mendflow.core.model.yes_no import boolean_of
 from mendflow.formats import YAML
 from mendflow.formats.data_files import data_of, named_data
 from mendflow.formats.exact_json import InexactJson, NotJson, decode_exactly
@@ -28,7 +29,6 @@ WORDS_MAX = 10
 INPUTS_BYTES_MAX = 10_000_000
 TYPED_WORDS = ("string", "number", "boolean", TABLE)
 LISTS = ("", "list")
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow: str) -> dict[str, Value]:
@@ -219,12 +219,9 @@ def _files(name: str, text: str) -> list[Value]:
 
 
 def _boolean(name: str, text: str) -> bool:
-    word = text.strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise InvalidRequest(f"input {name} is true or false; {text[:60]!r} is neither")
+    if (found := boolean_of(text)) is None:
+        raise InvalidRequest(f"input {name} is true or false; {text[:60]!r} is neither")
+    return found
 
 
 def _expected_text(type: str) -> str:

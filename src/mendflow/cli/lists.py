@@ -127,7 +127,7 @@ def cases(
 @with_context
 def items(
     context: CommandContext,
-    case: CaseArgument,
+    case: CaseArgument = "last",
     state: Annotated[str, _state(ITEM_WORDS)] = "",
     name: Name = "",
     where: Condition = "",

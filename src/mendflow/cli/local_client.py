@@ -7,7 +7,6 @@ client it has."""
 import asyncio
 import getpass
 import inspect
-import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from mendflow.core.model.parameters import LongLimit
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CASE_END_STATES, ChangeEvent, ChangeKind, ImportReport
-from mendflow.lazy import LazyModule
+from mendflow.lazy import LazyModule, lazy_pattern
 from mendflow.operations.arguments import check_value
 from mendflow.operations.operation import ApiOperation
 from mendflow.services.api.domain import Domain
@@ -34,7 +33,7 @@ else:
 
 NOT_NOW_WAIT_S = 0.3
 NOT_NOW_S_MAX = 60.0
-_USER_NAME = re.compile(r"[\w.@+-]{1,64}")
+_USER_NAME = lazy_pattern(r"[\w.@+-]{1,64}")
 
 
 class LocalClient(Client):
@@ -74,18 +73,18 @@ class LocalClient(Client):
 
     async def has(self, sha256: str) -> bool:
         try:
-            await self._domain.kept_size(sha256)
+            await self._domain.file_size(sha256)
         except NotFound:
             return False
         return True
 
     async def _put(self, ref: FileRef, source: Path) -> None:
-        await self._domain.keep(ref.name, content_of(source), sha256=ref.sha256)
+        await self._domain.store_file(ref.name, content_of(source), sha256=ref.sha256)
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
         known = ref if isinstance(ref, FileRef) else FileRef(sha256=ref, bytes=0, name="")
-        await self._domain.kept_size(known.sha256)
-        return await write_file(self._domain.kept(known.sha256), known, Path(path))
+        await self._domain.file_size(known.sha256)
+        return await write_file(self._domain.read_file(known.sha256), known, Path(path))
 
     async def export(
         self,

@@ -72,7 +72,7 @@ def names(ids: Sequence[str]) -> str:
     return ", ".join(ids[:TRIED_SHOWN]) + more
 
 
-def tell_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
+def print_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
     """In a folder without a server nobody runs what goes on."""
     if cases and not target.server and find_server(target.folder) is None:
         each = "" if len(cases) == 1 else ", and so on for each"

@@ -1,7 +1,6 @@
 """Rules and exlets as command arguments: files by their endings; exlets also by name or as inline YAML."""
 
 import hashlib
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFou
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.rules import demand_named
-from mendflow.lazy import LazyModule
+from mendflow.lazy import LazyModule, lazy_pattern
 
 if TYPE_CHECKING:
     from mendflow.formats import rules as rule_formats
@@ -27,8 +26,8 @@ else:
 
 XRS = ".xrs"
 ENDINGS = (".yaml", ".yml", XRS)
-_WRITTEN_OUT = re.compile(r"^\s*[\[{-]|:\s|:$|\n")
-_WORD = re.compile(r"[a-z][a-z-]*")
+_WRITTEN_OUT = lazy_pattern(r"^\s*[\[{-]|:\s|:$|\n")
+_WORD = lazy_pattern(r"[a-z][a-z-]*")
 
 
 def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:

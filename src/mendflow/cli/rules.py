@@ -10,7 +10,7 @@ from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.repairs import raise_trigger
-from mendflow.cli.rule_applying import say_applied, tell_who_runs
+from mendflow.cli.rule_applying import print_who_runs, say_applied
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
     Do,
@@ -28,7 +28,7 @@ from mendflow.cli.rule_options import (
     Version,
 )
 from mendflow.cli.rule_transfer import warn_of_missing_flows
-from mendflow.cli.rule_trees import show_set, shown_name
+from mendflow.cli.rule_trees import show_rule, show_set, shown_name
 from mendflow.cli.rule_trials import say_trial
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
@@ -78,11 +78,20 @@ def _list(context: CommandContext) -> None:
 
 @rules_app.command("show")
 @with_context
-def show(context: CommandContext, name: SetArgument, version: Version = None) -> None:
+def show(
+    context: CommandContext,
+    name: SetArgument,
+    version: Version = None,
+    rule: Annotated[
+        int | None, typer.Option("--rule", metavar="N", help="Only this rule, in full.", show_default=False)
+    ] = None,
+) -> None:
     """Show a rule set as trees, with how often each rule decided."""
     view = context.run(lambda client: client.rule_set(name, version))
     if context.json:
         print_json(view)
+    elif rule is not None:
+        show_rule(view, rule)
     else:
         show_set(view)
 
@@ -126,7 +135,7 @@ def add(
         warn_of_missing_flows(context, [made.rules])
     if applied is not None:
         say_applied(applied)
-        tell_who_runs(context.target, applied.cases)
+        print_who_runs(context.target, applied.cases)
 
 
 @rules_app.command("apply")
@@ -138,7 +147,7 @@ def apply_(context: CommandContext, group: GroupArgument) -> None:
         print_json(applied)
         return
     say_applied(applied)
-    tell_who_runs(context.target, applied.cases)
+    print_who_runs(context.target, applied.cases)
 
 
 @rules_app.command("try")

@@ -8,18 +8,18 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow import wiring
 from mendflow.cli.attempt_bounds import with_bounds
-from mendflow.cli.case_origins import changed_inputs, demand_same_flow, origin_of, say_changed_flow
-from mendflow.cli.case_runs import Begin, RunOptions, rerun_group_here, run_locally, run_there
+from mendflow.cli.case_origins import changed_inputs, demand_same_flow, origin_of, warn_of_changed_flow
+from mendflow.cli.case_references import find_reference
+from mendflow.cli.case_runs import Begin, RunOptions, rerun_group_locally, run_locally, run_on_server
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.deployment import deploy
 from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.flow_triggers import warn_of_triggers
-from mendflow.cli.given_options import GivenOptions, words_of
 from mendflow.cli.inputs import read_inputs, upload_inputs
+from mendflow.cli.option_words import OptionValues, words_of
 from mendflow.cli.options import (
     SERVER_VARIABLE,
     Again,
@@ -44,16 +44,16 @@ from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server
 from mendflow.cli.start_message import build_start_message
-from mendflow.cli.subjects import find_subject
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.cli.unfinished_cases import live_cases, say_continued
 from mendflow.client import Client
 from mendflow.core.engine.remarks import remarks_on
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView, UnhandledPolicy
+from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.wiring import run as run_loop
 
 app = typer.Typer()
 
@@ -146,7 +146,7 @@ def run(
             err=True,
         )
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
-    repeated: GivenOptions = {
+    repeated: OptionValues = {
         "--input": input,
         "--inputs": inputs,
         "--operation": operation,
@@ -190,8 +190,8 @@ def run(
         )
 
     if server:
-        raise typer.Exit(run_async(run_there(target, options, begin)))
-    raise typer.Exit(wiring.run(run_locally(options, begin, start_message)))
+        raise typer.Exit(run_async(run_on_server(target, options, begin)))
+    raise typer.Exit(run_loop(run_locally(options, begin, start_message)))
 
 
 @app.command("resume")
@@ -224,25 +224,25 @@ def resume(
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
 
     async def begin(client: Client) -> CaseView:
-        meant = await find_subject(client, case, item)
+        meant = await find_reference(client, case, item)
         view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
-        await say_changed_flow(client, view)
+        await warn_of_changed_flow(client, view)
         return await client.resume(view.id, meant.item) if meant.item or _is_resumable(view) else view
 
-    raise typer.Exit(wiring.run(run_locally(options, begin)))
+    raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
     """Resume a case or item on a running server, which only has to release it."""
     async with connect(target) as client:
-        meant = await find_subject(client, case, item)
+        meant = await find_reference(client, case, item)
         item = meant.item
         view = await client.case(meant.case) if meant.case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
         goes_on = bool(item) or _is_resumable(view)
         if goes_on:
-            await say_changed_flow(client, view)
+            await warn_of_changed_flow(client, view)
         view = await client.resume(view.id, item) if goes_on else view
     if json:
         print_json(view)
@@ -331,7 +331,7 @@ def rerun(
         earlier = await client.case(case)
         if earlier.stopped and corrected is None and not (no_cache or again):
             say_continued(earlier.id)
-            await say_changed_flow(client, earlier)
+            await warn_of_changed_flow(client, earlier)
             return await client.resume(earlier.id)
         _demand_ended(earlier)
         if from_failed and earlier.status == "completed":
@@ -349,7 +349,7 @@ def rerun(
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
-    raise typer.Exit(wiring.run(run_locally(options, begin)))
+    raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
 def _rerun_group(target: ServerTarget, group: str, options: RunOptions) -> ExitCode:
@@ -357,7 +357,7 @@ def _rerun_group(target: ServerTarget, group: str, options: RunOptions) -> ExitC
         return run_async(_rerun_group_there(target, group, json=options.json))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
-    return wiring.run(rerun_group_here(group, options))
+    return run_loop(rerun_group_locally(group, options))
 
 
 async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) -> ExitCode:

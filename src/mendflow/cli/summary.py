@@ -15,15 +15,17 @@ from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
 from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.repair_views import DecisionView
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView
-from mendflow.core.results.declared import ALTHOUGH
+from mendflow.core.results.reuse_checks import ALTHOUGH
 from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
 from mendflow.pages.item_counts import counts_text
 from mendflow.pages.page import render
 from mendflow.version import VERSION
 
 FAILURES_SHOWN = 5
+FACTS_SHOWN = 4
 ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
 CALLED_SHOWN = 10
@@ -35,6 +37,7 @@ LINES_SHOWN = 10
 
 async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
     flow = await client.flow_of(ending.case.id)
+    present = await client.why(ending.case.id) if not ending.case.ended_at else None
     page = render(
         ending.case,
         flow,
@@ -44,6 +47,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         decisions=ending.decisions,
         steps=ending.steps,
         undone=ending.undone,
+        present=[present.sentence, *present.facts[:FACTS_SHOWN]] if present is not None else [],
         now=0 if ending.case.ended_at else int(time.time() * 1000),
         version=VERSION,
     )
@@ -73,7 +77,7 @@ def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str =
         say(one_line(sentence, 300))
     _print_outputs(case, fetched)
     _print_ran_again([*ending.items, *ending.called_items])
-    _print_other_code([*ending.items, *ending.called_items], source or f"mendflow rerun {case.id}")
+    _print_code_mismatch([*ending.items, *ending.called_items], source or f"mendflow rerun {case.id}")
     _print_failures(case, ending.items, source)
     for job in ending.left[:FAILURES_SHOWN]:
         say(f"left behind: {one_line(leftover_text(job), 200)}")
@@ -134,7 +138,7 @@ def _print_repairs(ending: CaseEnding) -> None:
     for decision in ending.decisions:
         if decision.exlet:
             ordered = f"ordered by {decision.ordered_by}" if decision.ordered_by else "by hand"
-            by = f"rule {decision.rule} of {decision.rules}" if decision.rules else ordered
+            by = rule_text(decision.rules, decision.rule) if decision.rules else ordered
             repairs.setdefault((decision.exlet, by), []).append(decision)
     if repairs:
         say("repairs:")
@@ -222,14 +226,14 @@ def _print_ran_again(items: list[ItemView]) -> None:
         say(f"new: {one_line(name, 40)}: {one_line(', '.join(elements[:ELEMENTS_SHOWN]), 200)}{more}")
 
 
-def _print_other_code(items: list[ItemView], again: str) -> None:
+def _print_code_mismatch(items: list[ItemView], again: str) -> None:
     """Which results were made by code that somebody changed while the case ran: they may not fit the others."""
-    made = [item for item in items if item.other_code]
+    made = [item for item in items if item.code_mismatch]
     if not made:
         return
     more = f" and {len(made) - ELEMENTS_SHOWN:,} more" if len(made) > ELEMENTS_SHOWN else ""
     names = ", ".join(one_line(item.item, 60) for item in made[:ELEMENTS_SHOWN])
-    files = sorted({item.other_code.partition(CHANGED_BESIDE)[0] for item in made})
+    files = sorted({item.code_mismatch.partition(CHANGED_BESIDE)[0] for item in made})
     say(
         f"made by other code than the case began with: {names}{more}"
         f" ({one_line(', '.join(files), 200)} changed meanwhile); {again} makes them again"

@@ -1,11 +1,16 @@
 """Reads flow files from disk, with limits, and selects a flow in them."""
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mendflow.core.model.errors import BadFile, BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.formats.spelling import nearest_word
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats import spelling
+else:
+    spelling = LazyModule("mendflow.formats.spelling")
 
 TEXT_BYTES_MAX: Final = 10 * 1024 * 1024
 
@@ -33,7 +38,7 @@ def flow_bytes(path: Path, file_name: str, bytes_most: int = TEXT_BYTES_MAX) -> 
             reason = f"it cannot be read: {error.strerror}"
         suggestion = ""
         if isinstance(error, FileNotFoundError) and path.parent.is_dir():
-            suggestion = nearest_word(path.name, (each.name for each in path.parent.iterdir()))
+            suggestion = spelling.nearest_word(path.name, (each.name for each in path.parent.iterdir()))
         raise BadFlow(problems=[Problem(file=file_name, message=reason, suggestion=suggestion)]) from None
 
 
@@ -67,7 +72,7 @@ def select_flow(flows: dict[str, Flow], name: str, file_name: str) -> Flow:
     if not flows:
         message, suggestion = "this file has no flow; mark a function with @flow", ""
     elif name:
-        message, suggestion = f"there is no flow `{name}` in this file", nearest_word(name, flows)
+        message, suggestion = f"there is no flow `{name}` in this file", spelling.nearest_word(name, flows)
     else:
         message = f"this file has several flows; choose one, as {file_name}:{next(iter(flows))}"
         suggestion = ""

@@ -1,6 +1,5 @@
 """Dependencies of jobs as links: `needs` joins with all of them; `after` waits for a link but ignores its state."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
@@ -8,9 +7,10 @@ import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, LinkSource, Parallel
+from mendflow.lazy import lazy_pattern
 
-ALWAYS: Final = re.compile(r"\balways\s*\(\s*\)")
-FAILURES: Final = re.compile(r"\b(?:failed|skipped)\s*\(\s*jobs\s*\.\s*`?([\w-]+)`?\s*\)")
+ALWAYS: Final = lazy_pattern(r"\balways\s*\(\s*\)")
+FAILURES: Final = lazy_pattern(r"\b(?:failed|skipped)\s*\(\s*jobs\s*\.\s*`?([\w-]+)`?\s*\)")
 
 
 class JobNeeds(msgspec.Struct, frozen=True):

@@ -2,15 +2,15 @@
 of its steps, if that leaves any."""
 
 import json
-import re
 from typing import Final
 
 from mendflow.core.engine.result_checks import files_left_by
 from mendflow.core.expressions import RESERVED
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Call, ForEach, JobActivity, Scope, Sequence, Stage, UserTask
+from mendflow.lazy import lazy_pattern
 
-MEMBER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MEMBER: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 UNDOABLE_SUFFIX: Final = ".kept"
 """How the scope around a step is called that says how it is undone."""
 

@@ -5,7 +5,7 @@ expressions would take longer than most commands. So the package also has them a
 `python -m mendflow.formats.shipped_source` writes; a test compares the two."""
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
 
+DEFAULTS: Final = Path(__file__).parent.parent / "defaults"
 SHIPPED_FILE: Final = "shipped.json"
 
 
@@ -35,4 +36,4 @@ def default_patterns() -> Patterns:
 
 @cache
 def _shipped() -> Shipped:
-    return msgspec.json.decode(files("mendflow").joinpath("defaults", SHIPPED_FILE).read_bytes(), type=Shipped)
+    return msgspec.json.decode(DEFAULTS.joinpath(SHIPPED_FILE).read_bytes(), type=Shipped)

@@ -16,6 +16,7 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import BadFlow, InvalidRequest, Problem
 from mendflow.core.model.text_data import declared_number
 from mendflow.core.model.values import Value
+from mendflow.core.model.yes_no import boolean_of
 from mendflow.formats import data_files
 from mendflow.formats.spelling import nearest_word
 
@@ -23,7 +24,6 @@ SEPARATED: Final = {".csv": ",", ".tsv": "\t"}
 ENDINGS: Final = (*SEPARATED, ".json", ".yaml", ".yml")
 TABLE_BYTES_MAX: Final = 10_000_000
 PROBLEMS_MAX: Final = 20
-TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 class BadTable(BadFlow):
@@ -207,7 +207,6 @@ def _number(cell: Value) -> Value:
 
 
 def _boolean(cell: Value) -> bool:
-    word = str(cell).lower()
-    if word not in (*TRUE, *FALSE):
+    if (found := boolean_of(str(cell))) is None:
         raise ValueError(f"{cell!r:.60} is neither true nor false")
-    return word in TRUE
+    return found

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from mendflow.core.model.units import PART, duration_ms, size_bytes
+from mendflow.lazy import lazy_pattern
 
 NO_BOUND: Final = ("unlimited", "infinite", "infinity", "forever", "none", "max", "never")
 LONGER_UNITS: Final = {"month": 30, "months": 30, "mon": 30, "year": 365, "years": 365, "y": 365}
@@ -13,8 +14,8 @@ BYTES_MIN: Final = 1_000_000
 GIGABYTES_MAX: Final = 64
 """Below this, a number without a unit is more likely gigabytes than megabytes."""
 
-_HOURS_OR_MINUTES: Final = re.compile(r"\s*(\d{1,4}):(\d\d)\s*")
-_DAYS_AND_HOURS: Final = re.compile(r"\s*(\d{1,4})-(\d{1,2})\s*")
+_HOURS_OR_MINUTES: Final = lazy_pattern(r"\s*(\d{1,4}):(\d\d)\s*")
+_DAYS_AND_HOURS: Final = lazy_pattern(r"\s*(\d{1,4})-(\d{1,2})\s*")
 
 
 def likely_measure(text: str, kind: str) -> str:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import msgspec
 
 from mendflow.core.data.paths import logical_name
+from mendflow.lazy import lazy_pattern
 from mendflow.operations.arguments import (
     IDEMPOTENCY,
     IN_QUERY,
@@ -37,8 +38,8 @@ T = TypeVar("T")
 S = TypeVar("S", bound="Calls")
 Method = Literal["GET", "HEAD", "PUT", "POST", "DELETE"]
 
-_PLACEHOLDER = re.compile(r"\{(\w+)(?:\.(\w+))?(?::(\w+))?\}")
-_SENTENCE_END = re.compile(r"(?<=\w)\.(?:\s+|$)")
+_PLACEHOLDER = lazy_pattern(r"\{(\w+)(?:\.(\w+))?(?::(\w+))?\}")
+_SENTENCE_END = lazy_pattern(r"(?<=\w)\.(?:\s+|$)")
 
 
 class Request(NamedTuple):

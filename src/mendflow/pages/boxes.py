@@ -3,12 +3,12 @@
 Sizes are computed from the inside out, positions from the outside in. A loop over one job is drawn as one pile, because
 people know it as one thing."""
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
 from mendflow.core.model import flow as model
+from mendflow.lazy import lazy_pattern
 from mendflow.pages.formatting import one_line
 from mendflow.pages.layout import BOX_GAP, COLUMN_MAX, BoxLayout, column_layout, layered_layout
 
@@ -18,7 +18,7 @@ PAD, HEAD = 14.0, 26.0
 COUNTED_ACTIVITIES = (model.JobActivity, model.UserTask, model.Stage, model.Call)
 
 _WORDS = {"assign": "set", "foreach": "for each", "for-each": "for each"}
-_STEP = re.compile(r"step-\d+")
+_STEP = lazy_pattern(r"step-\d+")
 
 Point = tuple[float, float]
 

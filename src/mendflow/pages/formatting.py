@@ -4,17 +4,23 @@ A job may print anything, terminal escapes included; everything shown from a job
 
 import re
 from datetime import datetime
-from html import escape
+from typing import TYPE_CHECKING
 
 from mendflow.core.model.ids import Instant
+from mendflow.lazy import LazyModule, lazy_pattern
 
-_ESCAPES = re.compile(
+if TYPE_CHECKING:
+    import html
+else:
+    html = LazyModule("html")
+
+_ESCAPES = lazy_pattern(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # strings to the terminal: titles, links
     r"|\x1b[ -/]*[0-~]?",
     re.DOTALL,
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -29,7 +35,7 @@ def plain_text(text: str) -> str:
 
 def escape_html(text: str) -> str:
     """The text, sanitized and escaped for HTML."""
-    return escape(plain_text(text))
+    return html.escape(plain_text(text))
 
 
 def one_line(text: str, width: int = 0) -> str:

@@ -4,18 +4,18 @@ A field is a dotted path into the document's JSON. A missing field is null. `eq`
 included; `ne` is exactly the opposite of `eq`; the four orderings hold only between two numbers or two texts. Each
 store translates this into its own query language, and the contract suite checks that the answers agree."""
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 from mendflow.stores.contract import FieldCondition
 
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "in")
 ORDERINGS = ("lt", "le", "gt", "ge")
-_PATH = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*\Z")
+_PATH = lazy_pattern(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*\Z")
 
 
 class BadQuery(RequestError):

@@ -9,7 +9,6 @@ import errno
 import hashlib
 import logging
 import os
-import re
 import secrets
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
@@ -23,10 +22,11 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable, unusable_file
 from mendflow.core.model.values import FileRef, is_executable
+from mendflow.lazy import lazy_pattern
 
 log = logging.getLogger("mendflow.files")
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 20
 HASHED_AT_ONCE_BYTES = 1 << 20
 """A file up to this size is hashed when it is asked for, a larger one when it is read."""
@@ -183,7 +183,7 @@ class FolderFileStore:
         except OSError:
             return False
 
-    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
+    async def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
         while await self.size(sha256) is None:
             if flaw := await self.stored_flaw(sha256):  # none: it was stored again meanwhile
                 raise unusable_file(sha256, flaw)

@@ -7,7 +7,9 @@ import re
 
 import msgspec
 
-_URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?", re.DOTALL)
+from mendflow.lazy import lazy_pattern
+
+_URL = lazy_pattern(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?", re.DOTALL)
 
 
 class UrlParts(msgspec.Struct, frozen=True):

@@ -47,11 +47,11 @@ class Outage:
         assert isinstance(queue, PilotScheduler)
         submit = queue.submit
 
-        async def tried(jobs: Sequence[NewJob], *, again: bool = False) -> None:
+        async def tried(jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
             if self.left:
                 self.left, self.met = self.left - 1, self.met + 1
                 raise SubmissionFailed(DOWN)
-            await submit(jobs, again=again)
+            await submit(jobs, reissued=reissued)
 
         queue.submit = tried  # type: ignore[method-assign]  # the way there is the only thing that is other
         return queue

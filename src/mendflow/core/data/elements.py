@@ -12,15 +12,16 @@ from mendflow.core.data.paths import url_flaw
 from mendflow.core.data.protocols import LOCAL, WRITABLE, protocol_flaw, protocol_of
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.lazy import lazy_pattern
 
-ELEMENT_NAME: Final = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}", re.ASCII)
-OPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,99}", re.ASCII)
-SECRET: Final = re.compile(r"(?i)secret|passw|token|credential|(^|[_.-])key$|^key")
-FROM_ENVIRONMENT: Final = re.compile(r"env:[A-Za-z_]\w*", re.ASCII)
-SERVICE: Final = re.compile(r"(^|[_.])(endpoint_url|endpoint|host|port|account_name|project)$")
+ELEMENT_NAME: Final = lazy_pattern(r"[A-Za-z0-9_][\w.-]{0,99}", re.ASCII)
+OPTION_NAME: Final = lazy_pattern(r"[A-Za-z_][\w.-]{0,99}", re.ASCII)
+SECRET: Final = lazy_pattern(r"(?i)secret|passw|token|credential|(^|[_.-])key$|^key")
+FROM_ENVIRONMENT: Final = lazy_pattern(r"env:[A-Za-z_]\w*", re.ASCII)
+SERVICE: Final = lazy_pattern(r"(^|[_.])(endpoint_url|endpoint|host|port|account_name|project)$")
 """Options that select the service, if the URL does not."""
 
-SAME_PROTOCOL: Final = {"local": "file", "s3a": "s3", "gcs": "gs", "ssh": "sftp"}
+SAME_PROTOCOL: Final = {"local": "file", "s3a": "s3", "gcs": "gs", "scp": "sftp", "ssh": "sftp"}
 OPTIONS_MAX: Final = 100
 SITES_MAX: Final = 1_000
 TEXT_CHARS_MAX: Final = 1_000

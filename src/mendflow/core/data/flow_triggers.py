@@ -15,6 +15,7 @@ from mendflow.core.model.data_sets import DataSetSpec, FolderWatch, Gathering
 from mendflow.core.model.flow import FILES, Flow
 from mendflow.core.model.flow_triggers import FileArrival
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 
 EVERY_MS_MIN: Final = 100
 FILE_TYPES: Final = ("file", FILES)
@@ -22,7 +23,7 @@ GATHERING: Final = "files"
 NAME_CHARS_MAX: Final = 100
 SLUG_CHARS_MAX: Final = 40
 _PROTOCOL: Final = "folder"
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_NOT_IN_NAMES: Final = lazy_pattern(r"[^A-Za-z0-9_-]+")
 
 
 class TriggerFlaw(NamedTuple):

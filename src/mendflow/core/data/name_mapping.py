@@ -10,19 +10,23 @@ time linear in the name's length; each protocol's rules are applied once per nam
 import re
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import Any, Final, Literal
-
-import re2
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mendflow.core.data.paths import OutsideElement, name_flaw, path_inside, place_below, root_of
 from mendflow.core.model.data import NameRule, NameRules, Replica, StorageElement
+from mendflow.lazy import LazyModule, lazy_pattern
+
+if TYPE_CHECKING:
+    import re2
+else:
+    re2 = LazyModule("re2")
 
 RULES_MAX: Final = 1_000
 PATTERN_CHARS_MAX: Final = 1_000
 MADE_CHARS_MAX: Final = 4_000
 CHAINS_MAX: Final = 20
-_GROUP: Final = re.compile(r"\$([1-9])")
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_GROUP: Final = lazy_pattern(r"\$([1-9])")
+_HALF: Final = lazy_pattern("[\ud800-\udfff]")
 
 Direction = Literal["in", "out"]
 

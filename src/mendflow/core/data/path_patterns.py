@@ -1,10 +1,11 @@
 """Paths that mean several files: a folder, whose path ends with `/`, or a pattern with `*`, `?` or `[...]`."""
 
-import re
 from typing import Final
 
-SIGNS: Final = re.compile(r"[*?\[]")
-CHARACTERS: Final = re.compile(r"\[!?\]?[^\]]*\]")
+from mendflow.lazy import lazy_pattern
+
+SIGNS: Final = lazy_pattern(r"[*?\[]")
+CHARACTERS: Final = lazy_pattern(r"\[!?\]?[^\]]*\]")
 
 
 def is_pattern(path: str) -> bool:

@@ -10,15 +10,16 @@ from typing import Final
 
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.lazy import lazy_pattern
 
 NAME_CHARS_MAX: Final = 500
 """Some stores limit document ids to about this length."""
 
 PATH_CHARS_MAX: Final = 1_000
 PART_BYTES_MAX: Final = 255
-LOGICAL_PART: Final = re.compile(r"[\w.+=,@:~() -]+", re.ASCII)
-_HIDDEN: Final = re.compile(r"%[0-9A-Fa-f]{2}")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+LOGICAL_PART: Final = lazy_pattern(r"[\w.+=,@:~() -]+", re.ASCII)
+_HIDDEN: Final = lazy_pattern(r"%[0-9A-Fa-f]{2}")
+_SCHEME: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class OutsideElement(InvalidRequest):

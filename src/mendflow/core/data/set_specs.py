@@ -1,6 +1,5 @@
 """Validates data sets, and describes them in words."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -8,9 +7,10 @@ from mendflow.core.data.data_set import FILES_MAX, requested_inputs
 from mendflow.core.expressions import ExpressionError, references
 from mendflow.core.model.data_sets import DataSetSpec, Gathering
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.lazy import lazy_pattern
 
 NAME_RULE: Final = "use up to 100 letters, digits, and . _ -, the first a letter or a digit"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PROVIDED = ("file", "files", "set", "batch")
 
 

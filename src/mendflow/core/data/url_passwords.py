@@ -4,19 +4,21 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from mendflow.lazy import lazy_pattern
+
 SEAL: Final = "sealed-"
 """What a password begins with that a server has sealed."""
 
 _EXPRESSION: Final = r"\$\{\{(?:(?!\}\}).)*\}\}"
 _NO_EXPRESSION: Final = r"(?!\$\{\{)"
-_WITH_PASSWORD: Final = re.compile(
+_WITH_PASSWORD: Final = lazy_pattern(
     rf"((?:[A-Za-z][A-Za-z0-9+.-]*|{_EXPRESSION})://(?:{_EXPRESSION}|{_NO_EXPRESSION}[^/@:\s])*:)"
     rf"((?:{_EXPRESSION}|{_NO_EXPRESSION}[^/\s])+)"
     rf"(@(?:{_EXPRESSION}|{_NO_EXPRESSION}[^/@\s])*(?:/.*)?)",
     re.DOTALL,
 )
 """Each part may have expressions in it, whatever they contain."""
-_SEALED: Final = re.compile(rf"{SEAL}[A-Za-z0-9_-]+={{0,2}}")
+_SEALED: Final = lazy_pattern(rf"{SEAL}[A-Za-z0-9_-]+={{0,2}}")
 
 
 def password_in(url: str) -> str:

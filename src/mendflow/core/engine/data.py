@@ -3,7 +3,6 @@
 Values are immutable: an assignment to a path copies the containers along that path and shares the rest, so two names
 never share a change, and a failed assignment leaves no trace."""
 
-import re
 from typing import Final
 
 from mendflow.core.engine.faults import (
@@ -24,9 +23,10 @@ from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import DURATION_MS_MAX, Template
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value, check_value
+from mendflow.lazy import lazy_pattern
 
 COUNT_VALUE_MAX: Final = 2**53
-STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
+STEP: Final = lazy_pattern(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
 def value_of(case: Case, env: int, template: Template) -> Value:

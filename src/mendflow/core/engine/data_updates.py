@@ -19,9 +19,10 @@ from mendflow.core.expressions.text_values import as_text
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.xml import XmlType
+from mendflow.lazy import lazy_pattern
 
-PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
-VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+PATH: Final = lazy_pattern(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
+VARIABLE: Final = lazy_pattern(r"[A-Za-z_]\w*", re.ASCII)
 NO_DATA: Final = "it has no data to write to; write into the case instead"
 
 

@@ -3,7 +3,6 @@
 Names are resolved only at evaluation. Most of a flow is plain data, which is ruled out first: a flow of ten thousand
 jobs is checked in a moment."""
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
@@ -41,6 +40,7 @@ from mendflow.core.model.flow import (
     Wait,
     While,
 )
+from mendflow.lazy import lazy_pattern
 
 OF_EACH: Final = ("when", "join", "sources")
 FIELDS: Final[dict[type, tuple[str, ...]]] = {
@@ -80,7 +80,7 @@ CACHED_MAX: Final = 50_000
 
 _PLAIN_RESOURCES: Final = ResourceTemplates()
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
-_PLAIN: Final = re.compile(rf"\$\{{\{{\s*(?!(?:{'|'.join(RESERVED_WORDS | WORDS)})\b){_NAME}(?:\.{_NAME})*\s*\}}\}}")
+_PLAIN: Final = lazy_pattern(rf"\$\{{\{{\s*(?!(?:{'|'.join(RESERVED_WORDS | WORDS)})\b){_NAME}(?:\.{_NAME})*\s*\}}\}}")
 """An expression that is just a path needs no check."""
 
 

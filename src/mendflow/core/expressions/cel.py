@@ -13,35 +13,38 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.cel_functions import COMPLETED_END, SKIPPED_END, extension
+from mendflow.core.expressions.cel_source import SORT_BY, SORTED, CelSource, cel_source
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.expression_hints import choice_hint, function_hint, operator_hint
 from mendflow.core.expressions.kinds import kind_of, no_overload
-from mendflow.core.expressions.library_text import SORT_BY, SORTED, LibraryText, library_text
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, demand_whole_texts, find_spilled, seal, too_large
 from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.values import Value, is_spilled
-from mendflow.lazy import LazyModule
+from mendflow.lazy import LazyModule, lazy_pattern
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
     from cel_expr_python.ext import ext_math, ext_strings
+
+    from mendflow import references_to_none
 else:
     cel = LazyModule("cel_expr_python.cel")
     ext_math = LazyModule("cel_expr_python.ext.ext_math")
     ext_strings = LazyModule("cel_expr_python.ext.ext_strings")
+    references_to_none = LazyModule("mendflow.references_to_none")
 
 TEXT_CHARS_MAX: Final = 10_000
 COMPILED_MAX: Final = 4096
 
 CHECKERS_MAX: Final = 64
 
-ERROR_LINE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
-MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
-NO_FUNCTION: Final = re.compile(r"undeclared reference to '([^']*)'")
-WRONG_KINDS: Final = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
+ERROR_LINE: Final = lazy_pattern(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
+MISSING_KEY: Final = lazy_pattern(r'Key not found in map : "(.*)"')
+NO_FUNCTION: Final = lazy_pattern(r"undeclared reference to '([^']*)'")
+WRONG_KINDS: Final = lazy_pattern(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
 NO_MEMBERS: Final = "a member was requested of a value that has none"
-NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
+NO_OVERLOAD: Final = lazy_pattern(r"No matching overloads found : (.*)")
 COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 NUMERIC: Final = frozenset({"int", "uint", "double"})
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,6 +52,8 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @cache
 def _extensions() -> list[Any]:
+    """Every environment has them, so this is where the library is first used."""
+    references_to_none.add_references()
     return [ext_strings.ExtStrings(), ext_math.ExtMath(), extension()]
 
 
@@ -75,7 +80,7 @@ class CompiledExpression:
         self.references = tuple(sorted(scanned.references, key=lambda each: len(each.members)))
         self.names = frozenset(reference.name for reference in scanned.references)
         self.path = plain_path(scanned.text, scanned.references)
-        for_library = library_text(scanned.text)
+        for_library = cel_source(scanned.text)
         try:
             self.program = None if self.path else _environment().compile(for_library.text, disable_check=True)
         except RuntimeError as error:
@@ -135,7 +140,7 @@ def compile_expression(text: str) -> CompiledExpression:
     return CompiledExpression(text)
 
 
-def original_place(scanned: Scan, compiled: LibraryText) -> Callable[[int], int]:
+def original_place(scanned: Scan, compiled: CelSource) -> Callable[[int], int]:
     """Leads from a place in what the library compiles to the same in the text as it was written."""
     return lambda offset: scanned.original_offset(compiled.original_offset(offset))
 
@@ -302,7 +307,7 @@ def flaw(text: str) -> ExpressionError | None:
     if found.path:
         return None
     scanned = scan(text)
-    for_library = library_text(scanned.text)
+    for_library = cel_source(scanned.text)
     try:
         checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(for_library.text)
     except RuntimeError as error:

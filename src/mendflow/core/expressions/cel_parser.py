@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Union
 
 from mendflow.core.expressions.scanner import RESERVED
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 
 NODES_MAX: Final = 200
 """Bounds how deep the functions made of a tree can call each other."""
@@ -16,7 +17,7 @@ NODES_MAX: Final = 200
 BRACKETS_MAX: Final = 20
 
 CEL_INT_MAX: Final = 2**63 - 1
-TOKEN: Final = re.compile(
+TOKEN: Final = lazy_pattern(
     r"""\s+
       | (?P<string>"[^"\\\n]*"|'[^'\\\n]*')
       | (?P<double>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
@@ -25,7 +26,7 @@ TOKEN: Final = re.compile(
       | (?P<mark>==|!=|<=|>=|&&|\|\||[-<>!+*/%()\[\],.?:])""",
     re.VERBOSE | re.ASCII,
 )
-IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+IDENTIFIER: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 METHODS: Final = {"startsWith": 1, "endsWith": 1, "contains": 1, "size": 0, "lowerAscii": 0, "upperAscii": 0}
 RELATIONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", "in"})
 PRECEDENCE: Final = (frozenset({"+", "-"}), frozenset({"*", "/", "%"}))

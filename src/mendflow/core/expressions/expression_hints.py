@@ -1,7 +1,8 @@
 """What people write in expressions from habit, and how the same is said in CEL."""
 
-import re
 from typing import Final
+
+from mendflow.lazy import lazy_pattern
 
 _OPERATORS: Final = {
     "and": "`&&`",
@@ -16,8 +17,8 @@ _OPERATORS: Final = {
 }
 """Words and signs between values in other languages, and what stands here."""
 
-_CALLED: Final = re.compile(r"(\w+)\([^()]*$")
-_WORD: Final = re.compile(r"\w+|&+|\|+|[=!<>]+")
+_CALLED: Final = lazy_pattern(r"(\w+)\([^()]*$")
+_WORD: Final = lazy_pattern(r"\w+|&+|\|+|[=!<>]+")
 
 
 def _functions(*groups: tuple[str, str]) -> dict[str, str]:

@@ -1,11 +1,11 @@
 """Kinds of values as people call them, and what is said when an operation is not for the kinds that it got."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 
 NUMBER: Final = "a number"
 TEXT: Final = "text"
@@ -32,7 +32,7 @@ _OF_NAMES: Final = {
     "google.protobuf.Duration": DURATION,
     "google.protobuf.Timestamp": TIMESTAMP,
 }
-_OPERATOR: Final = re.compile(r"_(.{1,2})_\((.*), (.*)\)")
+_OPERATOR: Final = lazy_pattern(r"_(.{1,2})_\((.*), (.*)\)")
 _COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", "sort", "sortBy"})
 
 

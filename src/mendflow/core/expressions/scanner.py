@@ -9,6 +9,7 @@ import re
 from typing import Final, NamedTuple
 
 from mendflow.core.expressions.contract import ExpressionError
+from mendflow.lazy import lazy_pattern
 
 REWRITE: Final = "rewrite"
 ENDS: Final = "JOBS"
@@ -32,7 +33,7 @@ RESERVED_WORDS: Final = frozenset(
 RESERVED: Final = WORDS | TYPES | NAMESPACES | FAMILIES | RESERVED_WORDS
 """Names that a variable cannot have."""
 
-TOKEN: Final = re.compile(
+TOKEN: Final = lazy_pattern(
     r"""(?P<space>\s+|//[^\n]*)
       | (?P<string>[rRbB]{0,2}(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}
                                 |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
@@ -42,11 +43,11 @@ TOKEN: Final = re.compile(
       | (?P<mark>.)""",
     re.VERBOSE | re.DOTALL,
 )
-FAMILY_MEMBER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?<!-)")
-PLAIN_PATH: Final = re.compile(
+FAMILY_MEMBER: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*(?<!-)")
+PLAIN_PATH: Final = lazy_pattern(
     r"\s*(jobs\.[A-Za-z_][A-Za-z0-9_-]*(?<!-)|[A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)\s*"
 )
-PLAIN_STRING: Final = re.compile(r"""(["'])([^\\"']*)\1""")
+PLAIN_STRING: Final = lazy_pattern(r"""(["'])([^\\"']*)\1""")
 
 
 class CelToken(NamedTuple):

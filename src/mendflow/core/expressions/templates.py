@@ -3,7 +3,6 @@
 A text that is just one expression takes the expression's value with its type. Anything else becomes text. `$${{` stands
 for a plain `${{`. A text is parsed once and cached; data without expressions is returned unchanged."""
 
-import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -11,9 +10,10 @@ from mendflow.core.expressions.cel import compile_expression
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.text_values import as_text
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 
-OPENING: Final = re.compile(r"\$?\$\{\{")
-STRINGS: Final = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\}\}""")
+OPENING: Final = lazy_pattern(r"\$?\$\{\{")
+STRINGS: Final = lazy_pattern(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\}\}""")
 PARSED_MAX: Final = 4096
 
 

@@ -6,6 +6,8 @@ run exactly as it is written, with the script's file in the place of `{0}`."""
 import re
 from typing import Final
 
+from mendflow.lazy import lazy_pattern
+
 SCRIPT_FILE: Final = "{0}"
 """What stands in a template for the file that holds the script."""
 
@@ -18,8 +20,8 @@ PLAIN_SHELL: Final = "sh {0}"
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {"bash": ("-euo", "pipefail"), "sh": ("-eu",), PLAIN_SHELL: ()}
 """The shells that take a script as an argument, with the options that they are given."""
 
-WORD: Final = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
-QUOTED: Final = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
+WORD: Final = lazy_pattern(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
+QUOTED: Final = lazy_pattern(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
 NAMED: Final = ("bash", "sh", "python")
 
 

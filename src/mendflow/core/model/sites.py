@@ -4,7 +4,6 @@ A site is one document: its settings, the spent part of its hourly budget, and e
 A submission is recorded there under a unique name before it goes to the batch system, and only that name identifies it.
 Every decision is a write of this document at the version that was read, so several servers decide as one."""
 
-import re
 from enum import StrEnum
 from typing import Literal
 
@@ -15,6 +14,7 @@ from mendflow.core.model.data import Sharing
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.views import View
+from mendflow.lazy import lazy_pattern
 
 BatchKind = Literal["local", "slurm", "lsf", "pbs", "htcondor", "gridengine"]
 Purpose = Literal["jobs", "ready"]
@@ -94,7 +94,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 PILOTS_MAX = 10_000
 LOG_SIZE_BYTES_MIN = 64 * 1024
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
 def site_flaw(site: Site) -> str:

@@ -16,7 +16,6 @@ that it promises nothing for: another server owns them and could not be asked. A
 rest, but does not renew its lease."""
 
 import hashlib
-import re
 from enum import StrEnum
 
 import msgspec
@@ -25,12 +24,13 @@ from mendflow.core.model.data import CacheUpdate, Holder, Neighbour
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 
 SYNC_VERSION = 2
 NAME_CHARS_MAX = 255
 PATH_CHARS_MAX = 4096
 NUMBER_MAX = 2**53
-_DIGEST = re.compile(r"[0-9a-f]{15,64}")  # servers exchange only prefixes of digests
+_DIGEST = lazy_pattern(r"[0-9a-f]{15,64}")  # servers exchange only prefixes of digests
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):

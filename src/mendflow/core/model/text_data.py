@@ -11,9 +11,10 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.values import Value, check_value
+from mendflow.lazy import lazy_pattern
 
 WORDS: Final[dict[str, Value]] = {"true": True, "false": False, "null": None}
-NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
+NUMBER: Final = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
 DIGITS_MAX: Final = 40
 """No number that is kept exactly has more characters."""
 

@@ -1,8 +1,9 @@
 """Durations and sizes as people write them: `90 s`, `1h30m`, `2 GB`, `512 MiB`; and as other tools do, where that has
 one meaning: `2G`, `2Gi`, `01:00:00`, `1-12:00:00`, `PT1H30M`. `1:30` has two."""
 
-import re
 from typing import Final
+
+from mendflow.lazy import lazy_pattern
 
 SECOND_MS: Final = 1000
 DURATION_UNITS: Final[dict[str, int]] = {
@@ -18,9 +19,9 @@ SIZE_UNITS: Final[dict[str, int]] = {
     **{f"{letter}{b}": 1000**power for power, letter in enumerate("kmgtp", 1) for b in ("", "b")},
     **{f"{letter}i{b}": 1024**power for power, letter in enumerate("kmgtp", 1) for b in ("", "b")},
 }
-PART: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\.?\s*([a-zA-Z]+)\s*")
-CLOCK: Final = re.compile(r"\s*(?:(\d{1,4})-)?(\d{1,4}):([0-5]\d)(?::([0-5]\d))?\s*")
-ISO: Final = re.compile(r"P(?=\d|T\d)(?:(\d{1,4})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9})S)?)?")
+PART: Final = lazy_pattern(r"\s*(\d{1,15}(?:\.\d{1,9})?)\.?\s*([a-zA-Z]+)\s*")
+CLOCK: Final = lazy_pattern(r"\s*(?:(\d{1,4})-)?(\d{1,4}):([0-5]\d)(?::([0-5]\d))?\s*")
+ISO: Final = lazy_pattern(r"P(?=\d|T\d)(?:(\d{1,4})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9})S)?)?")
 DURATION_EXAMPLES: Final = "90 s, 10 min, 1h30m, 2 days"
 SIZE_EXAMPLES: Final = "512 MiB, 2 GB"
 LARGEST: Final = 2**62

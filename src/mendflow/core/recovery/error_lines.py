@@ -10,54 +10,60 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mendflow.lazy import lazy_pattern
+
 ERROR_CHARS_MAX: Final = 400
 LINES_READ_MAX: Final = 2_000
+LINE_CHARS_MAX: Final = 600
+"""Of a longer line its beginning and its end are looked at. Patterns take time with the square of a line's length, and
+a slot that looks for the error of a job does nothing else meanwhile."""
 
-_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+_ESCAPES: Final = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 _TYPE: Final = r"(?:[A-Za-z_][\w$]*(?:\.|::|/))*[A-Za-z_][\w$]*"
-_RAISED: Final = re.compile(rf"^(?:\s*\|\s*)?(?P<type>{_TYPE})(?:: ?(?P<message>.*))?$")
-_THROWN: Final = re.compile(
+_RAISED: Final = lazy_pattern(rf"^(?:\s*\|\s*)?(?P<type>{_TYPE})(?:: ?(?P<message>.*))?$")
+_THROWN: Final = lazy_pattern(
     r"^(?:Uncaught |Unhandled exception[:.] )?(?:[\w$]+[.:]+)*[A-Z][\w$]*(?:Error|Exception)\b.*"
 )
-_JAVA: Final = re.compile(rf"^Exception in thread \"[^\"]*\" (?P<error>{_TYPE}(?::.*)?)$")
-_CAUSED: Final = re.compile(rf"^\s*Caused by: (?P<error>{_TYPE}(?::.*)?)$")
-_STACK_LINE: Final = re.compile(r"^\s+(at .+|\.\.\. \d+ (more|common frames omitted))$")
-_R_ERROR: Final = re.compile(r"^Error(?: in .+?)? ?: ?(?P<message>.*)$")
-_PERL: Final = re.compile(r"^.+ at \S+ line \d+\.$")
-_PANIC: Final = re.compile(r"^panic: .+")
-_RUST_PANIC: Final = re.compile(r"^thread '.*' (?:\(\d+\) )?panicked at ")
-_WHAT: Final = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
-_ASSERTION: Final = re.compile(r".*: Assertion .+ failed\.?$")
-_NOT_FOUND: Final = re.compile(
+_JAVA: Final = lazy_pattern(rf"^Exception in thread \"[^\"]*\" (?P<error>{_TYPE}(?::.*)?)$")
+_CAUSED: Final = lazy_pattern(rf"^\s*Caused by: (?P<error>{_TYPE}(?::.*)?)$")
+_STACK_LINE: Final = lazy_pattern(r"^\s+(at .+|\.\.\. \d+ (more|common frames omitted))$")
+_R_ERROR: Final = lazy_pattern(r"^Error(?: in .+?)? ?: ?(?P<message>.*)$")
+_PERL: Final = lazy_pattern(r"^.+ at \S+ line \d+\.$")
+_PANIC: Final = lazy_pattern(r"^panic: .+")
+_RUST_PANIC: Final = lazy_pattern(r"^thread '.*' (?:\(\d+\) )?panicked at ")
+_WHAT: Final = lazy_pattern(r"^\s*what\(\):\s+(?P<message>.+)$")
+_ASSERTION: Final = lazy_pattern(r".*: Assertion .+ failed\.?$")
+_NOT_FOUND: Final = lazy_pattern(
     r"^.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory"
     r"|unbound variable|parameter not set|No space left on device|Exec format error|bad interpreter.*)$"
 )
-_NO_COMMAND: Final = re.compile(r"^(?P<place>.*?(?:line )?\d+): (?P<name>[^\s:]+): (?:command )?not found$")
-_OWN_SHELL: Final = re.compile(r"(?:\S*/)?(?:sh|bash|dash|\S+\.script): (?:line )?\d+$")
+_NO_COMMAND: Final = lazy_pattern(r"^(?P<place>.*?(?:line )?\d+): (?P<name>[^\s:]+): (?:command )?not found$")
+_OWN_SHELL: Final = lazy_pattern(r"(?:\S*/)?(?:sh|bash|dash|\S+\.script): (?:line )?\d+$")
 """A shell that runs the job's own command, and not a script that this calls."""
 
-_WORD: Final = re.compile(
+_WORD: Final = lazy_pattern(
     r"^(?:\S+: )?(?:\[?\b(?:fatal|error|critical|severe|failure)\b\]?(?: error)?)\s*(?::|\]|-|\s)", re.IGNORECASE
 )
-_LEVEL: Final = re.compile(r"(?:^|[\s\[|])(?:ERROR|FATAL|CRITICAL|SEVERE)(?:[\s\]|:])")
-_CRASH: Final = re.compile(
+_LEVEL: Final = lazy_pattern(r"(?:^|[\s\[|])(?:ERROR|FATAL|CRITICAL|SEVERE)(?:[\s\]|:])")
+_CRASH: Final = lazy_pattern(
     r"^.*\b(?:Segmentation fault|Bus error|Illegal instruction|Aborted|Killed)\b(?: \(core dumped\))?"
 )
-_DID_NOT_WORK: Final = re.compile(
+_DID_NOT_WORK: Final = lazy_pattern(
     r"\b(?:can(?:not|'t)|could(?: not|n't)|unable to|fail(?:ed|ure|ures|s)?|errors?|exception|refused|denied|rejected"
     r"|exceeded|timed[ -]?out|timeout|not found|no such|does(?: not|n't) exist|invalid|unreachable|abort(?:ed|ing)?"
     r"|connection (?:reset|closed|lost)|not (?:allowed|permitted|supported|enough)|out of (?:memory|space|range)"
     r"|too (?:many|few|large|long|small|short)|corrupt(?:ed)?)\b",
     re.IGNORECASE,
 )
-_NONE_OF_IT: Final = re.compile(
+_NONE_OF_IT: Final = lazy_pattern(
     r"\b(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:errors?|failures?|exceptions?|failed|rejected|corrupt(?:ed)?)\b"
     r"|\b(?:errors?|failures?|failed|rejected) ?[:=] ?0\b",
     re.IGNORECASE,
 )
-_END: Final = re.compile(r" \((?:exit code|signal) \d+[^()]*\)$")
+_END: Final = lazy_pattern(r" \((?:exit code|signal) \d+[^()]*\)$")
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_POINTERS: Final = re.compile(r"^[\s|^~+-]*$")
+_POINTERS: Final = lazy_pattern(r"^[\s|^~+-]*$")
 
 
 def raised_error(printed: str) -> str:
@@ -88,7 +94,12 @@ def without_end(message: str) -> str:
 
 def _lines(text: str) -> list[str]:
     lines = [line.rstrip() for line in _ESCAPES.sub("", text).split("\n")[-LINES_READ_MAX:]]
-    return [line for line in lines if line]
+    return [line if len(line) <= LINE_CHARS_MAX else _shortened(line) for line in lines if line]
+
+
+def _shortened(line: str) -> str:
+    end = LINE_CHARS_MAX - ERROR_CHARS_MAX
+    return f"{line[:ERROR_CHARS_MAX]}{line[-end:]}"
 
 
 def _last_exception(lines: Sequence[str]) -> str:

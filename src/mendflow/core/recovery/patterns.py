@@ -5,7 +5,6 @@ at least one, `( a | b )` for alternatives. A running conversation follows a pat
 completed to a match; this is tracked by a nondeterministic automaton. A fault pattern names a repair that rules can
 conclude, and says what it does."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
@@ -18,9 +17,10 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.conversation import REPAIR_MESSAGES, ConversationMessage
+from mendflow.lazy import lazy_pattern
 
 WORDS_MAX = 100
-_TOKEN: Final = re.compile(r"\s*([a-z][a-z-]*|[()|?*+])")
+_TOKEN: Final = lazy_pattern(r"\s*([a-z][a-z-]*|[()|?*+])")
 _ROOTS: Final = ("case", "fault", "item", "job")
 _MARKS: Final = frozenset("?*+")
 _KNOWN_MESSAGES: Final = frozenset(message.value for message in ConversationMessage if message not in REPAIR_MESSAGES)

@@ -3,20 +3,20 @@
 A context is stored, shown, proposed as a condition, and exported in rule files as a cornerstone. So it is redacted
 once, where contexts are made. A number is never hidden: `max_tokens` is not a secret."""
 
-import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 
 REDACTED: Final = "(hidden)"
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_WORDS: Final = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SECRET: Final = frozenset({"password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials"})
 _SECRET_ENDS: Final = ("password", "passwd", "passphrase", "secret", "apikey")
 """Ends of names that are written as one word, such as `PGPASSWORD`."""
 _KEYS: Final = frozenset({"api", "access", "private", "secret", "auth", "encryption", "signing"})
-_PASSWORD_IN_URL: Final = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_PASSWORD_IN_URL: Final = lazy_pattern(r"://[^/\s:@]*:[^/\s@]+@")
 _NAMES_MAX: Final = 10_000
 
 

@@ -8,26 +8,27 @@ from typing import Final
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.recovery.error_lines import without_end
+from mendflow.lazy import lazy_pattern
 
 READ_MAX = 2_000
 MESSAGE_MAX = 300
 ENDED_WITH: Final = "exit code <n>"
 
 _REPLACEMENTS: Final = (
-    (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<url>"),
-    (re.compile(r"(?<!\w)('[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`)(?!\w)"), "<name>"),
-    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
-    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
-    (re.compile(r"(?<![\w<])~?(/[\w.@%+,=:~-]+){1,}/?|\b[A-Za-z]:\\\S+"), "<path>"),
-    (re.compile(r"\b[\w.-]+/\d+(~\d+)?\b"), "<id>"),
-    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hex>"),
-    (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<hex>"),
-    (re.compile(r"\b(?=[\w.-]*-\w*\d)[A-Za-z_][\w.]*+(?:-[\w.]++)+"), "<id>"),
-    (re.compile(r"\b(\d{1,3}\.){3}\d{1,3}(:\d+)?\b"), "<address>"),
-    (re.compile(r"[-+]?\b\d[\d_,]*(\.\d+)?([eE][-+]?\d+)?(?=\b|[A-Za-z])"), "<n>"),
-    (re.compile(r"(?<=[A-Za-z_])\d+\b"), "<n>"),
-    (re.compile(r"\s+"), " "),
+    (lazy_pattern(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
+    (lazy_pattern(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<url>"),
+    (lazy_pattern(r"(?<!\w)('[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`)(?!\w)"), "<name>"),
+    (lazy_pattern(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (lazy_pattern(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
+    (lazy_pattern(r"(?<![\w<])~?(/[\w.@%+,=:~-]+){1,}/?|\b[A-Za-z]:\\\S+"), "<path>"),
+    (lazy_pattern(r"\b[\w.-]+/\d+(~\d+)?\b"), "<id>"),
+    (lazy_pattern(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hex>"),
+    (lazy_pattern(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<hex>"),
+    (lazy_pattern(r"\b(?=[\w.-]*-\w*\d)[A-Za-z_][\w.]*+(?:-[\w.]++)+"), "<id>"),
+    (lazy_pattern(r"\b(\d{1,3}\.){3}\d{1,3}(:\d+)?\b"), "<address>"),
+    (lazy_pattern(r"[-+]?\b\d[\d_,]*(\.\d+)?([eE][-+]?\d+)?(?=\b|[A-Za-z])"), "<n>"),
+    (lazy_pattern(r"(?<=[A-Za-z_])\d+\b"), "<n>"),
+    (lazy_pattern(r"\s+"), " "),
 )
 """In this order: longer and more specific patterns before their parts."""
 

@@ -3,26 +3,26 @@
 In doubt it is one. A slash begins a path wherever no name stands before it, whatever follows; only a few places are
 known to be no data, and only if they are named exactly."""
 
-import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
 from mendflow.core.results.shell_reader import PUT_IN
+from mendflow.lazy import lazy_pattern
 
 _IN_NAMES: Final = rf"\w.*?\]}})/$~\-{PUT_IN}"
 """Characters that may stand before a slash inside a path; before any other one, a path begins at the slash."""
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"']*")
-_TOKEN_END = re.compile(r"[\s\"'`;|&<>(),:]")
-_BEGINNING = re.compile(rf"(?<![{_IN_NAMES}])/|(?:^|(?<=\s))-[A-Za-z](?=/[^\s\"'/])")
-_ABOVE = re.compile(rf"(?<![\w.*?$%+@\-{PUT_IN}}}\])])\.\.(?![\w.*?$%+@\-{PUT_IN}{{\[(])")
-_HOME = re.compile(r"(?<![\w.*?/$%+@\-])~\w*/")
-_MARKUP = re.compile(r"</[A-Za-z][\w:.-]*\s*>|\s?/>")
-_ALONE = re.compile(r"/+(?=\s|$|[\"'`])")
-_PROGRAM = re.compile(r"(?:/usr(?:/local)?)?/s?bin/[\w+-][\w.+-]*")
-_STREAM = re.compile(r"/dev/(?:null|zero|stdin|stdout|stderr|fd/\d+)")
+_URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"']*")
+_TOKEN_END = lazy_pattern(r"[\s\"'`;|&<>(),:]")
+_BEGINNING = lazy_pattern(rf"(?<![{_IN_NAMES}])/|(?:^|(?<=\s))-[A-Za-z](?=/[^\s\"'/])")
+_ABOVE = lazy_pattern(rf"(?<![\w.*?$%+@\-{PUT_IN}}}\])])\.\.(?![\w.*?$%+@\-{PUT_IN}{{\[(])")
+_HOME = lazy_pattern(r"(?<![\w.*?/$%+@\-])~\w*/")
+_MARKUP = lazy_pattern(r"</[A-Za-z][\w:.-]*\s*>|\s?/>")
+_ALONE = lazy_pattern(r"/+(?=\s|$|[\"'`])")
+_PROGRAM = lazy_pattern(r"(?:/usr(?:/local)?)?/s?bin/[\w+-][\w.+-]*")
+_STREAM = lazy_pattern(r"/dev/(?:null|zero|stdin|stdout|stderr|fd/\d+)")
 
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazy_pattern(
     r"(?:\b[Ee]nviron\b|\bENVIRON\b|\bgetenv\b|\bprocess\.env\b|\bENV(?=\s*[\[{]))"
     r"(?:\s*\.\s*(?:get|pop)\b)?\s*[\[({.]*\s*[\"']?([A-Za-z_]\w*)?"
 )

@@ -10,19 +10,19 @@ from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
 from mendflow.core.model.shells import words_of
-from mendflow.core.results.other_languages import is_interpreter, outside_in, variables_of_jq
-from mendflow.core.results.outside_paths import places_in, variables_read_in
-from mendflow.core.results.programs import (
+from mendflow.core.results.assigned_variables import AssignedVariables
+from mendflow.core.results.interpreter_code import is_interpreter, outside_reads_in, variables_of_jq
+from mendflow.core.results.known_programs import (
     AWK,
     FETCHES,
     SED,
     SHELLS,
     STARTERS,
     TAKES_SCRIPT,
-    place_of_started,
     program_of,
+    started_program_at,
 )
-from mendflow.core.results.set_names import SetNames
+from mendflow.core.results.outside_paths import places_in, variables_read_in
 from mendflow.core.results.shell_reader import (
     PUT_IN,
     Arithmetic,
@@ -34,6 +34,7 @@ from mendflow.core.results.shell_reader import (
     Word,
     read_script,
 )
+from mendflow.lazy import lazy_pattern
 
 SCRIPTS_REMEMBERED: Final = 2048
 
@@ -63,27 +64,27 @@ _WHOLE_ENVIRONMENT: Final = "the whole environment"
 _OWN_FOLDER: Final = "PWD"
 _FORMER_FOLDER: Final = "OLDPWD"
 
-_SUSPECT = re.compile(
+_SUSPECT = lazy_pattern(
     r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\b(?:python|pypy|perl|ruby|node|R|julia|lua|php|deno|bun)|\b(?:cd|envsubst|"
     + "|".join(sorted(FETCHES | _SHOWS_ENVIRONMENT))
     + r")\b"
 )
 """A shell's script without any of this names nothing."""
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(.*)", re.DOTALL)
-_SET_IN_ARITHMETIC = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
-_NAME_IN_ARITHMETIC = re.compile(r"(?<![\w#.])[A-Za-z_]\w*")
-_IN_HOME = re.compile(r"(?:^|[=:])~(?:$|[\w/+-])")
-_COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
-_OF_FUNCTIONS = re.compile(r"[fF]")
-_AWK_TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
-_NOTHING_IN_BRACES = re.compile(r"(?:\{,|,\}|,,)\S*/")
-_SED_OPTION = re.compile(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
-_SED_FILE = re.compile(r"-[nErsuz]*f|--file=.*", re.DOTALL)
-_SHELL_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_SHELL_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=|\b(?:for|read(?: -\w+)*)\s+([A-Za-z_]\w*)")
-_SED_COMMAND = re.compile(
+_NAME = lazy_pattern(r"[A-Za-z_]\w*")
+_ASSIGNMENT = lazy_pattern(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(.*)", re.DOTALL)
+_SET_IN_ARITHMETIC = lazy_pattern(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+_NAME_IN_ARITHMETIC = lazy_pattern(r"(?<![\w#.])[A-Za-z_]\w*")
+_IN_HOME = lazy_pattern(r"(?:^|[=:])~(?:$|[\w/+-])")
+_COMMENT_LINE = lazy_pattern(r"^\s*#.*$", re.MULTILINE)
+_OF_FUNCTIONS = lazy_pattern(r"[fF]")
+_AWK_TEXT = lazy_pattern(r'"((?:\\.|[^"\\])*)"')
+_NOTHING_IN_BRACES = lazy_pattern(r"(?:\{,|,\}|,,)\S*/")
+_SED_OPTION = lazy_pattern(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
+_SED_FILE = lazy_pattern(r"-[nErsuz]*f|--file=.*", re.DOTALL)
+_SHELL_VARIABLE = lazy_pattern(r"\$\{?([A-Za-z_]\w*)")
+_SHELL_ASSIGNMENT = lazy_pattern(r"\b([A-Za-z_]\w*)=|\b(?:for|read(?: -\w+)*)\s+([A-Za-z_]\w*)")
+_SED_COMMAND = lazy_pattern(
     r"""
     (?:(?:\d+|\$|/(?:\\.|[^/\\\n])+/I?)(?:,\s*(?:\d+|\$|\+\d+|/(?:\\.|[^/\\\n])+/I?))?\s*!?\s*)?   # which lines
     (?:
@@ -93,7 +94,7 @@ _SED_COMMAND = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_SED_GAP = re.compile(r"[\s;]*")
+_SED_GAP = lazy_pattern(r"[\s;]*")
 
 
 class Doubt(NamedTuple):
@@ -149,7 +150,9 @@ def _in_other_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
 
 
 def _of_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
-    yield from (Doubt(each.name, each.is_variable, each.is_program) for each in outside_in(text, frozenset(known)))
+    yield from (
+        Doubt(each.name, each.is_variable, each.is_program) for each in outside_reads_in(text, frozenset(known))
+    )
 
 
 class _ScriptNames:
@@ -157,7 +160,7 @@ class _ScriptNames:
 
     def __init__(self, known: Iterable[str], own_folder: Iterable[str] = (_OWN_FOLDER,)) -> None:
         """`own_folder` are variables that hold the path of the job's folder."""
-        self._names = SetNames(frozenset(known))
+        self._names = AssignedVariables(frozenset(known))
         self._own_folder = set(own_folder)
 
     @property
@@ -166,7 +169,8 @@ class _ScriptNames:
 
     def in_commands(self, commands: Sequence[Command]) -> Iterator[Doubt]:
         programs = [
-            program_of(command.words[place_of_started(command.words)]) if command.words else "" for command in commands
+            program_of(command.words[started_program_at(command.words)]) if command.words else ""
+            for command in commands
         ]
         for at, (command, following) in enumerate(zip_longest(commands, commands[1:])):
             self._names.before(command)
@@ -215,7 +219,7 @@ class _ScriptNames:
         elif first in _DECLARES:
             yield from self._in_declaration(rest)
         else:
-            yield from self._inprogram_of(rest)
+            yield from self._in_program(rest)
             self._known.update(_names_read_into(rest))
 
     def _in_declaration(self, words: list[Word]) -> Iterator[Doubt]:
@@ -230,8 +234,8 @@ class _ScriptNames:
             if name := _assigned(word) or (words[0].text not in ("export", "readonly") and _whole_name(word)):
                 self._known.add(name)
 
-    def _inprogram_of(self, words: list[Word]) -> Iterator[Doubt]:
-        at = place_of_started(words)
+    def _in_program(self, words: list[Word]) -> Iterator[Doubt]:
+        at = started_program_at(words)
         yield from self._in_words(words[: at + 1])
         program, rest = program_of(words[at]), words[at + 1 :]
         if program in STARTERS and any(program_of(word) == "env" for word in words):

@@ -7,22 +7,24 @@ at worst a word is read that the shell would not see as one."""
 import re
 from typing import Final, NamedTuple, Union
 
+from mendflow.lazy import lazy_pattern
+
 PUT_IN: Final = "\x01"
 """Stands in a word's text for what the shell puts in its place."""
 
 SCRIPT_CHARS_MAX: Final = 200_000
 """A longer script is not read: whoever submits a job waits for this."""
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*|\d+|[@*#?$!-])(\[[^\]]*\])?")
-_PLAIN_RUN = re.compile(r"[^ \t\r\n;&|()<>\\'\"$`]+")
-_QUOTED_RUN = re.compile(r"[^\\\"$`]+")
-_ANSI_ESCAPE = re.compile(
+_NAME = lazy_pattern(r"[A-Za-z_]\w*")
+_PARAMETER = lazy_pattern(r"([!#]?)([A-Za-z_]\w*|\d+|[@*#?$!-])(\[[^\]]*\])?")
+_PLAIN_RUN = lazy_pattern(r"[^ \t\r\n;&|()<>\\'\"$`]+")
+_QUOTED_RUN = lazy_pattern(r"[^\\\"$`]+")
+_ANSI_ESCAPE = lazy_pattern(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c.|(.))", re.DOTALL
 )
 UNICODE_MAX: Final = 0x10FFFF
 _ANSI_CHARACTERS: Final = dict(zip("ntrabfveE", "\n\t\r\a\b\f\v\x1b\x1b", strict=True))
-_BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
+_BLANKS = lazy_pattern(r"(?:[ \t\r]|\\\n)+")
 _ENDS_WORD: Final = frozenset(" \t\r\n;&|()<>")
 _SPECIAL: Final = "@*#?$!-"
 _BEFORE_COMMAND: Final = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "for"})

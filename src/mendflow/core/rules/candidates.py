@@ -16,6 +16,7 @@ from mendflow.core.expressions.conditions import KnownValues, condition_flaw, co
 from mendflow.core.expressions.scanner import RESERVED_WORDS, WORDS
 from mendflow.core.model.values import Value
 from mendflow.core.rules.evaluation import context_lookup
+from mendflow.lazy import lazy_pattern
 
 PATHS_MAX: Final = 500
 LEVELS_MAX: Final = 6
@@ -45,7 +46,7 @@ CODES: Final = frozenset({"exit_code", "signal", "status", "code"})
 VOLATILE: Final = frozenset(
     {"id", "case", "serial", "now", "at", "age_ms", "sha256", "fence", "pilot", "real", "cursor"}
 )
-WORD: Final = re.compile(r"[^\W_][\w.-]*[^\W_]|[^\W_]")
+WORD: Final = lazy_pattern(r"[^\W_][\w.-]*[^\W_]|[^\W_]")
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,12 +65,12 @@ def candidates(context: Mapping[str, Value], neighbour: Mapping[str, Value] | No
     proposed = sorted(proposals(here, there), key=lambda each: each[0])
     found: dict[str, Candidate] = {}
     for _, candidate in proposed[:EVALUATED_MAX]:
-        if candidate.condition not in found and tells_apart(candidate.condition, context, neighbour):
+        if candidate.condition not in found and distinguishes(candidate.condition, context, neighbour):
             found[candidate.condition] = candidate
     return list(found.values())[:most]
 
 
-def tells_apart(condition: str, context: Mapping[str, Value], neighbour: Mapping[str, Value] | None) -> bool:
+def distinguishes(condition: str, context: Mapping[str, Value], neighbour: Mapping[str, Value] | None) -> bool:
     if (
         condition_flaw(condition) is not None
         or not condition_of(condition).holds(KnownValues(context_lookup(context)))[0]

@@ -7,11 +7,10 @@ its content keep their meaning."""
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from lxml import etree
-
 from mendflow.core.model.errors import BadFlow, RequestError
 from mendflow.core.soap import ADDRESSINGS, ENVELOPE, qualified_name
 from mendflow.core.xml import ParsedElement, XmlBounds, parse
+from mendflow.core.xml.library import etree
 from mendflow.core.xml.writer import escape_text
 
 SOAP_12: Final = "http://www.w3.org/2003/05/soap-envelope"

@@ -3,7 +3,6 @@
 A reference is a `service-ref` around some form of address. We write a WS-Addressing endpoint reference, and read any
 version of it, a WSDL service with a SOAP address, or the plain address as text."""
 
-import re
 from typing import Final
 
 from mendflow.core.model.errors import BadFlow
@@ -12,6 +11,7 @@ from mendflow.core.model.xml import element_text, element_value
 from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL, WSDL_SOAP, qualified_name
 from mendflow.core.soap.envelope import element_of, elements_of, xml_text
 from mendflow.core.xml import parse
+from mendflow.lazy import lazy_pattern
 
 _PARAMETERS: Final = qualified_name(ADDRESSING, "ReferenceParameters")
 _HEADER_ELEMENTS: Final = tuple(
@@ -23,7 +23,7 @@ OWN_SCHEME: Final = "mendflow:flows/"
 SCHEMES: Final = frozenset({"", WSDL, WSDL_SOAP, *ADDRESSINGS})
 """What a reference may say of how it is to be read."""
 
-_KIND: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_KIND: Final = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _KINDS: Final = frozenset({"http", "https", "mendflow"})
 _ADDRESSES: Final = frozenset(qualified_name(namespace, "Address") for namespace in ADDRESSINGS)
 _SOAP_ADDRESS: Final = qualified_name(WSDL_SOAP, "address")

@@ -2,14 +2,13 @@
 
 A value of a simple type is plain; any other is the element that holds it, whose name does not matter."""
 
-from lxml import etree
-
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlDefinitions, XmlType, element_text, element_value
 from mendflow.core.soap import XSI, qualified_name
 from mendflow.core.soap.envelope import BadEnvelope, element_of, local_of, xml_text
 from mendflow.core.xml import ParsedElement, parse
 from mendflow.core.xml.declarations import builtin_of
+from mendflow.core.xml.library import etree
 from mendflow.core.xml.simple_values import plain_value, text_of
 
 

@@ -7,14 +7,13 @@ is served separately."""
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from lxml import etree
-
 from mendflow.core.model.errors import BadFlow, NotFound
 from mendflow.core.model.xml import Operation, XmlDefinitions
 from mendflow.core.soap import HTTP_TRANSPORT, WSDL, WSDL_SOAP, XSD, qualified_name, split_name
 from mendflow.core.soap.envelope import elements_of, xml_text
 from mendflow.core.soap.messages import BoundOperation, bind_operation
 from mendflow.core.xml import parse
+from mendflow.core.xml.library import etree
 
 _BY_PLACE: Final = frozenset({qualified_name(XSD, "include"), qualified_name(XSD, "redefine")})
 

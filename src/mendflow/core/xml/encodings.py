@@ -1,10 +1,11 @@
 """Decodes bytes by their byte order mark or declaration. Few encodings are accepted: one that the checks decode
 differently from the parser would bypass them."""
 
-import re
 from typing import Final
 
-DECLARED: Final = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+from mendflow.lazy import lazy_pattern
+
+DECLARED: Final = lazy_pattern(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 SUPPORTED: Final = {
     "utf-8": "utf-8",
     "utf8": "utf-8",

@@ -7,10 +7,10 @@ is too deep, too wide or too large ends the parsing before it takes memory."""
 from typing import Final, NoReturn
 
 import msgspec
-from lxml import etree
 
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.xml.encodings import Unreadable, decode
+from mendflow.core.xml.library import ParsedElement, etree
 from mendflow.core.xml.parser_messages import NOTHING, parser_message
 from mendflow.core.xml.prolog import doctype_at
 
@@ -39,9 +39,6 @@ class BadXml(BadFlow):
     code = "bad-xml"
     refused = "the XML was refused"
 
-
-ParsedElement = etree._Element
-"""An element of a document, as everybody here calls it."""
 
 DEFAULT_BOUNDS: Final = XmlBounds()
 

@@ -4,7 +4,9 @@ comments, instructions and blanks; anywhere else it is not XML."""
 import re
 from typing import Final
 
-ASIDE: Final = re.compile(r"[ \t\r\n]+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
+from mendflow.lazy import lazy_pattern
+
+ASIDE: Final = lazy_pattern(r"[ \t\r\n]+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
 
 
 def doctype_at(text: str) -> int | None:

@@ -3,13 +3,15 @@
 libxml2 asks this resolver before it opens anything, and always gets an answer."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING
 
-from lxml import etree
+from mendflow.core.xml.library import ParsedElement, etree
+from mendflow.lazy import LazyModule
 
-from mendflow.core.xml.parser import ParsedElement
-
-NOTHING: Final = b"<nothing/>"
+if TYPE_CHECKING:
+    from mendflow.core.xml import given_texts
+else:
+    given_texts = LazyModule("mendflow.core.xml.given_texts")
 
 
 def resolve_path(base: str, place: str) -> str:
@@ -27,16 +29,5 @@ def resolve_path(base: str, place: str) -> str:
 def parse_with_resolver(texts: Mapping[str, bytes], name: str) -> ParsedElement:
     """The root of a text that may draw in the others by their names, and nothing else."""
     parser = etree.XMLParser(no_network=True, resolve_entities=False, load_dtd=False, dtd_validation=False)
-    parser.resolvers.add(_Texts(texts))
+    parser.resolvers.add(given_texts.GivenTexts(texts))
     return etree.fromstring(texts[name], parser, base_url=name)
-
-
-class _Texts(etree.Resolver):
-    """What it gives to libxml2 is of a class that lxml does not show."""
-
-    def __init__(self, texts: Mapping[str, bytes]) -> None:
-        super().__init__()
-        self._texts = texts
-
-    def resolve(self, system_url: str | None, public_id: str | None, context: object) -> Any:
-        return self.resolve_string(self._texts.get(system_url or "", NOTHING), context, base_url=system_url)

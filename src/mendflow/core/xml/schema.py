@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Final
 
 import msgspec
-from lxml import etree
 
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.values import Value
@@ -30,6 +29,7 @@ from mendflow.core.xml.declarations import (
     locate_schema,
     name_of,
 )
+from mendflow.core.xml.library import etree
 from mendflow.core.xml.parser import ParsedElement, parse
 from mendflow.core.xml.resolver import parse_with_resolver
 
@@ -53,7 +53,7 @@ VIOLATIONS_MAX: Final = 20
 class _Compiled(msgspec.Struct, frozen=True):
     """`elements` has the element that stands for each type. Without a `schema` there are `problems`."""
 
-    schema: etree.XMLSchema | None
+    schema: "etree.XMLSchema | None"
     elements: dict[str, str]
     problems: tuple[str, ...]
 
@@ -121,7 +121,7 @@ def _lexical(value: Value, type: str) -> str:
     raise BadFlow(problems=["a text, a number or a boolean is wanted"])
 
 
-def _validate(schema: etree.XMLSchema, node: ParsedElement) -> list[str]:
+def _validate(schema: "etree.XMLSchema", node: ParsedElement) -> list[str]:
     try:
         if schema.validate(node):
             return []

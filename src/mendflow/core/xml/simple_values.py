@@ -10,6 +10,7 @@ from typing import Final
 from mendflow.core.model.values import INT_MAX, INT_MIN, Value
 from mendflow.core.model.xml import XmlDefinitions, XmlType
 from mendflow.core.xml.declarations import builtin_of
+from mendflow.lazy import lazy_pattern
 
 WHOLE: Final = frozenset(
     (
@@ -18,9 +19,9 @@ WHOLE: Final = frozenset(
     )
 )
 PRESERVED: Final = frozenset({"string", "normalizedString", "anySimpleType"})
-WHOLE_TEXT: Final = re.compile(r"[+-]?[0-9]{1,30}")
-DECIMAL_TEXT: Final = re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})")
-FLOAT_TEXT: Final = re.compile(DECIMAL_TEXT.pattern + r"([eE][+-]?[0-9]{1,4})?")
+WHOLE_TEXT: Final = lazy_pattern(r"[+-]?[0-9]{1,30}")
+DECIMAL_TEXT: Final = lazy_pattern(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})")
+FLOAT_TEXT: Final = lazy_pattern(DECIMAL_TEXT.pattern + r"([eE][+-]?[0-9]{1,4})?")
 INFINITY: Final = {"Infinity": "INF", "-Infinity": "-INF"}
 """As XPath writes it, and as XML Schema does. JSON has none, so it is kept as a text."""
 

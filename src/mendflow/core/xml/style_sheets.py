@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-from lxml import etree
-
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_text, element_value
+from mendflow.core.xml.library import etree
 from mendflow.core.xml.parser import ParsedElement, XmlBounds, parse
 from mendflow.core.xml.resolver import parse_with_resolver, resolve_path
 
@@ -20,7 +19,6 @@ XSL: Final = "http://www.w3.org/1999/XSL/Transform"
 GIVEN: Final = "urn:mendflow:given"
 MESSAGE_CHARS_MAX: Final = 500
 BOUNDS: Final = XmlBounds(depth=200)
-DENIED: Final = etree.XSLTAccessControl.DENY_ALL
 
 Params = Sequence[tuple[str, Value]]
 
@@ -46,7 +44,11 @@ def transform(sheets: Mapping[str, str], sheet: str, source: str, params: Params
     plain = {name: _plain(value) for name, value in params if name not in given}
     _put_into(trees[sheet], given)
     try:
-        style = etree.XSLT(_whole(trees, sheet), access_control=DENIED, extensions=_parameter_extensions(given))
+        style = etree.XSLT(
+            _whole(trees, sheet),
+            access_control=etree.XSLTAccessControl.DENY_ALL,
+            extensions=_parameter_extensions(given),
+        )
         return _value(style(document, profile_run=False, **plain))
     except (etree.LxmlError, ValueError) as error:
         raise StyleSheetFailed(_error_message(error)) from error

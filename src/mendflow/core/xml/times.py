@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from mendflow.core.model.ids import Instant
+from mendflow.lazy import lazy_pattern
 
 _N: Final = r"([0-9]{1,9})"
-DURATION: Final = re.compile(
+DURATION: Final = lazy_pattern(
     rf"(-)?P(?=[0-9T])(?:{_N}Y)?(?:{_N}M)?(?:{_N}D)?(?:T(?=[0-9])(?:{_N}H)?(?:{_N}M)?(?:{_N}(?:\.([0-9]{{1,20}}))?S)?)?",
     re.ASCII,
 )
-DEADLINE: Final = re.compile(
+DEADLINE: Final = lazy_pattern(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,20}))?)?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?",
     re.ASCII,

@@ -4,16 +4,16 @@ An element keeps its meaning: each namespace that its names use, and each prefix
 may use as part of a name (`xsi:type="t:Order"`). Whatever is written can be parsed again: what is larger or deeper than
 the parser accepts is refused here."""
 
-import re
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from mendflow.core.xml.parser import DEFAULT_BOUNDS, BadXml, XmlBounds
 from mendflow.core.xml.prefixes import EMPTY_SCOPE, ElementTag, Scope
 from mendflow.core.xml.tree import Child, Comment, Element, Instruction, Text, in_own_document
+from mendflow.lazy import lazy_pattern
 
-PREFIXED: Final = re.compile(r"([A-Za-z_][\w.\-]*):[A-Za-z_]")
-NEVER: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+PREFIXED: Final = lazy_pattern(r"([A-Za-z_][\w.\-]*):[A-Za-z_]")
+NEVER: Final = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 IN_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 IN_ATTRIBUTE: Final = IN_TEXT | str.maketrans({'"': "&quot;", "\t": "&#9;", "\n": "&#10;"})
 

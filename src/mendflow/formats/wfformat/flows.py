@@ -4,7 +4,6 @@ Times and sizes are scaled, each by its own factor. The flow and the simulator's
 so a run and its simulation are comparable."""
 
 import hashlib
-import re
 from collections.abc import Callable
 from math import ceil
 from pathlib import PurePosixPath
@@ -20,6 +19,7 @@ from mendflow.formats.links import JobNeeds, parallel_with_links
 from mendflow.formats.names import NAME, NAME_CHARS_MAX
 from mendflow.formats.wfformat.model import Trace, TraceTask
 from mendflow.formats.wfformat.program import INPUTS, command_for, digest_of
+from mendflow.lazy import lazy_pattern
 
 SIZE_SCALE: Final = 0.0001
 """Traces have gigabytes; on a laptop the total is limited to this."""
@@ -30,8 +30,8 @@ MEMORY_BYTES_MIN: Final = 64 * 1024 * 1024
 SCALE_MAX: Final = 1_000_000.0
 FILE_CHARS_MAX: Final = 60
 KEPT_CHARS_MAX: Final = 200
-_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9_-]+")
-_UNUSUAL_IN_FILES: Final = re.compile(r"[^A-Za-z0-9_.+-]+")
+_UNUSUAL: Final = lazy_pattern(r"[^A-Za-z0-9_-]+")
+_UNUSUAL_IN_FILES: Final = lazy_pattern(r"[^A-Za-z0-9_.+-]+")
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ class _FlowBuilder:
     def __init__(self, trace: Trace, scale: Scale, given: InputTemplate) -> None:
         self.names = job_names(trace)
         self._sizes = {file: scale.bytes(size) for file, size in trace.sizes.items()}
-        self._given = {file: given(file, self._sizes[file]) for file in trace.given}
+        self._given = {file: given(file, self._sizes[file]) for file in trace.initial_files}
         self._scale = scale
         self._keys = {
             task.id: {file: f"f{number}" for number, file in enumerate(task.makes, 1)} for task in trace.tasks.values()

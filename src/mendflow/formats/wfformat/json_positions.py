@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from mendflow.lazy import lazy_pattern
+
 JsonPath = tuple[str | int, ...]
 """Keys and numbers from the root down: ("workflow", "specification", "tasks", 3)."""
 
-TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+TOKEN: Final = lazy_pattern(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
-NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity")
+NUMBER: Final = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity")
 """A number, or what some writers take for one."""
 
 

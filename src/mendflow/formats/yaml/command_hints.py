@@ -7,21 +7,22 @@ from typing import Final
 
 from mendflow.core.expressions import ExpressionError, template_parts
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.lazy import lazy_pattern
 
 MEMBER: Final = r"(inputs\.[\w-]+|jobs\.[\w-]+\.(?:outputs|files|exit_code)[\w.\-]*)"
 IN_OTHER_SIGNS: Final = (
-    re.compile(r"(?<!\$)\{\{\s*" + MEMBER + r"\s*\}\}"),
-    re.compile(r"\$\{\s*" + MEMBER + r"\s*\}"),
-    re.compile(r"\$" + MEMBER),
-    re.compile(r"(?<![$\w])\{" + MEMBER + r"\}"),
+    lazy_pattern(r"(?<!\$)\{\{\s*" + MEMBER + r"\s*\}\}"),
+    lazy_pattern(r"\$\{\s*" + MEMBER + r"\s*\}"),
+    lazy_pattern(r"\$" + MEMBER),
+    lazy_pattern(r"(?<![$\w])\{" + MEMBER + r"\}"),
 )
 """`{{ inputs.x }}`, `${ inputs.x }`, `$inputs.x` and `{inputs.x}`."""
 
-WILDCARD: Final = re.compile(r"\{wildcards\.(\w+)\}")
-OF_A_LOOP: Final = re.compile(r"(?<!\$)\{\{\s*(\w+)\s*\}\}")
-QUOTED: Final = re.compile(r"'[^']*'")
-OF_THE_SHELL: Final = re.compile(r"(?<![\\$])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:[%#/^,][^}]*)?\})")
-IN_BRACES: Final = re.compile(r"(?<![$\w])\{([A-Za-z_]\w*)\}")
+WILDCARD: Final = lazy_pattern(r"\{wildcards\.(\w+)\}")
+OF_A_LOOP: Final = lazy_pattern(r"(?<!\$)\{\{\s*(\w+)\s*\}\}")
+QUOTED: Final = lazy_pattern(r"'[^']*'")
+OF_THE_SHELL: Final = lazy_pattern(r"(?<![\\$])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:[%#/^,][^}]*)?\})")
+IN_BRACES: Final = lazy_pattern(r"(?<![$\w])\{([A-Za-z_]\w*)\}")
 SETTING: Final = (
     r"(?:^|[\s;&|(`])(?:{0}\+?=|(?:for|select) +{0}\b"
     r"|(?:read|readarray|mapfile|declare|local|getopts|printf -v)\b[^;|&\n]*\b{0}\b)"

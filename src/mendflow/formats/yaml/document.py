@@ -5,7 +5,6 @@ number of values, and the expansion of aliases. Only plain data is constructed, 
 YAML 1.2: `on`, `no` and `12:30` are texts. A number is one only if nothing of what is written is lost by that: `1.10`
 and `007` are texts, and numbers only for a key that takes a number."""
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final, Union
 
@@ -16,6 +15,7 @@ from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.text_data import number_or_text
 from mendflow.core.model.values import Value
 from mendflow.formats.files import TEXT_BYTES_MAX, too_large_error
+from mendflow.lazy import lazy_pattern
 
 DEPTH_MAX: Final = 100
 NODES_MAX: Final = 200_000
@@ -23,8 +23,8 @@ EXPANDED_MAX: Final = 300_000
 
 LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PLAIN_TAGS: Final = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")}
-WHOLE: Final = re.compile(r"[-+]?[0-9]{1,18}|0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}")
-FRACTION: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+WHOLE: Final = lazy_pattern(r"[-+]?[0-9]{1,18}|0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}")
+FRACTION: Final = lazy_pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 WORDS: Final[dict[str, Value]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),

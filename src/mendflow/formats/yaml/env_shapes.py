@@ -1,20 +1,20 @@
 """Environment variables in a flow file: a map. People also write lists, as other tools do; these are answered with the
 map."""
 
-import re
 from typing import Any, Final
 
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, plain_data
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import MapOf, NameShape, Schema, TextShape, refuse
+from mendflow.lazy import lazy_pattern
 
-ASSIGNED: Final = re.compile(r"\s*([A-Za-z_]\w*)=(\S*)\s*")
+ASSIGNED: Final = lazy_pattern(r"\s*([A-Za-z_]\w*)=(\S*)\s*")
 
 
 class EnvNameShape(NameShape):
     """The name of an environment variable."""
 
-    pattern: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+    pattern: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
     def __init__(self) -> None:
         super().__init__("the name of an environment variable")

@@ -19,7 +19,7 @@ from mendflow.formats.hints import (
     STEP_HINTS,
     TYPES_ELSEWHERE,
     hint_for,
-    told_with_hint,
+    with_hint,
 )
 from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
@@ -152,7 +152,7 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
 def refuse_flow_key(reader: YamlReader, key: ScalarNode, name: str) -> None:
     message = f"a flow has no key `{name}`"
     if hint_for(name, FLOW_HINTS):
-        reader.problem(key, told_with_hint(message, name, FLOW_HINTS))
+        reader.problem(key, with_hint(message, name, FLOW_HINTS))
     else:
         reader.problem(key, message, suggestion_for(name, flow_keys.FLOW))
 

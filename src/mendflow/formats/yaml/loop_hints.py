@@ -6,12 +6,13 @@ from typing import Any, Final
 from mendflow.core.data.path_patterns import is_pattern
 from mendflow.formats.hints import FILES_OF_A_LOOP, TABLES
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode
+from mendflow.lazy import lazy_pattern
 
-CALLED: Final = re.compile(r"(?:\$\{\{\s*)?(\w+)\(\s*['\"]?([^'\")]*)['\"]?\s*\)(?:\s*\}\})?")
-NUMBERS: Final = re.compile(r"(\d{1,9})\s*(?:\.\.|-|:)\s*(\d{1,9})")
-MEMBERS: Final = re.compile(r"(inputs|jobs)\.[\w.\-\[\]'\"]+")
-NAMED: Final = re.compile(r"(\w+)\s+in\s+(.+)")
-WORDS: Final = re.compile(r"[\w./-]+(?:[\s,]+[\w./-]+)*")
+CALLED: Final = lazy_pattern(r"(?:\$\{\{\s*)?(\w+)\(\s*['\"]?([^'\")]*)['\"]?\s*\)(?:\s*\}\})?")
+NUMBERS: Final = lazy_pattern(r"(\d{1,9})\s*(?:\.\.|-|:)\s*(\d{1,9})")
+MEMBERS: Final = lazy_pattern(r"(inputs|jobs)\.[\w.\-\[\]'\"]+")
+NAMED: Final = lazy_pattern(r"(\w+)\s+in\s+(.+)")
+WORDS: Final = lazy_pattern(r"[\w./-]+(?:[\s,]+[\w./-]+)*")
 
 
 def guessed_list(node: YamlNode, name: str = "") -> tuple[str, str]:

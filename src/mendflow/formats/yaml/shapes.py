@@ -24,9 +24,10 @@ from mendflow.formats.yaml.document import (
     spelling_flaw,
 )
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.lazy import lazy_pattern
 
 Schema = dict[str, Any]
-VARIABLE_PATH: Final = re.compile(r"([A-Za-z_]\w*)(?:\.[A-Za-z_][\w-]*|\[\d{1,9}\])*")
+VARIABLE_PATH: Final = lazy_pattern(r"([A-Za-z_]\w*)(?:\.[A-Za-z_][\w-]*|\[\d{1,9}\])*")
 TEMPLATE_PATTERN: Final = r"\$\{\{"
 
 
@@ -248,7 +249,7 @@ class InstantShape:
     """A moment: an ISO 8601 text or an expression that gives milliseconds since 1970."""
 
     expected = "a moment (such as 2030-01-31T08:00:00Z), or ${{ an expression }},"
-    pattern: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:\d\d)")
+    pattern: Final = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:\d\d)")
 
     def schema(self) -> Schema:
         return {"type": "string", "examples": ["2030-01-31T08:00:00Z"]}
@@ -265,7 +266,7 @@ class InstantShape:
         return refuse(self, reader, node)
 
 
-LITERAL: Final = re.compile(r"""[-+]?[0-9.]+(e[-+]?[0-9]+)?u?|null|'[^']*'|"[^"]*\"""", re.IGNORECASE)
+LITERAL: Final = lazy_pattern(r"""[-+]?[0-9.]+(e[-+]?[0-9]+)?u?|null|'[^']*'|"[^"]*\"""", re.IGNORECASE)
 
 
 class ConditionShape:

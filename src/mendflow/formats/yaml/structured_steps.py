@@ -1,6 +1,5 @@
 """Steps that hold others: sequences, parallel jobs, choices, loops, scopes and picks."""
 
-import re
 from difflib import get_close_matches
 from typing import Any, Final, Literal
 
@@ -34,10 +33,11 @@ from mendflow.formats.yaml.loop_hints import files_hint, guessed_list
 from mendflow.formats.yaml.references import rename_job_in
 from mendflow.formats.yaml.shapes import DataShape, NameShape, sole_expression
 from mendflow.formats.yaml.tolerance_shape import Percent
+from mendflow.lazy import lazy_pattern
 
 DATA = DataShape()
 NAMED: Final = NameShape("the name of an element, or a key of `for-each`,", variable=True)
-SOLE_INPUT: Final = re.compile(r"""inputs\.([A-Za-z_]\w*)|inputs\[['"]([\w-]+)['"]\]""")
+SOLE_INPUT: Final = lazy_pattern(r"""inputs\.([A-Za-z_]\w*)|inputs\[['"]([\w-]+)['"]\]""")
 TAKING_LISTS: Final = ("include", "exclude")
 ELEMENTS: Final = Key(DATA, "A list, an expression that gives one, or numbers: {from: 0, to: 9, step: 3}.")
 RANGE_MAX: Final = 100_000

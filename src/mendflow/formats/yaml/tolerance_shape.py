@@ -1,11 +1,11 @@
 """How many iterations of a loop may fail: a number, or a part of them."""
 
-import re
 from typing import Any, Final, NamedTuple
 
 from mendflow.formats.yaml.document import ScalarNode, YamlNode, number_in
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import TEMPLATE_PATTERN, Schema, expression_in, refuse
+from mendflow.lazy import lazy_pattern
 
 
 class Percent(NamedTuple):
@@ -16,7 +16,7 @@ class ToleranceShape:
     """A whole number, a part such as `10 %`, or an expression that gives a number."""
 
     expected = "a number of iterations, a part such as `10 %`, or ${{ an expression }},"
-    pattern: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+    pattern: Final = lazy_pattern(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
     def schema(self) -> Schema:
         text: Schema = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*%\s*$|{TEMPLATE_PATTERN}", "examples": ["10 %"]}

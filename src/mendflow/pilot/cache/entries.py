@@ -13,13 +13,13 @@ import errno
 import fcntl
 import hashlib
 import os
-import re
 import shutil
 import stat
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from mendflow.lazy import lazy_pattern
 from mendflow.pilot.files.work_folder import remove_tree
 
 ARRIVING = ".new"
@@ -33,7 +33,7 @@ GUESTS = ".guests"
 READ_AGAIN_MAX = 5
 """So often a file is hashed that others link or unlink meanwhile; then it counts as changed, and is fetched again."""
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = lazy_pattern(r"[0-9a-f]{64}")
 _SEALS_FROM = 315_532_800
 _READ_ONLY, _OWN_MODE = 0o444, 0o644
 _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP})
@@ -124,22 +124,12 @@ def copy(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-def remove(path: str) -> bool:
-    """True if that was the last link to the file. Raises if it cannot be removed; a missing file is no error."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        os.unlink(path)
-        return False
+def remove(path: str) -> None:
+    """Remove the file. Raises if it cannot be removed; a missing file is no error."""
     try:
         os.unlink(path)
-        return os.fstat(descriptor).st_nlink == 0
     except FileNotFoundError:
-        return False
-    finally:
-        os.close(descriptor)
+        pass
 
 
 def discard(path: str) -> None:

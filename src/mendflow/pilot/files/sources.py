@@ -117,7 +117,7 @@ class InputSources:
         """The same sources, with this condition in addition to `wanted`."""
         return InputSources(self._files, self._elements, self._catalogue, lambda: self._wanted() and wanted())
 
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         return self._wanted()
 
     def fetch(

@@ -200,7 +200,7 @@ class FileStager:
         digest = wish.ref.sha256
         with self._cache.using(digest):
             entry = self._cached(wish, wish.ref, way)
-            if not way.sources.wanted():
+            if not way.sources.is_wanted():
                 raise StagingFailed(missing_input_fault(wish.path, wish.sources, "it is no longer wanted"))
             # A link has the mode of the cache's file, so what is executable is always a copy.
             linked = link and not wish.ref.executable
@@ -217,7 +217,7 @@ class FileStager:
         def fetch(target: str) -> None:
             _fetch(wish, target, way)
 
-        return self._cache.take_in(ref.sha256, fetch, size=max(0, ref.bytes), wanted=way.sources.wanted)
+        return self._cache.take_in(ref.sha256, fetch, size=max(0, ref.bytes), wanted=way.sources.is_wanted)
 
     def local_code(self, function: FunctionRef) -> str | None:
         """The folder of the function's code if it is known already; does not block."""

@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from mendflow.core.model.shells import pipes_fail
+from mendflow.lazy import lazy_pattern
 
 BROKEN_PIPE: Final = 141
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 TAIL_CHARS: Final = 4000
 
-_COMPLAINT: Final = re.compile(
+_COMPLAINT: Final = lazy_pattern(
     r"^.*?: (?:line )?\d+: (?:exec: )?(?P<name>.+?):"
     r" (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*)$",
     re.MULTILINE,
 )
-_INTERPRETER: Final = re.compile(r"env: .(?P<name>[^'\u2019\n]+).: No such file or directory", re.MULTILINE)
+_INTERPRETER: Final = lazy_pattern(r"env: .(?P<name>[^'\u2019\n]+).: No such file or directory", re.MULTILINE)
 
 
 def host_name() -> str:

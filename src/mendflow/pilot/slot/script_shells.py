@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Limits
 from mendflow.core.model.shells import DEFAULT_SHELL, OPTIONS, template_words
+from mendflow.lazy import lazy_pattern
 from mendflow.pilot.slot.exit_hints import host_name
 from mendflow.pilot.slot.limits import shell_limits
 
@@ -21,8 +22,8 @@ COMMAND_BYTES_MAX: Final = 100_000
 NOT_FOUND: Final = 127
 """What a shell ends with that does not find a program."""
 
-PLAIN_WORDS: Final = re.compile(r"[A-Za-z0-9_./:,+@%-]+(?: [A-Za-z0-9_./:,+@%=-]+)*", re.ASCII)
-BUILT_IN: Final = re.compile(
+PLAIN_WORDS: Final = lazy_pattern(r"[A-Za-z0-9_./:,+@%-]+(?: [A-Za-z0-9_./:,+@%=-]+)*", re.ASCII)
+BUILT_IN: Final = lazy_pattern(
     r"alias|bg|bind|break|builtin|caller|case|cd|command|compgen|complete|compopt|continue|coproc|declare|dirs|disown"
     r"|do|done|echo|elif|else|enable|esac|eval|exec|export|fc|fg|fi|for|function|getopts|hash|help|history|if|in|jobs"
     r"|kill|let|local|logout|mapfile|popd|printf|pushd|pwd|read|readarray|readonly|return|select|set|shift|shopt"

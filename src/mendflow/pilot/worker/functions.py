@@ -49,8 +49,8 @@ class _ExactLoader(SourceLoader):
 class CodeUsed(NamedTuple):
     """What is to be said of the code of a call; see `Outcome`."""
 
-    other_code: str = ""
-    read_beside: str = ""
+    code_mismatch: str = ""
+    undeclared_reads: str = ""
 
 
 class FunctionLoader:

@@ -5,12 +5,18 @@ An uploaded archive is stored completely before any of it is read: an interrupte
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from mendflow.core.model.views import CaseQuery, ImportReport
-from mendflow.services.api.archive.service import ArchiveService
+from mendflow.lazy import LazyModule
 from mendflow.services.api.view_operations import ViewOperations
+
+if TYPE_CHECKING:
+    from mendflow.services.api.archive import service as archive
+else:
+    archive = LazyModule("mendflow.services.api.archive.service")
 
 EXPORTED_PAGE = 1000
 
@@ -29,7 +35,7 @@ class ArchiveOperations(ViewOperations):
         """An archive of these cases, of those that match a condition, or of everything. Each case comes with the cases
         that it called and that mended it, as of one moment. Raises Unreachable if a case lives on a server that cannot
         be asked, unless such cases are to be left out; then the archive names them."""
-        archives, chosen = ArchiveService(self._server), [await self._id(case) for case in cases]
+        archives, chosen = archive.ArchiveService(self._server), [await self._id(case) for case in cases]
         query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
         while query is not None:
             page = await self.find_cases(query)
@@ -53,7 +59,7 @@ class ArchiveOperations(ViewOperations):
         with tempfile.TemporaryFile() as spool:
             async for chunk in chunks:
                 await asyncio.to_thread(spool.write, chunk)
-            archives = ArchiveService(self._server)
+            archives = archive.ArchiveService(self._server)
             return await archives.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
 
 

@@ -4,7 +4,6 @@ A case stores its own flow, so a new version applies to new cases only."""
 
 import hashlib
 import logging
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -17,6 +16,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.primitive_checks import step_problems
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
@@ -27,7 +27,7 @@ VERSION_KIND = "flow-version"
 
 # A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
 # Made-up names of called flows contain dots, which given names do not.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 
 
 class FlowDocument(msgspec.Struct, kw_only=True):
@@ -91,7 +91,7 @@ class Flows:
             if self._read.get(name) == before[name]:  # else it was deployed meanwhile
                 self._forget(name)
 
-    async def look_again(self, name: str) -> None:
+    async def refresh(self, name: str) -> None:
         """Where other servers may have deployed a newer version: load it."""
         before = self._read.get(name)
         found = await self._store.get(FLOW_KIND, name)
@@ -140,7 +140,7 @@ class Flows:
             version = newest.version + 1 if newest else await self._next_version(flow.name)
             if (made := await self._put(flow, digest, version)) is not None:
                 return made.view(whole=False)
-            await self.look_again(flow.name)
+            await self.refresh(flow.name)
         raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
 
     async def _next_version(self, name: str) -> int:
@@ -151,7 +151,7 @@ class Flows:
     async def remove(self, name: str) -> FlowView:
         """Nobody can start it from now on. Its cases have their own copies of it, and its versions stay known."""
         for _ in range(TRIES):
-            await self.look_again(name)
+            await self.refresh(name)
             removed = self.newest(name)
             if await self._ledger.put_now(FLOW_KIND, name, None, self._read[name]) is not None:
                 self._forget(name)

@@ -5,7 +5,6 @@ killed at any point sends it once more, and never forgets it: whoever gets it tw
 nobody accepts for a whole day is given up, and the administrator is told."""
 
 import hashlib
-import re
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Final, Protocol
@@ -16,6 +15,7 @@ from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, header, write_envelope
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.addresses import check_url
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
@@ -30,7 +30,7 @@ from mendflow.services.messaging.ports.messages import as_message
 from mendflow.stores.contract import Store
 
 CALLBACK_KIND: Final = "callback"
-FLOW_ADDRESS: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
+FLOW_ADDRESS: Final = lazy_pattern(r"mendflow:flows/([^/]+)/([^/]+)")
 """The address of a partner link of a flow, whichever server it is on."""
 
 

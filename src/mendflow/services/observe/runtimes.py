@@ -5,14 +5,19 @@ by compare-and-set; a server that comes second merges again. The estimate is the
 deviation from it, so that a few jobs that hung or failed early change it little."""
 
 from collections import deque
-from statistics import median
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Job, JobState
+from mendflow.lazy import LazyModule
 from mendflow.stores.contract import Put, Store, WriteDone
+
+if TYPE_CHECKING:
+    import statistics
+else:
+    statistics = LazyModule("statistics")
 
 RUNTIME_KIND: Final = "runtime"
 SAMPLES_MAX: Final = 64
@@ -39,8 +44,8 @@ _decode = msgspec.json.Decoder(RuntimeStatistics).decode
 
 def estimate_ms(latest_ms: list[int]) -> int:
     """The usual upper bound for a job of this name."""
-    middle = median(latest_ms)
-    spread = median(abs(each - middle) for each in latest_ms)
+    middle = statistics.median(latest_ms)
+    spread = statistics.median(abs(each - middle) for each in latest_ms)
     return int(middle + SPREAD_FACTOR * spread)
 
 

@@ -16,6 +16,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.repair import Conclusion, Decision
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
@@ -33,8 +34,8 @@ STARTS_WINDOW_MS: Final = 1_000
 _Rule = tuple[ItemId, str, str, str, int]
 """A rule and the item that it is about: the set, the type, the tree and the number."""
 
-_UNSAFE_CHARS: Final = re.compile(r"[^\w.-]")
-_EXLET_LEVEL: Final = re.compile(r"\.x(\d+)(?=\.|$)")
+_UNSAFE_CHARS: Final = lazy_pattern(r"[^\w.-]")
+_EXLET_LEVEL: Final = lazy_pattern(r"\.x(\d+)(?=\.|$)")
 
 
 def exlet_depth(case: CaseId) -> int:

@@ -3,7 +3,6 @@
 Whole variables and parts are created by the copy; a selected node must exist exactly once. Trees are parsed, changed
 and written back as new values, because the old values may be shared."""
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,8 +21,9 @@ from mendflow.core.xml.checkout import check_in_unchanged
 from mendflow.core.xml.declarations import builtin_of
 from mendflow.core.xml.tree import Element, Node
 from mendflow.core.xml.writer import write
+from mendflow.lazy import lazy_pattern
 
-BARE: Final = re.compile(r"\s*\$([^\W\d][\w-]*)(?:\.([^\W\d][\w.-]*))?\s*")
+BARE: Final = lazy_pattern(r"\s*\$([^\W\d][\w-]*)(?:\.([^\W\d][\w.-]*))?\s*")
 """An expression that is a variable, or a part of one, and nothing else."""
 
 REFERENCE: Final = f"{{{SERVICE_REF}}}service-ref"

@@ -7,10 +7,11 @@ from typing import Final, Literal, cast
 import msgspec
 
 from mendflow.core.expressions.xpath.evaluation import XPathError
+from mendflow.lazy import lazy_pattern
 
 CHARS_MAX: Final = 1 << 15
 NCNAME: Final = r"[^\W\d][\w.\-\u00b7]*"
-WORD: Final = re.compile(
+WORD: Final = lazy_pattern(
     rf"""(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
     |(?P<literal>"[^"]*"|'[^']*')
     |(?P<variable>\$[ \t\r\n]*{NCNAME}(?::{NCNAME})?)
@@ -18,7 +19,7 @@ WORD: Final = re.compile(
     |(?P<sign>//|::|\.\.|!=|<=|>=|[()\[\],@./|+\-=<>])""",
     re.VERBOSE,
 )
-BLANKS: Final = re.compile(r"[ \t\r\n]*")
+BLANKS: Final = lazy_pattern(r"[ \t\r\n]*")
 NAMED: Final = frozenset({"and", "or", "div", "mod"})
 SIGNS: Final = frozenset({"/", "//", "|", "+", "-", "=", "!=", "<", "<=", ">", ">="})
 BEFORE_OPERAND: Final = frozenset({"@", "::", "(", "[", ","})

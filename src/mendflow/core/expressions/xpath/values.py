@@ -16,11 +16,12 @@ from mendflow.core.xml import BadXml
 from mendflow.core.xml.reader import read_shared
 from mendflow.core.xml.simple_values import number_text
 from mendflow.core.xml.tree import Node
+from mendflow.lazy import lazy_pattern
 
 XValue = bool | float | str | list[Node]
 """A node-set is a list without repetitions, in document order."""
 
-NUMBER: Final = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*", re.ASCII)
+NUMBER: Final = lazy_pattern(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*", re.ASCII)
 ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,

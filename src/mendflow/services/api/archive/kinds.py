@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from mendflow.core.model.ids import CaseId
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.cases.flows import FLOW_KIND
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND
@@ -52,10 +53,10 @@ SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), *SHARED_DOMAIN_KINDS
 IMPORTED_KIND: Final = "imported"
 """A document for each imported tree: from which archive, and whether all of it is here."""
 
-ROOT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,199}")
-ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")
-SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_FILES: Final = re.compile(rb'"(?:\$file|\$spilled|sha256)"\s*:\s*"([0-9a-f]{64})"|"kept:([0-9a-f]{64})"')
+ROOT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]{0,199}")
+ID: Final = lazy_pattern(r"[^\x00-\x1f\x7f]{1,2000}")
+SHA256: Final = lazy_pattern(r"[0-9a-f]{64}")
+_FILES: Final = lazy_pattern(rb'"(?:\$file|\$spilled|sha256)"\s*:\s*"([0-9a-f]{64})"|"kept:([0-9a-f]{64})"')
 
 
 def files_in(body: bytes) -> set[str]:

@@ -9,7 +9,6 @@ job that is over, and of which nothing was published, is free.
 A place has one name, see `holds`: each place that is given out or registered as a replica is claimed for its file,
 after the file's document names it."""
 
-import re
 from collections.abc import AsyncIterator, Callable, Sequence, Set
 from typing import Final, Protocol
 
@@ -36,6 +35,7 @@ from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.ids import flow_job_id
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -45,7 +45,7 @@ from mendflow.services.data.catalogue.holds import PlaceStore
 from mendflow.services.data.catalogue.writers import WritingJobs
 from mendflow.stores.contract import Store
 
-SHA256: Final = re.compile(r"[0-9a-f]{64}")
+SHA256: Final = lazy_pattern(r"[0-9a-f]{64}")
 REPLICAS_MAX: Final = 1_000
 NAMES_MAX: Final = 10_000
 LEFT_OVER_MAX: Final = 16

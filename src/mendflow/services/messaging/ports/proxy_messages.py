@@ -3,7 +3,6 @@
 A call contains everything that a WSDL would say of one operation. So the flow that makes it is a single invoke, and the
 message is its input: it is visible, and can be changed by a rule, like the input of any case."""
 
-import re
 from typing import Final, Literal
 
 import msgspec
@@ -30,6 +29,7 @@ from mendflow.core.xml.reader import read
 from mendflow.core.xml.simple_values import text_of
 from mendflow.core.xml.tree import Element, Text, cut
 from mendflow.core.xml.writer import copy_element, write
+from mendflow.lazy import lazy_pattern
 from mendflow.services.messaging.ports.messages import (
     PortFault,
     address_in,
@@ -48,7 +48,7 @@ CALL_FLOW: Final = "partner-call"
 LINK: Final = "partner"
 FAILED: Final = "failed"
 NAME_CHARS_MAX: Final = 80
-_UNSAFE_CHARS: Final = re.compile(r"[^A-Za-z0-9_]+")
+_UNSAFE_CHARS: Final = lazy_pattern(r"[^A-Za-z0-9_]+")
 _TRUE: Final = ("true", "1")
 
 Style = Literal["document", "rpc"]

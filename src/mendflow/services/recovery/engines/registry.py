@@ -3,7 +3,6 @@
 An engine registers under a name, which belongs to whoever registered it. Event ids are chosen by engines: here the
 engine's name is put in front, so that two engines never share a decision."""
 
-import re
 from collections.abc import Collection
 from typing import Final
 
@@ -14,6 +13,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import ENGINE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts
@@ -26,7 +26,7 @@ from mendflow.stores.contract import Store
 CASE_FACTS: Final = "case"
 """Under this name an event brings what its engine knows of the case, as CaseFacts has it."""
 
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NAME: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _decode = msgspec.json.Decoder(EngineDocument).decode
 
 
