@@ -113,8 +113,8 @@ class TwoDomains:
         os.kill(self.processes[name].pid, signal.SIGKILL)
         self.processes[name].wait()
 
-    def until(self, holds: Callable[[], bool], what: str) -> None:
-        end = time.monotonic() + PATIENCE_S
+    def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+        end = time.monotonic() + patience_s
         while True:
             try:
                 if holds():
@@ -122,7 +122,7 @@ class TwoDomains:
             except RequestError:
                 pass
             said = (self.folder / "site.log").read_text()[-4000:]
-            assert time.monotonic() < end, f"waited {PATIENCE_S:.0f} s for {what}: {said}"
+            assert time.monotonic() < end, f"waited {patience_s:.0f} s for {what}: {said}"
             time.sleep(0.1)
 
     def torment(self, over: threading.Event, seed: int, pause_s: float) -> None:
