@@ -17,21 +17,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.servers import conformance, gridengine, ode, opensearch, slurm
+from tests.marked import APART, SERVERS, files_with
+from tests.servers import bpel_suite, gridengine, ode, opensearch, openssh, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
-WORKERS = 3
-"""One more than the cores that we count on: many tests wait for a process or for a lease to end."""
+WORKERS = 4
+"""Twice the cores that we count on: many tests wait for a process or for a lease to end."""
 
 WAITING_WORKERS = 4
 GOODBYE_S = 20
 CHAOS_SEEDS = 2
-SERVERS = "opensearch", "slurm", "gridengine", "ode"
-"""Marks of tests that need software that not every machine has."""
-
-APART = "alone", "waiting", *SERVERS
-"""Marks of tests that have stages of their own in the full check."""
-
 PASSED = re.compile(rb"(\d+) passed")
 TAIL_BYTES = 4000
 
@@ -104,37 +99,37 @@ class Tests(NamedTuple):
     python: str
     k: str
 
-    def stage(
-        self, name: str, marked: str, workers: int, *more: str, quiet: bool = False, alone: bool = False
-    ) -> Stage:
+    def stage(self, name: str, marked: str, workers: int, *more: str, quiet: bool = False) -> Stage:
         chosen = ["-m", marked, *(["-k", self.k] if self.k else [])]
         spread = ["-n", str(workers), "--dist", "worksteal"] if workers > 1 else []
         command = [self.python, "-m", "pytest", "--durations", "10", *spread, *more, *chosen]
-        return Stage(name, "tests", command, quiet, alone, nothing_to_do=(5,) if self.k else ())
+        return Stage(name, "tests", command, quiet, name == "alone", nothing_to_do=(5,) if self.k else ())
+
+    def apart(self, mark: str, workers: int, *more: str, quiet: bool = False) -> Stage:
+        """The stage of a mark. It reads only the files that have such tests: to read all takes each of its processes
+        seconds."""
+        marked = " and ".join([mark, *(f"not {each}" for each in APART[APART.index(mark) + 1 :])])
+        files = [str(path.relative_to(ROOT)) for path in files_with(mark)]
+        return self.stage(mark, marked, workers, *more, *files, quiet=quiet)
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm, gridengine, ode and bpel mostly wait: quiet, they run beside those that use the processors."""
+    """The stages slurm, gridengine, ode, openssh and bpel mostly wait: quiet, they run beside those that use the
+    processors. The nodes of opensearch use them, and come last: beside `waiting`, which does not."""
     listed = [
         Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
-        of_tests.stage("waiting", f"waiting and {_none_of('alone', *SERVERS)}", WAITING_WORKERS),
-        of_tests.stage("alone", f"alone and {_none_of(*SERVERS)}", 1, alone=True),
+        of_tests.apart("waiting", WAITING_WORKERS),
+        of_tests.apart("alone", 1),
     ]
-    if possible("opensearch", opensearch.lacking()):
-        others = _none_of(*(each for each in SERVERS if each != "opensearch"))
-        listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        listed.append(
-            of_tests.stage("opensearch", f"opensearch and {others}", 2, "--dist", "loadfile", "--timeout", "300")
-        )
-    if possible("slurm", slurm.lacking()):
-        listed.append(of_tests.stage("slurm", "slurm", 1, "--timeout", "300", quiet=True))
-    if possible("ode", ode.lacking()):
-        listed.append(of_tests.stage("ode", "ode", 1, "--timeout", "300", quiet=True))
-    if possible("gridengine", gridengine.lacking()):
-        listed.append(of_tests.stage("gridengine", "gridengine", 1, "--timeout", "300", quiet=True))
-    if not options.k and possible("bpel", conformance.lacking()):
+    for name, server in (("slurm", slurm), ("ode", ode), ("gridengine", gridengine), ("openssh", openssh)):
+        if possible(name, server.lacking()):
+            listed.append(of_tests.apart(name, 1, quiet=True))
+    if not options.k and possible("bpel", bpel_suite.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
+    if possible("opensearch", opensearch.lacking()):
+        listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
+        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True))
     return listed
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench.subject import WORKERS, Kind, Subject, answer
+from bench.subject import WORKERS, CaseReference, Kind, answer
 from mendflow.client import SyncClient
 from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.expr import Expr
@@ -39,7 +39,7 @@ def chain(jobs: int) -> Flow:
     return Flow(name=FlowName(f"chain-{jobs}"), body=Sequence(name="hops", body=tuple(hops)), outputs=outputs)
 
 
-class Mendflow(Subject):
+class Mendflow(CaseReference):
     def start(self) -> None:
         self._chains: set[int] = set()
         data = self.folder / "data"

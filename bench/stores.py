@@ -29,6 +29,7 @@ from bench.page import ruled, write_section
 from bench.run import ROOT, machine, tell
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as life
 from mendflow.stores.contract import Put, Store, StoredDocument, WriteDone
 from mendflow.stores.urls import store_at
@@ -101,7 +102,7 @@ def _granted(document: StoredDocument, service: str) -> Put | None:
     job = _decode(document.body)
     granted = life.grant(job, PilotId(service), now=1)
     for event in granted:
-        life.evolve(job, event)
+        job_events.evolve(job, event)
     return Put(document.kind, document.id, _encode(job), document.version) if granted else None
 
 

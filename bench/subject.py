@@ -36,7 +36,7 @@ class Sizes(NamedTuple):
         return {Kind.PYTHON: self.python, Kind.SHELL: self.shell, Kind.CHAIN: self.chain}[kind]
 
 
-class Subject:
+class CaseReference:
     """A system that runs jobs: entered once, then asked to do so many jobs of a kind to their end.
 
     What it cannot do it leaves out of `kinds`; `limits` bounds a size that would take too long. It has a folder,
@@ -87,7 +87,7 @@ def shell() -> int:
     return subprocess.run(["/bin/sh", "-c", "true"], check=True).returncode
 
 
-def answer(make: Callable[[], Subject]) -> None:
+def answer(make: Callable[[], CaseReference]) -> None:
     """The main function of a subject's module: `python -m MODULE python=2000 shell=400 chain=200`."""
     sizes = {Kind(name): int(count) for name, _, count in (word.partition("=") for word in sys.argv[1:])}
     with make() as subject:
@@ -96,7 +96,7 @@ def answer(make: Callable[[], Subject]) -> None:
     print("\n" + json.dumps(measured), flush=True)
 
 
-def _measure(subject: Subject, kind: Kind, jobs: int) -> dict[str, float]:
+def _measure(subject: CaseReference, kind: Kind, jobs: int) -> dict[str, float]:
     jobs = min(jobs, subject.limits.get(kind, jobs))
     subject.run(kind, min(WARM_UP_JOBS, jobs))
     subject.define(kind, jobs)

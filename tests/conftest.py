@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 from tests.examples import PROFILE, PROFILES
+from tests.marked import APART, files_with
 
 STARTED = frozenset({"postgresql", "elastic-light", "s3"})
 """Servers that take seconds to start; memory, SQLite and folders prove the same contracts in the short check."""
@@ -35,6 +36,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.full)
         elif not STARTED.isdisjoint(value for value in _parameters(item) if isinstance(value, str)):
             item.add_marker(pytest.mark.full)
+    _found_by_their_stages(items)
+
+
+def _found_by_their_stages(items: list[pytest.Item]) -> None:
+    """A stage of the check reads only the files of its mark: a test with the mark elsewhere would never be run."""
+    for mark in APART:
+        paths = {item.path for item in items if item.get_closest_marker(mark) is not None}
+        places = files_with(mark) if paths else []
+        for path in paths:
+            if not any(path.is_relative_to(place) for place in places):
+                raise pytest.UsageError(f"{path} has tests marked {mark}, but does not name the mark itself")
 
 
 def pytest_collection_finish() -> None:

@@ -2,14 +2,14 @@
 
 import concurrent.futures
 
-from bench.subject import WORKERS, Subject, answer, noop, shell, step
+from bench.subject import WORKERS, CaseReference, answer, noop, shell, step
 
 
 def shells(count: int) -> int:
     return sum(shell() for _ in range(count))
 
 
-class Bare(Subject):
+class Bare(CaseReference):
     def start(self) -> None:
         self.pool = self.keep(concurrent.futures.ProcessPoolExecutor(WORKERS))
 

@@ -7,7 +7,7 @@ import sys
 from celery import Celery, chain
 
 from bench.peers.redis_server import RedisServer
-from bench.subject import WORKERS, Subject, answer
+from bench.subject import WORKERS, CaseReference, answer
 from bench.subject import noop as plain_noop
 from bench.subject import shell as plain_shell
 from bench.subject import step as plain_step
@@ -20,7 +20,7 @@ shell = app.task(plain_shell, name="shell")
 step = app.task(plain_step, name="step")
 
 
-class CeleryRedis(Subject):
+class CeleryRedis(CaseReference):
     def start(self) -> None:
         server = self.keep(RedisServer(self.folder))
         app.conf.update(broker_url=server.url, result_backend=server.url)

@@ -4,10 +4,10 @@ from typing import Any
 
 from distributed import Client, LocalCluster
 
-from bench.subject import WORKERS, Subject, answer, noop, shell, step
+from bench.subject import WORKERS, CaseReference, answer, noop, shell, step
 
 
-class Dask(Subject):
+class Dask(CaseReference):
     def start(self) -> None:
         cluster = LocalCluster(
             host="127.0.0.1",

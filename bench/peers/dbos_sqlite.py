@@ -2,7 +2,7 @@
 
 from dbos import DBOS
 
-from bench.subject import Kind, Subject, answer
+from bench.subject import CaseReference, Kind, answer
 from bench.subject import shell as plain_shell
 
 
@@ -29,7 +29,7 @@ def steps(count: int) -> int:
     return value
 
 
-class DbosSqlite(Subject):
+class DbosSqlite(CaseReference):
     limits = {Kind.PYTHON: 500, Kind.SHELL: 200}
 
     def start(self) -> None:

@@ -7,7 +7,7 @@ import sys
 from huey import RedisHuey
 
 from bench.peers.redis_server import RedisServer
-from bench.subject import WORKERS, Subject, answer
+from bench.subject import WORKERS, CaseReference, answer
 from bench.subject import noop as plain_noop
 from bench.subject import shell as plain_shell
 from bench.subject import step as plain_step
@@ -19,7 +19,7 @@ shell = huey.task()(plain_shell)
 step = huey.task()(plain_step)
 
 
-class Huey(Subject):
+class Huey(CaseReference):
     def start(self) -> None:
         server = self.keep(RedisServer(self.folder))
         huey.storage = RedisHuey("bench", url=server.url).storage

@@ -7,12 +7,12 @@ from typing import Any
 from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
 
-from bench.subject import WORKERS, Kind, Subject, answer
+from bench.subject import WORKERS, CaseReference, Kind, answer
 
 Task = Any
 
 
-class HyperQueue(Subject):
+class HyperQueue(CaseReference):
     kinds = (Kind.SHELL, Kind.CHAIN)
 
     def start(self) -> None:

@@ -9,7 +9,7 @@ from parsl.config import Config
 from parsl.executors import HighThroughputExecutor
 from parsl.providers import LocalProvider
 
-from bench.subject import WORKERS, Subject, answer
+from bench.subject import WORKERS, CaseReference, answer
 
 
 @parsl.python_app
@@ -27,7 +27,7 @@ def shell() -> str:
     return "true"
 
 
-class ParslHtex(Subject):
+class ParslHtex(CaseReference):
     def start(self) -> None:
         # Parsl starts its interchange and workers by name.
         os.environ["PATH"] = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"

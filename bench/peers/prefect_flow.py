@@ -11,7 +11,7 @@ from typing import Any
 from prefect import flow, task
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from bench.subject import WORKERS, Kind, Subject, answer
+from bench.subject import WORKERS, CaseReference, Kind, answer
 from bench.subject import noop as plain_noop
 from bench.subject import shell as plain_shell
 from bench.subject import step as plain_step
@@ -36,7 +36,7 @@ def one_after_another(jobs: int) -> None:
     assert value.result() == jobs
 
 
-class Prefect(Subject):
+class Prefect(CaseReference):
     limits = {Kind.PYTHON: 300, Kind.SHELL: 200}
 
     def python(self, jobs: int) -> None:

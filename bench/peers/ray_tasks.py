@@ -7,7 +7,7 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import ray
 
-from bench.subject import WORKERS, Subject, answer
+from bench.subject import WORKERS, CaseReference, answer
 from bench.subject import noop as plain_noop
 from bench.subject import shell as plain_shell
 from bench.subject import step as plain_step
@@ -17,7 +17,7 @@ step = ray.remote(plain_step)
 shell = ray.remote(plain_shell)
 
 
-class Ray(Subject):
+class Ray(CaseReference):
     def start(self) -> None:
         ray.init(num_cpus=WORKERS, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
         self.at_end(ray.shutdown)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from bench.subject import WORKERS, Kind, Subject, answer
+from bench.subject import WORKERS, CaseReference, Kind, answer
 
 MANY = """
 rule all:
@@ -27,7 +27,7 @@ rule hop:
 """
 
 
-class Snakemake(Subject):
+class Snakemake(CaseReference):
     kinds = (Kind.SHELL, Kind.CHAIN)
     limits = {Kind.SHELL: 200}
 

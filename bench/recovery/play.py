@@ -116,6 +116,6 @@ async def _over(server: Server, case: str, forgotten: int) -> bool:
         await asyncio.sleep(1)
         if (await domain.case(case)).status in ("running", "suspended"):
             continue
-        if not any(proxy.standing(JobId(f"{case}/{serial}")) for serial in range(1, forgotten + 1)):
+        if not any(proxy.phase_of(JobId(f"{case}/{serial}")) for serial in range(1, forgotten + 1)):
             return True
     return False

@@ -53,13 +53,13 @@ class LinkedScheduler:
         self._inner = inner
         self._line = line
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         await self._line.pass_job()
-        await self._inner.submit(jobs, again=again)
+        await self._inner.submit(jobs, reissued=reissued)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         await self._line.pass_job()
-        return await self._inner.run(job, again=again)
+        return await self._inner.run(job, reissued=reissued)
 
     async def status(self, id: JobId) -> Status:
         if self._line.swallows("polls"):
@@ -95,7 +95,7 @@ class FarScheduler:
         self._running: dict[JobId, asyncio.Task[Outcome]] = {}
         self._tellers: list[asyncio.Task[None]] = []
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         for job in jobs:
             if job.id not in self._running:
                 self._running[job.id] = asyncio.create_task(self._work(job))
@@ -105,8 +105,8 @@ class FarScheduler:
         await asyncio.sleep(ending.after_s)
         return self._model.ended(job.spec, ending)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
-        await self.submit([job], again=again)
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
+        await self.submit([job], reissued=reissued)
         return await self._running[job.id]
 
     async def status(self, id: JobId) -> Status:

@@ -10,7 +10,7 @@ import msgspec
 
 def report(**values: object) -> None:
     """Report the latest values: `mendflow.report(step=3, loss=0.25)`. Rules about running jobs see them within about a
-    second; values under other names stay. Outside of a job this does nothing."""
+    second; values under other names stay. OutsideRead of a job this does nothing."""
     path = os.environ.get("MENDFLOW_REPORT")
     if not path or not values:
         return

@@ -27,6 +27,7 @@ from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
 from mendflow.operations.roles import PILOT
 from mendflow.server.access import AccessControl, AccessToken, is_loopback, new_token, token_hash
+from mendflow.server.domain_lines import HttpDomainLines
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.webhook_posts import HttpPoster
 from mendflow.services.api.domain import Domain
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from mendflow.server import peers as http_peers
     from mendflow.server import pilot_api
     from mendflow.server import runner as http_runner
-    from mendflow.services.api import case_locator, peer_handler, soap_endpoint
+    from mendflow.services.api import case_locator, domain_gate, peer_handler, soap_endpoint
     from mendflow.transfer import listing
 else:
     xml = LazyModule("mendflow.core.xml")
@@ -71,6 +72,7 @@ else:
     pilot_api = LazyModule("mendflow.server.pilot_api")
     http_runner = LazyModule("mendflow.server.runner")
     case_locator = LazyModule("mendflow.services.api.case_locator")
+    domain_gate = LazyModule("mendflow.services.api.domain_gate")
     peer_handler = LazyModule("mendflow.services.api.peer_handler")
     soap_endpoint = LazyModule("mendflow.services.api.soap_endpoint")
     listing = LazyModule("mendflow.transfer.listing")
@@ -97,13 +99,14 @@ GC_YOUNG_MAX = 50_000
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`files_roots` are the folders that flows may read local files from; None: any, as for a user's own server.
     `store` is the URL of the store; without it the store is in the data folder. `url` is the public address of this
-    server, if that is not where it listens."""
+    server, if that is not where it listens; `domain` the name of the domain that it serves."""
 
     data: Path
     store: str = ""
     host: str = "127.0.0.1"
     port: int = 0
     url: str = ""
+    domain: str = ""
     tokens: tuple[AccessToken, ...] = ()
     lease_ms: int = 30_000
     losses_max: int = 20
@@ -278,6 +281,7 @@ def _build_server(
         server=peers.document if peers is not None else None,
         peers=peers.peers if peers is not None else NO_PEERS,
         meter=steady_ms,
+        meter_name=steady_name(),
         clock=clock,
         settings=ServerSettings(
             lease_ms=options.lease_ms,
@@ -290,11 +294,14 @@ def _build_server(
             sites_look_ms=options.sites_look_ms,
             data_wait_ms=options.data_wait_ms,
             continues_found=options.continues_found,
+            domain=options.domain,
+            host=socket.gethostname(),
         ),
         version=VERSION,
         shipped=default_rules(),
         patterns=default_patterns(),
         domains=domains,
+        lines=HttpDomainLines(private=private),
         poster=HttpPoster(private=private),
         caller=HttpCaller(private=private),
         read_job=read_job,
@@ -328,6 +335,8 @@ async def _serve(
             await server.poster.close()
         if isinstance(server.caller, HttpCaller):
             await server.caller.close()
+        if isinstance(server.lines, HttpDomainLines):
+            await server.lines.close()
         if peers is not None:
             await peers.peers.close()
 
@@ -347,7 +356,7 @@ async def _serve_http(
     sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
     known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
     server.hidden.add(pilot_token, sites_token, peers.token if peers is not None else "")
-    access = AccessControl(known, servers_token=peers.token if peers is not None else "")
+    access = AccessControl(known, servers_token=peers.token if peers is not None else "", hide=server.hidden.add)
     peer = peer_handler.PeerHandler(server) if peers is not None else None
     homes = case_locator.CaseLocator(server) if peers is not None else None
     peer_requests = (
@@ -363,6 +372,7 @@ async def _serve_http(
             homes=homes,
             peer_requests=peer_requests,
             gateway=soap_endpoint.LocalSoapGateway(server, {name: ports.port_wsdl(name) for name in ports.PORTS}),
+            gate=domain_gate.DomainGate(server),
             url=options.url,
         )
 
@@ -373,7 +383,9 @@ async def _serve_http(
         peers.serve_at(options.url or http_server.public_url)
     own_url = options.url or http_server.public_url
     server.listens_at(own_url)
-    grounds.introduce(token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.living())])
+    grounds.introduce(
+        token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.live_servers())]
+    )
     if options.announce:
         stays = not options.mostly_pilots
         announced = ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token, stays=stays)

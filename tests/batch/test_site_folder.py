@@ -38,7 +38,7 @@ def played(grounds: SiteFolders, given: Site, name: str = NAME) -> Path:
 def test_how_a_pilot_ended_early_is_told_with_its_last_words(tmp_path: Path, before: str, told: str) -> None:  # PJ-8
     grounds = SiteFolders(tmp_path)
     played(grounds, site(before))
-    assert grounds.last_words(site(), NAME) == told
+    assert grounds.end_of_log(site(), NAME) == told
 
 
 def test_the_bounds_of_logs_and_kept_folders_reach_the_pilots_of_a_site(tmp_path: Path) -> None:  # DU-4
@@ -71,7 +71,7 @@ def test_kept_folders_of_a_site_stay_as_long_as_the_site_says(tmp_path: Path) ->
 def test_a_pilot_that_cannot_be_started_is_told_by_its_exit_code(tmp_path: Path) -> None:
     grounds, given = SiteFolders(tmp_path), Site(name="t0", pilots=PilotSettings(python="/no/python"))
     played(grounds, given)
-    assert grounds.last_words(given, NAME).startswith("the pilot ended with exit code 127; ")
+    assert grounds.end_of_log(given, NAME).startswith("the pilot ended with exit code 127; ")
 
 
 def test_the_folder_of_a_removed_site_goes_and_those_of_others_stay(tmp_path: Path) -> None:

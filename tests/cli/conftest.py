@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.in_process import run_command
-
-PATIENCE_S = 60
+from tests.patience import PATIENCE_S
 
 
 class Shell:

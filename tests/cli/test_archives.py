@@ -20,6 +20,7 @@ def test_an_archive_of_one_case_that_a_message_began_is_said_to_have_all_of_its_
     assert "2 cases imported, with 2 that they called or that repaired them, 0 files" in said
 
 
+@pytest.mark.full
 def test_an_archive_of_a_case_that_somebody_began_has_no_others(shell: Shell) -> None:
     shell.write("f.yaml", "name: f\njobs: {a: {run: echo a}}\n")
     for _ in range(2):

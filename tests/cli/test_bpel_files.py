@@ -26,6 +26,7 @@ def test_adapt_never_writes_over_the_process_itself(shell: Shell) -> None:
     assert path.read_bytes() == before and not (shell.folder / "x.bpel").exists()
 
 
+@pytest.mark.full
 def test_convert_writes_a_process_that_runs_the_jobs_of_a_flow(shell: Shell) -> None:  # FM-2
     place = shell.folder / "said"
     jobs = f"  a: {{run: 'echo ${{{{ inputs.n }}}} >> {place}'}}\n  b: {{needs: a, run: echo b >> {place}}}\n"

@@ -7,6 +7,7 @@ import pytest
 import typer
 
 from mendflow.cli.coercion import skip_needless_coercion
+from tests.patience import PATIENCE_S
 
 PROGRAM = """
 import sys
@@ -28,7 +29,7 @@ print("pydantic" in sys.modules)
 
 def show(*args: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(args=list(args))], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", PROGRAM.format(args=list(args))], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -50,6 +50,7 @@ def written(shell: Shell, *samples: str) -> list[str]:
     return ["run", "lengths.yaml", "--input", f"samples={list(samples)}".replace("'", '"')]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("there", ["folder", "server"])
 def test_a_dry_run_names_the_results_that_the_run_then_uses(shell: Shell, there: str) -> None:  # DU-2
     asked = ["--server", served(shell, "--jobs", "2", "--files-root", str(shell.folder))] if there == "server" else []
@@ -64,6 +65,7 @@ def test_a_dry_run_names_the_results_that_the_run_then_uses(shell: Shell, there:
     assert "0 done, 4 cached" in shell.ok(*run, "--quiet")
 
 
+@pytest.mark.full
 def test_a_dry_run_says_why_jobs_would_run_and_what_runs_after_them(shell: Shell) -> None:  # DU-2
     shell.ok(*written(shell, "one", "two"), "--quiet")
     run = written(shell, "one", "two", "new")
@@ -103,6 +105,7 @@ def test_a_dry_run_of_a_python_flow_sees_its_code_and_the_modules_beside_it(shel
     assert "because doubled.py and beside.py changed since case" in shell.ok("run", "doubled.py", "--dry-run")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("given", [(), ("--input", "rows=@s.csv")])
 def test_a_dry_run_knows_the_files_of_a_table_by_their_content(shell: Shell, given: tuple[str, ...]) -> None:  # DU-2
     shell.write("s.csv", "name,reads\na,a.fq\nb,b.fq\n")
@@ -121,3 +124,8 @@ def test_a_dry_run_knows_the_files_of_a_table_by_their_content(shell: Shell, giv
     told = shell.ok(*run, "--dry-run")
     assert "1 result of earlier cases would be used" in told and "in.fq has other content since case" in told
     assert "1 done, 1 cached" in shell.ok(*run, "--quiet")
+
+
+def test_jobs_are_listed_as_they_stand_in_the_flow(shell: Shell) -> None:
+    told = shell.ok(*written(shell, "a", "b"), "--dry-run")
+    assert list(rows(told)) == ["count", "add", "told"]

@@ -1,5 +1,7 @@
 """The key `on` by command: what takes effect and when, who may, and what is told."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 from tests.cli.test_server import served
 
@@ -11,6 +13,7 @@ jobs: {a: {inputs: {in.csv: "${{ inputs.file }}"}, run: wc -l < in.csv}}
 STORE = FLOW.replace("in: incoming", "in: drop:x")
 
 
+@pytest.mark.full
 def test_run_and_start_do_it_once_and_say_what_deploy_does(shell: Shell) -> None:
     shell.write("count.yaml", FLOW)
     done = shell("run", "count.yaml", "--input", "file=count.yaml")
@@ -63,6 +66,7 @@ def test_check_asks_for_the_store_where_there_is_somebody_to_ask(shell: Shell) -
     assert "in drop:x" in shell.ok("flows", "deploy", "count.yaml")
 
 
+@pytest.mark.full
 def test_who_may_not_make_watches_does_not_get_them_through_a_flow(shell: Shell) -> None:
     (shell.folder / "incoming").mkdir()
     for name, role in (("ann", "admin"), ("bob", "user")):

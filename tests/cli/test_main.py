@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from mendflow.cli.server_file import find_server
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerAnnouncement, write_server_file
 from tests.cli.in_process import run_command
+from tests.patience import PATIENCE_S
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 HEAVY = ("litestar", "uvicorn", "aiohttp", "mendflow.wiring", "mendflow.server.app", "mendflow.sim")
@@ -60,7 +62,7 @@ def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> N
         f"try:\n    main({words!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\nassert not loaded, loaded\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
 
 
@@ -86,7 +88,9 @@ def test_a_command_in_a_data_folder_speaks_no_http_with_itself(
         f"try:\n    main({words!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         f"loaded = [name for name in {heavy!r} if name in sys.modules]\nassert not loaded, loaded\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -97,7 +101,7 @@ def test_a_command_that_asks_a_running_server_does_not_load_one() -> None:
         "except SystemExit as end:\n    assert end.code == 4\n"
         "assert 'mendflow.wiring' not in sys.modules\nassert 'litestar' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
 
 
@@ -171,6 +175,34 @@ def test_an_answer_to_a_word_of_another_tool_names_a_command_that_is_there() -> 
             assert named in all_commands() or named.split()[0] in COMMANDS, f"{word}: {named}"
 
 
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("run", "run wants a flow file: mendflow run FLOW"),
+        ("cancel", "cancel wants a case: mendflow cancel CASE; `last` is the newest"),
+        ("run x.yaml --cores 4", "how many jobs run at a time is -j N"),
+        ("run x.yaml -resume", "mendflow resume CASE goes on with one that was stopped"),
+        ("run x.yaml -with-report a.html", "run has no option -with-report; the page of the case is written anyway"),
+        ("run x.yaml -with-docker ubuntu", "`run: docker run ...`"),
+        ("run x.yaml --use-conda", "a job runs in the environment of its pilot"),
+        ("run x.yaml --sample 4", "an input of the flow is --input sample=VALUE"),
+        ("run x.yaml --no-cash", "did you mean --no-cache?"),
+        ("run x.yaml merge", "run takes one flow file, and merge is too much; a run does the whole flow"),
+        ("--cores 4", "a command comes before --cores, as in mendflow run FLOW; of run: how many jobs"),
+        ("-n x.yaml", "a command comes before -n, as in mendflow run FLOW"),
+        ("cases --limt 3", "did you mean --limit?"),
+        ("worklist complete", "worklist complete wants TASK"),
+        ("admin foo", "mendflow admin has no command `foo`; mendflow admin --help lists"),
+        ("describe last", "mendflow items CASE"),
+        ("webserver", "mendflow serve"),
+    ],
+)
+def test_a_guess_of_someone_who_knows_another_tool_is_answered_in_a_line(words: str, answer: str) -> None:
+    told = mendflow(*words.split(), COLUMNS="400")
+    assert told.returncode == 2, told.stderr
+    assert answer in told.stderr and len(told.stderr.splitlines()) == 1, told.stderr
+
+
 def test_an_unknown_command_is_told_with_what_was_meant() -> None:
     told = mendflow("rrun")
     assert told.returncode == 2
@@ -212,6 +244,13 @@ def test_each_shell_has_a_completion_script(shell: str) -> None:
     told = mendflow("admin", "completion", shell)
     assert told.returncode == 0
     assert "_MENDFLOW_COMPLETE" in told.stdout
+
+
+@pytest.mark.parametrize(("words", "title"), [((), "flow"), (("exlet",), "exlet"), (("rules",), "rule file")])
+def test_the_schema_of_each_kind_of_file_is_printed(words: tuple[str, ...], title: str) -> None:
+    told = mendflow("flows", "schema", *words)
+    assert told.returncode == 0
+    assert json.loads(told.stdout)["title"].startswith(f"mendflow {title}")
 
 
 def test_every_reading_command_can_speak_json() -> None:
@@ -273,7 +312,7 @@ def test_the_version_is_told_without_loading_the_command_line(word: str) -> None
         f"import sys; sys.argv = ['mendflow', '{word}']; import mendflow.__main__ as m; m.main(); print(*sys.modules)"
     )
     told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     ).stdout
     version, _, loaded = told.partition("\n")
     assert version.startswith("mendflow ") and not {"typer", "rich", "msgspec", "mendflow.cli"} & set(loaded.split())

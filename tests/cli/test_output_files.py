@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 IN_FOLDERS = """\
@@ -45,6 +47,7 @@ def _written(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text().strip() for path in sorted(paths)}
 
 
+@pytest.mark.full
 def test_files_of_a_loop_keep_the_folders_that_their_jobs_left_them_in(shell: Shell) -> None:
     _run(shell, IN_FOLDERS, "S02")
     assert _written(shell.folder / "results") == {"S02/counts.tsv": "S02"}
@@ -66,6 +69,7 @@ def test_files_of_a_loop_with_one_path_are_named_by_what_they_are_for(shell: She
     }
 
 
+@pytest.mark.full
 def test_files_of_earlier_cases_that_this_one_did_not_write_are_named_and_kept(shell: Shell) -> None:
     assert "left from" not in _run(shell, IN_FOLDERS, "S01", "S02")
     told = _run(shell, IN_FOLDERS, "S01")
@@ -77,6 +81,7 @@ def test_files_of_earlier_cases_that_this_one_did_not_write_are_named_and_kept(s
     assert "left from" not in _run(shell, IN_FOLDERS, "S01")
 
 
+@pytest.mark.full
 def test_a_file_of_ones_own_that_is_replaced_is_named(shell: Shell) -> None:
     (shell.folder / "results" / "S01").mkdir(parents=True)
     shell.write("results/S01/counts.tsv", "by hand")

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from mendflow.cli.progress import PlainProgress, line_of, live_table
+from mendflow.cli.progress import PlainProgress, line_of, live_table, with_series
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.views import CaseStatus, CaseView, NameCount
 
@@ -37,7 +37,7 @@ class Clock:
 
 def test_a_plain_line_is_printed_when_counts_change_and_not_too_often(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    lines = PlainProgress(clock)
+    lines = PlainProgress(clock, lambda: 1.0 + clock.now)
     lines.show(a_case(align(running=2, waiting=98)))
     clock.now = 0.5
     lines.show(a_case(align(done=1, running=2, waiting=97)))  # too soon
@@ -55,22 +55,41 @@ def test_a_plain_line_is_printed_when_counts_change_and_not_too_often(capsys: py
 
 def test_what_only_stands_in_line_is_told_when_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    lines = PlainProgress(clock)
+    lines = PlainProgress(clock, lambda: 1.0 + clock.now)
     for clock.now in (0.0, 5.0, 10.0, 20.0):
         lines.show(a_case(align(waiting=5)))
     assert capsys.readouterr().err.splitlines() == ["[   10.0 s] align: 5 waiting"]
 
 
-def test_the_end_is_printed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_is_printed_at_once_with_the_time_that_the_summary_has(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    lines = PlainProgress(clock)
+    lines = PlainProgress(clock, lambda: 1.3 + clock.now)
     lines.show(a_case(align(running=1)))
     clock.now = 0.2
     lines.show(a_case(align(done=1, mended=1), status="completed"))
-    assert capsys.readouterr().err.splitlines()[1:] == [
-        "[   200 ms] align: 1 done (1 mended)",
-        "[   200 ms] the case has completed",
+    assert capsys.readouterr().err.splitlines() == [
+        "[   300 ms] align: 1 running",
+        "[    8.0 s] align: 1 done (1 mended)",
+        "[    8.0 s] the case has completed",
     ]
+
+
+def test_jobs_that_a_loop_of_python_made_are_one_line() -> None:
+    def called(name: str, **numbers: int) -> NameCount:
+        return NameCount(name=name, kind="job", **numbers)
+
+    counts = [
+        called("count", done=1),
+        called("count-2", failed=1),
+        called("total", skipped=1),
+        called("count-3", done=1),
+    ]
+    assert [(each.name, line_of(each)) for each in with_series(counts)] == [
+        ("count to count-3", "2 done, 1 failed"),
+        ("total", "1 skipped"),
+    ]
+    few = [called("step", done=1), called("step-2", done=1), called("step-9", done=1)]
+    assert with_series(few) == few
 
 
 def test_the_live_table_fits_eighty_columns_whatever_the_names() -> None:

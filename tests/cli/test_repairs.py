@@ -53,6 +53,7 @@ def failed_night(shell: Shell) -> str:
     return str(group["id"])
 
 
+@pytest.mark.full
 def test_a_rules_file_beside_the_flow_mends_its_failures(shell: Shell) -> None:  # EX-7
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES)
@@ -83,7 +84,7 @@ def test_a_job_that_a_rule_makes_fail_fails_its_case(shell: Shell) -> None:  # E
 def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     listed = shell.ok("failures")
-    assert re.search(rf"{group}\s+3\s.*abort/job\s+no rule: 3\s", listed)
+    assert re.search(rf"{group}\s+3\s.*\sjob\s+no rule: 3\s", listed)
     shown = shell.ok("failures", "show", group[:4])
     assert "3 failures in 1 case" in shown
     assert "fault.exit_code: 7 (3)" in shown
@@ -116,7 +117,7 @@ def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: 
     shell.write("night.rules.yaml", RULES.replace("      do: again\n", "      do: again\n      passive: true\n"))
     assert shell("run", "night.yaml", "--quiet").returncode == 1
     told = shell.ok("why", "last:align[1]")
-    assert "on trial, rule 1 of night version 1 would do again" in told
+    assert "on trial, rule 1 of night would do again" in told
     assert "no rule fits this failure; mendflow failures show" in told
     shell.environment["COLUMNS"] = "200"
     assert "rule 1 on trial would run again; failed: no such sample" in shell.ok("history", "last")
@@ -134,7 +135,7 @@ def test_a_trail_says_how_many_rules_on_the_way_have_no_line_in_it(shell: Shell)
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES.replace("  align:\n", f"  align:\n{other}"))
     shell.ok("run", "night.yaml", "--quiet")
-    told = shell.ok("why", "last:align[1]")
+    told = shell.ok("why", "--trail", "last:align[1]")
     assert "40 more rules on the way, which did not hold: mendflow rules show night" in told
     assert "rule 41 held: fault.exit_code == 7" in told
 
@@ -156,15 +157,37 @@ def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
     shell.ok("run", "night.yaml", "--quiet")
     told = shell.ok("why", "last:align[1]")
     assert "align[1] (2) completed in attempt 2." in told
-    assert "rules night version 1, tree of align:" in told
-    assert "rule 1 held: fault.exit_code == 7  (fault.exit_code = 7)" in told
     assert re.search(r"did again as case night-\w+\.x\d: recovered", told)
+    assert "    because: it is worth another try\n" in told
+    assert "    rule 1 of night: mendflow rules show night --rule 1\n" in told
+    trail = shell.ok("why", "last:align[1]", "--trail")
+    assert "rules night version 1, tree of align:" in trail
+    assert "rule 1 held: fault.exit_code == 7  (fault.exit_code = 7)" in trail
     [repair] = shell.json("why", "last:align[1]")["repairs"]
-    assert f"    decision {repair['id']}\n" in told
+    assert f"    decision {repair['id']}\n" in trail and repair["id"] not in told
     assert (repair["exlet"], repair["result"], repair["trail"][0]["held"]) == ("again", "recovered", True)
     listed = shell.ok("cases", "--repairs", COLUMNS="160")
     assert f"mends {repair['case']}:align[0]" in listed
     assert len([line for line in listed.splitlines() if "mends" in line]) == 3
+
+
+@pytest.mark.full
+def test_a_repair_by_a_default_rule_is_told_in_the_words_of_its_author(shell: Shell) -> None:  # EX-6
+    eats = "python3 -c 'import time; block = bytes([1]) * 100_000_000; time.sleep(1)'"
+    shell.write("eats.yaml", f'jobs:\n  eats:\n    memory: 64 MB\n    run: "{eats}"\n')
+    assert "more-memory (rule 8 of the default rules): 1 recovered" in shell.ok("run", "eats.yaml", "--quiet")
+    told = shell.ok("why", "last:eats")
+    assert "    because: The same job in the same memory fails the same way; with more it does not." in told
+    assert "    rule 8 of the default rules: mendflow rules show '*' --rule 8\n" in told
+    assert re.search(r"it was submitted again, with \d+ MB of memory \(64 MB at first\)", told)
+    for jargon in ("fault.category", "tree of", "/abort", "did not hold"):
+        assert jargon not in told
+    rule = shell.ok("rules", "show", "*", "--rule", "8")
+    assert rule.startswith("rule 8 of the default rules, for abort, all tasks\n  The same job in the same memory")
+    assert 'if          fault.category == "memory"' in rule and "(rule 5)" in rule
+    assert "more-memory: re-submit" in rule and "decided     1 time" in rule
+    refused = shell("rules", "show", "*", "--rule", "99")
+    assert refused.returncode == 5 and "has no rule 99" in refused.stderr
 
 
 @pytest.mark.full
@@ -200,6 +223,7 @@ def test_the_history_is_told_and_written_for_process_mining(shell: Shell) -> Non
     assert "--xes" in refused.stderr
 
 
+@pytest.mark.full
 def test_rules_are_imported_exported_checked_and_restored(shell: Shell) -> None:  # EX-12
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("mine.yaml", RULES)

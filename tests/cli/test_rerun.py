@@ -1,5 +1,7 @@
 """A case that is run again works on the files as they are now, and says which have changed."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 READS = """
@@ -15,6 +17,7 @@ jobs:
 GIVEN = ("--input", "table=table.txt", "--input", "word=@word.txt", "--input", "same=same.txt")
 
 
+@pytest.mark.full
 def test_files_that_were_corrected_since_are_taken_anew_by_a_rerun(shell: Shell) -> None:
     shell.write("reads.yaml", READS)
     for name in ("table.txt", "word.txt", "same.txt", "part-1", "own.txt"):
@@ -61,6 +64,7 @@ jobs:
 """
 
 
+@pytest.mark.full
 def test_one_job_and_what_depends_on_it_run_again_when_that_is_said(shell: Shell) -> None:
     shell.write("chain.yaml", CHAIN.replace("HERE", str(shell.folder)))
     names = ("before", "middle", "after", "beside")
@@ -89,6 +93,7 @@ def test_one_job_and_what_depends_on_it_run_again_when_that_is_said(shell: Shell
         assert "flow chain has no job midle that could run again; it has before, middle" in told
 
 
+@pytest.mark.full
 def test_a_called_flow_runs_again_whole_with_the_call_that_is_to_run_again(shell: Shell) -> None:
     shell.write("chain.yaml", CHAIN.replace("HERE", str(shell.folder)))
     shell.write("calls.yaml", "jobs:\n  inner: {call: chain.yaml}\n  last: {needs: inner, run: echo 1}\n")

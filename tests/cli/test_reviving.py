@@ -164,7 +164,10 @@ def test_a_failure_that_nobody_takes_up_is_held_for_a_person(shell: Shell, how: 
         assert f"mendflow {command}" in listed
     assert [held["item"] for held in shell.json("worklist", "--held")] == ["load"]
     why = shell.ok("why", "last")
-    assert "is held: load failed and no rule took it up: Error: cannot open /data/run1.db: it is locked" in why
+    assert (
+        "is held for a person: load failed and no rule took it up: Error: cannot open /data/run1.db: it is locked"
+        in why
+    )
     if then == "rule":
         shell.ok("rules", "add", "--from", the_group(shell), "--if", CONDITION, "--exlet", "spare.yaml", "--apply")
     elif then == "mend":

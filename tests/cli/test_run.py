@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 NIGHT = """\
 name: night
@@ -196,12 +197,13 @@ def test_an_unchanged_flow_run_again_with_reuse_runs_nothing(shell: Shell) -> No
     assert "ran again: shout: " in changed
 
 
+@pytest.mark.full
 def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
     running = shell.start("run", "wait.yaml")
     shell.until((shell.folder / "begun").exists)
     os.kill(running.pid, signal.SIGINT)
-    out, _ = running.communicate(timeout=60)
+    out, _ = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130, out
     assert "mendflow resume wait-" in out
     assert "Traceback" not in out
@@ -225,7 +227,7 @@ def test_a_case_that_ends_while_it_is_being_stopped_is_told_to_its_end(shell: Sh
     running = shell.start("run", "last.yaml")
     shell.until((shell.folder / "begun").exists)
     os.kill(running.pid, signal.SIGINT)
-    out, _ = running.communicate(timeout=60)
+    out, _ = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, out
     assert "completed in" in out
     assert list((shell.folder / ".mendflow" / "reports").glob("last-*.html"))
@@ -237,7 +239,7 @@ def test_resume_takes_the_newest_case_that_is_not_over(shell: Shell) -> None:
     running = shell.start("run", "wait.yaml")
     shell.until((shell.folder / "begun").exists)
     os.kill(running.pid, signal.SIGINT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=PATIENCE_S)
     shell.write("brief.yaml", "name: brief\nsteps: ['true']\n")
     shell.ok("run", "brief.yaml", "--quiet", "--jobs", "2")
     shell.write("go", "")
@@ -268,12 +270,13 @@ def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first
     assert shell.json("admin", "pilots")[0]["state"] == "active"
     watching = shell.start("watch", "last")
     shell.write("go", "")
-    assert running.wait(60) == 0
-    watched, _ = watching.communicate(timeout=60)
+    assert running.wait(PATIENCE_S) == 0
+    watched, _ = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode == 0
     assert f"{case['id']} completed in" in watched
 
 
+@pytest.mark.full
 def test_a_person_completes_a_task_by_the_command_line(shell: Shell) -> None:  # AD-6
     shell.write("release.yaml", RELEASE)
     running = shell.start("run", "release.yaml", "--quiet")
@@ -283,7 +286,7 @@ def test_a_person_completes_a_task_by_the_command_line(shell: Shell) -> None:  #
     assert shell.json("worklist", "release", task["id"])["state"] == "offered"
     assert "the number" in shell.ok("worklist", "show", task["id"])
     shell.ok("worklist", "complete", task["id"], "--output", "version=1.4", "--comment", "fine")
-    assert running.wait(60) == 0
+    assert running.wait(PATIENCE_S) == 0
     assert shell.ok("logs", "last:publish") == "publishing 1.4\n"
     again = shell("worklist", "complete", task["id"])
     assert again.returncode == 6
@@ -296,7 +299,7 @@ def test_a_rejected_task_fails_the_case(shell: Shell) -> None:  # AD-6
     shell.until(lambda: "Release it?" in shell("worklist").stdout)
     (task,) = shell.json("worklist")
     shell.ok("worklist", "reject", task["id"], "--comment", "not yet")
-    assert running.wait(60) == 1
+    assert running.wait(PATIENCE_S) == 1
     assert shell.json("why", "last")["state"] == "failed"
 
 
@@ -324,7 +327,7 @@ def test_ctrl_c_at_a_terminal_asks_first(shell: Shell) -> None:
         read_until(terminal, "o on here?")
         os.write(terminal, b"s\n")
         read_until(terminal, "mendflow resume wait-")
-        assert running.wait(60) == 130
+        assert running.wait(PATIENCE_S) == 130
     finally:
         running.kill()
         running.wait()
@@ -358,7 +361,7 @@ def test_a_detached_case_goes_on_in_the_background(shell: Shell) -> None:
         os.kill(running.pid, signal.SIGINT)
         read_until(terminal, "o on here?")
         os.write(terminal, b"d\n")
-        assert running.wait(60) == 0
+        assert running.wait(PATIENCE_S) == 0
         shell.write("go", "")
         log = shell.folder / ".mendflow" / "detached.log"
         shell.until(lambda: "completed in" in log.read_text())
@@ -423,7 +426,7 @@ def test_a_pilot_that_was_killed_is_replaced(shell: Shell) -> None:
     os.kill(pilot, signal.SIGKILL)
     shell.until(lambda: set(children(running.pid)) - {pilot})
     shell.write("go", "")
-    assert running.wait(60) == 0
+    assert running.wait(PATIENCE_S) == 0
 
 
 def children(pid: int) -> list[int]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 LARGE = """
 name: large
@@ -54,7 +55,7 @@ def test_a_job_that_no_pilot_can_ever_take_is_told_of_at_once_with_figures(shell
     assert "large: no pilot can take it: it asks for 900 TB of memory; the largest pilot" in told
     [case] = [each for each in shell.json("cases") if each["flow"] == "large"]
     assert f"{case['id']} is cancelled" in shell.ok("cancel", "last")
-    assert running.wait(60) == 1
+    assert running.wait(PATIENCE_S) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,17 @@ import re
 import signal
 import stat
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE_S, Shell
+from mendflow import wiring
+from mendflow.stores.file_lock import FileLock
+from mendflow.wiring import ServerAnnouncement
+from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
+from tests.servers.processes import free_port
 
 HELLO = """\
 name: hello
@@ -56,6 +62,7 @@ def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> Non
     assert shell(**typed, MENDFLOW_SERVER="http://127.0.0.1:9").stdout.split() == []
 
 
+@pytest.mark.full
 def test_a_server_without_pilots_is_told_of_with_the_commands_that_help(shell: Shell) -> None:
     url = served(shell)
     shell.write("hello.yaml", HELLO)
@@ -164,7 +171,7 @@ def test_a_server_ends_in_good_order(shell: Shell) -> None:
     served(shell, "--jobs", "1")
     (process,) = shell.started
     os.kill(process.pid, signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, out
     assert re.match(r"mendflow serves http://127\.0\.0\.1:\d+ from ", out)
     assert not (shell.folder / "server" / "server.json").exists()
@@ -283,3 +290,22 @@ def test_a_server_that_is_told_twice_to_stop_does_not_wait_for_its_jobs(shell: S
     assert server.wait(PATIENCE_S) == 0
     (job,) = shell.json("jobs")
     assert job["state"] == "available" and [each["end"] for each in job["history"]] == ["lost"]
+
+
+def test_a_command_waits_for_a_server_that_is_just_ending_and_then_opens_its_folder(shell: Shell) -> None:
+    """It still holds the folder and has its address there, but does not listen any more."""
+    shell.write("hello.yaml", HELLO)
+    shell.ok("flows", "deploy", "hello.yaml")
+    folder = shell.folder / ".mendflow"
+    ending = FileLock(folder / "store.db")
+    ending.acquire()
+    wiring.write_server_file(folder, ServerAnnouncement(url=f"http://127.0.0.1:{free_port()}", pid=os.getpid()))
+
+    def end() -> None:
+        (folder / "server.json").unlink()
+        ending.release()
+
+    timer = threading.Timer(0.5, end)
+    timer.start()
+    assert "hello" in shell.ok("flows", "list")
+    timer.join()

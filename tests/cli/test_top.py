@@ -28,8 +28,9 @@ from mendflow.core.model.stats import (
     SiteCount,
     StatsView,
 )
-from tests.cli.conftest import PATIENCE_S, Shell
+from tests.cli.conftest import Shell
 from tests.cli.test_server import HELLO, served
+from tests.patience import PATIENCE_S
 
 
 def server(name: str, **changes: Any) -> StatsView:

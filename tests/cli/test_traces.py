@@ -1,5 +1,6 @@
 """Traces on the command line: checked, drawn and run like any flow, and scaled as no other is."""
 
+import json
 import shutil
 
 import pytest
@@ -56,3 +57,44 @@ def test_a_trace_with_problems_is_refused_with_all_of_them_and_leaves_no_trace(s
     assert refused.returncode == 2
     assert refused.stderr.count("the parent 'spilt' is no task of this trace") == 2
     assert not (shell.folder / ".mendflow").exists()
+
+
+def recorded(shell: Shell, name: str, *, makespan_s: float = 0.0, system: str = "") -> None:
+    """The trace as a system recorded it, or as one that says nothing of that."""
+    trace = json.loads(OURS.read_text())
+    trace["workflow"]["execution"] |= {"makespanInSeconds": makespan_s} if makespan_s else {}
+    if not makespan_s:
+        trace["workflow"]["execution"].pop("makespanInSeconds", None)
+    trace["runtimeSystem"] = {"name": system, "version": "1", "url": "https://example.org"}
+    shell.write(name, json.dumps(trace))
+
+
+def test_a_recorded_time_is_foretold_from_other_traces_of_the_same_system(shell: Shell) -> None:  # PJ-10
+    for name, makespan_s in (("one.json", 900.0), ("two.json", 1000.0), ("three.json", 1100.0)):
+        recorded(shell, name, makespan_s=makespan_s, system="Pegasus")
+    pilots = ("--site", "here:slots=4,cpus=4", "--pilots", "1")
+    words = ("sim", "one.json", *pilots, "--seeds", "1", "--no-what-if", "--quiet")
+    like = ("--recorded-like", "two.json", "--recorded-like", "three.json")
+    told = shell.json(*words, *like)
+    assert told["recorded"]["added"] and len(told["recorded"]["learned_from"]) == 2
+    plain = shell.json(*words)["prediction"]["turnaround_s"]["mean"]
+    assert abs(told["prediction"]["turnaround_s"]["mean"] / 1000 - 1) < 0.2 and plain < 800
+    assert "what that system took for itself in 2 other traces" in shell.ok(*words, *like)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--recorded-like", "one.json"), "is the trace itself: give others, or --as-recorded"),
+        (("--recorded-like", "other.json"), "was recorded by Nextflow, and one.json by Pegasus"),
+        (("--recorded-like", "silent.json"), "does not say how long it took"),
+        (("--recorded-like", "two.json", "--as-recorded"), "give one"),
+    ],
+)
+def test_what_foretells_nothing_is_refused(shell: Shell, words: tuple[str, ...], sentence: str) -> None:
+    recorded(shell, "one.json", makespan_s=900, system="Pegasus")
+    recorded(shell, "two.json", makespan_s=900, system="Pegasus")
+    recorded(shell, "other.json", makespan_s=900, system="Nextflow")
+    recorded(shell, "silent.json", system="Pegasus")
+    refused = shell("sim", "one.json", *words, "--seeds", "1")
+    assert refused.returncode == 2 and sentence in refused.stderr, refused.stderr

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from mendflow.cli.waiting import LONG_S, WaitExplainer
+from mendflow.cli.wait_explanations import LONG_S, WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId

@@ -1,9 +1,10 @@
 """People's tasks on the command line: told of with what answers them, and named as people know them."""
 
-from mendflow.cli.waiting_tasks import task_lines
+from mendflow.cli.task_reminders import task_lines
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.views import UserTaskView
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 RELEASE = """
 jobs:
@@ -23,7 +24,7 @@ def test_a_task_is_named_by_its_case_and_item_and_answered_by_yes_or_no(shell: S
     bare = shell("worklist", "complete", "last:approve", "approved=yes")
     assert "mendflow worklist complete TASK -o approved=yes" in bare.stderr
     shell.ok("worklist", "complete", "last:approve", "-o", "approved=yes")
-    assert running.wait(60) == 0
+    assert running.wait(PATIENCE_S) == 0
     assert shell.ok("logs", "last:go") == "gone\n"
 
 

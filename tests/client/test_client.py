@@ -248,7 +248,7 @@ async def test_a_damaged_download_leaves_the_old_file_as_it_was(
     async def damaged(sha256: str) -> AsyncIterator[bytes]:
         yield b"xxxx"
 
-    monkeypatch.setattr(domain, "kept", damaged)
+    monkeypatch.setattr(domain, "read_file", damaged)
     served = await serve(create_app(domain, access=AccessControl()))
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -271,7 +271,7 @@ async def test_a_download_that_breaks_off_is_told_and_leaves_nothing(
         yield b"x" * 10
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(domain, "kept", cut)
+    monkeypatch.setattr(domain, "read_file", cut)
     served = await serve(create_app(domain, access=AccessControl()))
     source = tmp_path / "source"
     source.write_bytes(b"x" * 1000)

@@ -56,7 +56,7 @@ async def kept(domain: Domain, content: bytes) -> dict[str, Any]:
     async def chunks() -> AsyncIterator[bytes]:
         yield content
 
-    return (await domain.keep("data.txt", chunks())).as_value()
+    return (await domain.store_file("data.txt", chunks())).as_value()
 
 
 async def begun(world: World) -> str:

@@ -11,8 +11,8 @@ import pytest
 from mendflow.batch.router import BatchSystemRouter
 from mendflow.batch.site_folders import SiteFolders
 from mendflow.core.model.sites import BatchJobStatus, PilotSettings, PilotSubmission, Site, SubmitAccepted
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 60
 _numbers = count(1)
 """A site of its own for each test: a batch system remembers what has ended."""
 

@@ -12,7 +12,7 @@ from mendflow.core.model.jobs import Job, JobSpec
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import JOBS
 from mendflow.services.base import paging
-from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, find, wanted
+from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, find, parse_query
 from mendflow.stores.contract import Delete, Put, Store, WriteDone
 from tests.contract.searches import NOW, conditions, data_of, jobs
 from tests.examples import examples
@@ -21,7 +21,7 @@ _decode = msgspec.json.Decoder(Job).decode
 
 
 def asking(where: str, *, order: str = "", limit: int = 100, after: str = "") -> SearchQuery:
-    return wanted(JOBS, where, [], Paging(limit, 0, after), now=NOW, order=order, usual="-created")
+    return parse_query(JOBS, where, [], Paging(limit, 0, after), now=NOW, order=order, usual="-created")
 
 
 async def written(store: Store, made: Sequence[Job]) -> None:

@@ -24,7 +24,7 @@ async def chunks(content: bytes, size: int = 100_000) -> AsyncIterator[bytes]:
 
 
 async def content_of(file_store: SharedFileStore, sha256: str) -> bytes:
-    return b"".join([chunk async for chunk in file_store.kept(sha256)])
+    return b"".join([chunk async for chunk in file_store.read(sha256)])
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, 2 * PIECE_BYTES + 1])

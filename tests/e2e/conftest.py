@@ -12,6 +12,7 @@ import pytest
 
 from mendflow.client import SyncClient
 from mendflow.core.model.errors import RequestError
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 
@@ -86,12 +87,12 @@ class World:
                 pass
         process.wait()
 
-    def wait_for_server(self, seconds: float = 20) -> None:
-        self.until(lambda: self.client.health().status == "ok", seconds, "the server to answer")
+    def wait_for_server(self) -> None:
+        self.until(lambda: self.client.health().status == "ok", "the server to answer")
 
     @staticmethod
-    def until(true: Callable[[], object], seconds: float, what: str, every: float = 0.05) -> None:
-        end = time.monotonic() + seconds
+    def until(true: Callable[[], object], what: str, every: float = 0.05) -> None:
+        end = time.monotonic() + PATIENCE_S
         while True:
             try:
                 if true():
@@ -99,7 +100,7 @@ class World:
                 last = "not yet"
             except RequestError as error:  # the server may be away just now
                 last = error.message
-            assert time.monotonic() < end, f"waited {seconds} s for {what}; last: {last}"
+            assert time.monotonic() < end, f"waited {PATIENCE_S:.0f} s for {what}; last: {last}"
             time.sleep(every)
 
     def stop(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mendflow.client import SyncClient
 from mendflow.core.model.errors import RequestError
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 
@@ -61,15 +62,15 @@ class Site:
         path = self.folder / "lines"
         return path.read_text().splitlines() if path.exists() else []
 
-    def until(self, holds: Callable[[], bool], what: str, patience_s: float = 60) -> None:
-        end = time.monotonic() + patience_s
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + PATIENCE_S
         while True:
             try:
                 if holds():
                     return
             except RequestError:
                 pass
-            assert time.monotonic() < end, f"waited {patience_s} s for {what}: {self.log()}"
+            assert time.monotonic() < end, f"waited {PATIENCE_S:.0f} s for {what}: {self.log()}"
             time.sleep(0.05)
 
     def log(self) -> str:

@@ -61,7 +61,6 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-@pytest.mark.timeout(240)
 def test_each_table_is_counted_once_and_the_bad_one_is_told_of(site: Site, operator: Operator) -> None:
     chance = random.Random(3)
     incoming = site.folder / "incoming"
@@ -89,7 +88,7 @@ def test_each_table_is_counted_once_and_the_bad_one_is_told_of(site: Site, opera
         cases = arrivals(client)
         return len(cases) >= TABLES + 2 and all(case.ended_at for case in cases)
 
-    site.until(over, "all cases to end", 120)
+    site.until(over, "all cases to end")
     site.until(lambda: bool(operator.got), "the failure to be told")
     cases = arrivals(client)
     ended = {name_of(case): case for case in cases}

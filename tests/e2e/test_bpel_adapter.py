@@ -55,7 +55,7 @@ class Bank:
         self.stop()
         script = str(Path(__file__).with_name("bank_partner.py"))
         self.process = subprocess.Popen([sys.executable, script, str(self.port), str(self.folder)])
-        World.until(self.listens, 20, "the partner to listen")
+        World.until(self.listens, "the partner to listen")
 
     def listens(self) -> bool:
         with socket.socket() as line:
@@ -127,7 +127,7 @@ def test_the_adapted_process_outlives_a_partner_that_is_away_at_first(served: Wo
     status, answer = send(deploy(served, bank, "original", None), loan(4), "urn:original")
     assert status == 500 and b"partnerUnreachable" in answer
     asking = Asking(deploy(served, bank, "adapted", IN_PROCESS), loan(4), "urn:adapted")
-    served.until(lambda: served.client.cases(flow="partner-call"), 20, "a call by the proxy")
+    served.until(lambda: served.client.cases(flow="partner-call"), "a call by the proxy")
     bank.start()
     asking.join(60)
     assert texts(asking.answer)["offer"] == "8"
@@ -141,7 +141,7 @@ def test_the_adapted_process_outlives_a_partner_that_dies_over_a_call(served: Wo
     (bank.folder / "died").unlink()
     bank.start()
     asking = Asking(deploy(served, bank, "adapted", IN_PROCESS, ASK), loan(15), "urn:adapted")
-    served.until((bank.folder / "died").exists, 20, "the partner to die")
+    served.until((bank.folder / "died").exists, "the partner to die")
     bank.start()
     asking.join(60)
     assert texts(asking.answer)["offer"] == "30"
@@ -151,7 +151,7 @@ def test_the_adapted_process_outlives_a_partner_that_dies_over_a_call(served: Wo
 def test_a_call_goes_on_after_the_server_was_killed(served: World, bank: Bank) -> None:  # FM-9 FM-10
     url = deploy(served, bank, "adapted", IN_PROCESS, ASK)
     asking = Asking(url, loan(4), "urn:adapted")
-    served.until(lambda: served.client.cases(flow="partner-call"), 20, "a call by the proxy")
+    served.until(lambda: served.client.cases(flow="partner-call"), "a call by the proxy")
     served.kill_server()
     asking.join(20)
     served.start_server()

@@ -83,9 +83,7 @@ def test_a_slow_partner_is_called_once_by_an_engine_that_gives_up_and_repeats(
     about = '<{0} xmlns="urn:mendflow:proxy:1"><callId>{1}</callId></{0}>'
     call = texts(progress)["callId"]
     (bank.folder / "awake").touch()
-    served.until(
-        lambda: texts(send(url, about.format("ask", call), "")[1])["over"] == "true", 20, "the end of the call"
-    )
+    served.until(lambda: texts(send(url, about.format("ask", call), "")[1])["over"] == "true", "the end of the call")
     assert texts(send(url, about.format("result", call), "urn:result")[1])["offer"] == "32"
     assert bank.calls() == ["asked 16"]
 

@@ -66,7 +66,7 @@ def all_said(world: Any, folder: Path, asked: dict[str, Asking]) -> None:
     for name in PATTERNS:
         assert asked[name].said() == SAID.get(name, DONE), name
     for name in PATTERNS:
-        world.until((folder / f"{name}.sorted").exists, 60, f"what {name} sorts")
+        world.until((folder / f"{name}.sorted").exists, f"what {name} sorts")
         assert (folder / f"{name}.sorted").read_text() == "apple\npear\nplum\n"
     for case in world.client.cases():
         if case.flow in PATTERNS:
@@ -80,18 +80,16 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(180)
 def test_jobs_that_run_out_of_memory_get_more(served: World, tmp_path: Path, source: Path) -> None:  # FM-8 FM-10
     served.start_pilot("east", 4)
     all_said(served, tmp_path, ask_all(served, tmp_path, HUNGRY, LITTLE))
     assert {name: begun(tmp_path, name) for name in PATTERNS} == dict.fromkeys(PATTERNS, 2)
 
 
-@pytest.mark.timeout(180)
 def test_jobs_whose_node_is_lost_run_on_another(served: World, tmp_path: Path, source: Path) -> None:  # FM-8 FM-10
     served.start_pilot("east", 4)
     asked = ask_all(served, tmp_path, "test $n -ge 2 || sleep 300")
-    served.until(lambda: all(begun(tmp_path, name) for name in PATTERNS), 60, "all jobs to run")
+    served.until(lambda: all(begun(tmp_path, name) for name in PATTERNS), "all jobs to run")
     served.kill_pilot("east", whole=True)
     del served.pilots["east"]
     served.start_pilot("west", 4)
@@ -99,18 +97,16 @@ def test_jobs_whose_node_is_lost_run_on_another(served: World, tmp_path: Path, s
     assert {name: begun(tmp_path, name) for name in PATTERNS} == dict.fromkeys(PATTERNS, 2)
 
 
-@pytest.mark.timeout(180)
 def test_jobs_whose_source_is_gone_wait_until_it_is_back(served: World, tmp_path: Path) -> None:  # FM-6 FM-8
     served.start_pilot("east", 4)
     asked = ask_all(served, tmp_path, "")
     decided = served.client.decisions
-    served.until(lambda: sum(each.exlet == "later" for each in decided()) >= 3, 60, "waits in a level")
+    served.until(lambda: sum(each.exlet == "later" for each in decided()) >= 3, "waits in a level")
     (tmp_path / "in.txt").write_text("pear\napple\nplum\n")
     all_said(served, tmp_path, asked)
     assert {name: begun(tmp_path, name) for name in PATTERNS} == dict.fromkeys(PATTERNS, 1)
 
 
-@pytest.mark.timeout(180)
 def test_processes_whose_server_is_killed_find_their_jobs_again(
     served: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10
@@ -120,7 +116,7 @@ def test_processes_whose_server_is_killed_find_their_jobs_again(
     served.wait_for_server()
     served.start_pilot("east", 4)
     asked = ask_all(served, tmp_path, f"while ! test -e {tmp_path}/go; do sleep 0.05; done")
-    served.until(lambda: all(begun(tmp_path, name) for name in PATTERNS), 60, "all jobs to run")
+    served.until(lambda: all(begun(tmp_path, name) for name in PATTERNS), "all jobs to run")
     served.kill_server()
     (tmp_path / "go").touch()
     served.start_server()
@@ -146,12 +142,11 @@ def ask_elsewhere(served: World, far: World, folder: Path, name: str, trouble: s
     return Asking(f"{served.url}/soap/flows/{name}", sorting(folder, name, folder / "in.txt"), f"urn:{name}")
 
 
-@pytest.mark.timeout(180)
 def test_a_process_waits_for_a_meta_scheduler_that_is_down_when_a_job_is_submitted(
     served: World, elsewhere: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10 FM-12
     asked = ask_elsewhere(served, elsewhere, tmp_path, "callback", "")
-    served.until(lambda: [each for each in served.client.decisions() if each.exlet == "later"], 60, "a wait")
+    served.until(lambda: [each for each in served.client.decisions() if each.exlet == "later"], "a wait")
     elsewhere.start_server()
     elsewhere.wait_for_server()
     elsewhere.start_pilot("far", 2)
@@ -159,7 +154,6 @@ def test_a_process_waits_for_a_meta_scheduler_that_is_down_when_a_job_is_submitt
     assert begun(tmp_path, "callback") == 1
 
 
-@pytest.mark.timeout(180)
 def test_an_end_that_nobody_could_be_told_is_told_until_somebody_hears_it(
     served: World, elsewhere: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10
@@ -169,17 +163,16 @@ def test_an_end_that_nobody_could_be_told_is_told_until_somebody_hears_it(
     asked = ask_elsewhere(
         served, elsewhere, tmp_path, "callback", f"while ! test -e {tmp_path}/go; do sleep 0.05; done"
     )
-    served.until(lambda: begun(tmp_path, "callback"), 60, "the job to run")
+    served.until(lambda: begun(tmp_path, "callback"), "the job to run")
     served.kill_server()
     (tmp_path / "go").touch()
-    elsewhere.until(lambda: [each for each in elsewhere.client.cases() if each.status == "completed"], 60, "its end")
+    elsewhere.until(lambda: [each for each in elsewhere.client.cases() if each.status == "completed"], "its end")
     served.start_server()
     served.wait_for_server()
     assert Asking(asked.url, asked.body, asked.id).said() == DONE
     assert begun(tmp_path, "callback") == 1
 
 
-@pytest.mark.timeout(180)
 def test_a_job_whose_line_is_cut_while_it_is_waited_for_is_found_again(
     served: World, elsewhere: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10
@@ -189,9 +182,9 @@ def test_a_job_whose_line_is_cut_while_it_is_waited_for_is_found_again(
     elsewhere.start_pilot("far", 2)
     wait = f"while ! test -e {tmp_path}/go; do sleep 0.05; done"
     asked = ask_elsewhere(served, elsewhere, tmp_path, "synchronous", wait)
-    served.until(lambda: begun(tmp_path, "synchronous"), 60, "the job to run")
+    served.until(lambda: begun(tmp_path, "synchronous"), "the job to run")
     elsewhere.kill_server()
-    served.until(lambda: [each for each in served.client.decisions() if each.exlet == "later"], 60, "a wait")
+    served.until(lambda: [each for each in served.client.decisions() if each.exlet == "later"], "a wait")
     elsewhere.start_server()
     elsewhere.wait_for_server()
     (tmp_path / "go").touch()

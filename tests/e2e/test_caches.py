@@ -5,8 +5,6 @@ One slot each, and jobs that last, so that every pilot gets one that reads the s
 import os
 from pathlib import Path
 
-import pytest
-
 from mendflow.core.model.jobs import Measurements
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
@@ -34,7 +32,6 @@ def measures(world: World, case: str) -> list[Measurements]:
     return [job.outcome.measures for job in jobs if job.outcome is not None and job.name == "read"]
 
 
-@pytest.mark.timeout(120)
 def test_a_file_goes_by_a_link_on_its_host_and_over_the_line_on_its_site(world: World, tmp_path: Path) -> None:
     """PJ-6 and PJ-11, with the neighbours that the server tells of."""
     shared = ("--site", "s", "--share", "site", "--share-address", "127.0.0.1")
@@ -44,7 +41,7 @@ def test_a_file_goes_by_a_link_on_its_host_and_over_the_line_on_its_site(world: 
     (tmp_path / "share.yaml").write_text(FLOW)
     world.client.deploy(load(tmp_path / "share.yaml"))
     case = world.client.start("share").id
-    world.until(lambda: any(pilot.cache_files for pilot in world.client.pilots()), 20, "the file to be made")
+    world.until(lambda: any(pilot.cache_files for pilot in world.client.pilots()), "the file to be made")
     world.start_pilot("two", 1, "--host", "h1", *shared)
     world.start_pilot("three", 1, "--host", "h2", *shared)
     assert world.client.wait(case, timeout_s=60).status == "completed"
@@ -56,7 +53,6 @@ def test_a_file_goes_by_a_link_on_its_host_and_over_the_line_on_its_site(world: 
     assert links["one"].st_ino == links["two"].st_ino != links["three"].st_ino
 
 
-@pytest.mark.timeout(120)
 def test_a_server_that_was_killed_hears_again_what_is_in_caches(world: World, tmp_path: Path) -> None:  # PJ-3
     world.start_server()
     world.wait_for_server()
@@ -68,4 +64,4 @@ def test_a_server_that_was_killed_hears_again_what_is_in_caches(world: World, tm
     world.kill_server()
     world.start_server()
     world.wait_for_server()
-    world.until(lambda: [pilot.cache_files for pilot in world.client.pilots()] == [1], 20, "the pilot to tell it")
+    world.until(lambda: [pilot.cache_files for pilot in world.client.pilots()] == [1], "the pilot to tell it")

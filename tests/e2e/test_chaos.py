@@ -134,12 +134,12 @@ def _start_slow(world: Any) -> str:
     world.client.deploy(load(world.folder / "slow.yaml"))
     case: str = world.client.start("slow", {"folder": str(world.folder)}).id
     log = world.folder / "slow.log"
-    world.until(lambda: log.exists() and log.read_text(), 20, "the job to start")
+    world.until(lambda: log.exists() and log.read_text(), "the job to start")
     return case
 
 
 def _check_credited(world: Any, case: str) -> None:
-    world.until(lambda: world.client.case(case).status == "completed", 30, "the case to complete")
+    world.until(lambda: world.client.case(case).status == "completed", "the case to complete")
     assert (world.folder / "slow.log").read_text() == "start 1\nend 1\n"
     [job] = world.client.jobs(JobQuery(case=case))
     assert (job.fence, job.losses, job.failures) == (1, 0, 0)
@@ -170,7 +170,7 @@ def test_a_job_whose_pilot_is_gone_for_good_runs_elsewhere_after_one_lease(world
     case = _start_slow(world)
     world.kill_pilot("east", whole=True)
     world.start_pilot("west")
-    world.until(lambda: world.client.case(case).status == "completed", 40, "the case to complete")
+    world.until(lambda: world.client.case(case).status == "completed", "the case to complete")
     [job] = world.client.jobs(JobQuery(case=case))
     assert (job.fence, job.losses, job.failures) == (2, 1, 0)
     assert (world.folder / "slow.log").read_text() == "start 1\nstart 2\nend 2\n"

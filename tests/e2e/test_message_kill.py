@@ -41,7 +41,6 @@ def killed(world: World) -> None:
     world.start_server()
 
 
-@pytest.mark.timeout(120)
 def test_a_message_that_came_too_early_is_answered_after_two_deaths(served: World) -> None:
     url = f"{served.url}/soap/flows/talks"
     with pytest.raises(Away):  # nobody answers it yet, and who asked hangs up
@@ -88,7 +87,6 @@ class Client(threading.Thread):
                 return status, texts(answer).get("text", "")
 
 
-@pytest.mark.timeout(180)
 def test_no_conversation_is_lost_or_had_twice_while_the_server_is_killed_again_and_again(served: World) -> None:
     client = Client(f"{served.url}/soap/flows/talks")
     for death in range(DEATHS):

@@ -58,7 +58,6 @@ def _mendflow(site: Site, servers: tuple[str, ...], *words: str) -> "subprocess.
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=site.folder)
 
 
-@pytest.mark.timeout(240)
 def test_three_servers_are_as_good_as_one(site: Site) -> None:  # JS-6 JS-7
     one, two, three = site.serve("one"), site.serve("two"), site.serve("three")
     site.until(lambda: all(len(each.servers()) == 3 for each in (one, two, three)), "the servers to see each other")

@@ -14,8 +14,8 @@ from mendflow.core.model.views import JobQuery
 from mendflow.server.access import AccessToken, token_hash
 from mendflow.services.api.domain import Domain
 from mendflow.wiring import ServerOptions, running_server
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 60
 ADMIN = (AccessToken("ann", frozenset({"admin"}), token_hash("anns")),)
 
 

@@ -16,15 +16,13 @@ from tests.e2e.site import Site
 from tests.e2e.test_several_servers import FLOW
 from tests.servers.postgresql import postgresql_server
 
-pytestmark = pytest.mark.timeout(240)
-
 JOBS, MOST = 6, 2
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     with postgresql_server() as store:
-        site = Site(tmp_path, store.url)
+        site = Site(tmp_path, store.url, lease_s=20)  # a busy machine may keep a server from its beats for a while
         try:
             yield site
         finally:
@@ -59,7 +57,7 @@ def test_the_other_server_goes_on_with_the_pilots_that_are_there(site: Site) -> 
     site.processes[acting].kill()
     left = clients[next(name for name in clients if name != acting)]
     for case in cases:
-        site.until(partial(completed, left, case), "the case to be over", 120)
+        site.until(partial(completed, left, case), "the case to be over")
     jobs = [job for case in cases for job in left.jobs(JobQuery(case=case, limit=100))]
     assert len(jobs) == 2 * JOBS and all(job.state is JobState.COMPLETED for job in jobs)
     lines = site.lines()

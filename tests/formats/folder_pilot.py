@@ -20,6 +20,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome
 from mendflow.core.model.values import FileRef
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as lifecycle
 from mendflow.pilot.slot.declared_outputs import find_outputs
 from mendflow.pilot.slot.outputs import parse_outputs
@@ -42,11 +43,11 @@ class FolderPilot:
         while True:
             now = job.available_at
             for event in lifecycle.grant(job, PilotId("p"), now=now):
-                lifecycle.evolve(job, event)
+                job_events.evolve(job, event)
             outcome = self._attempt(spec, job)
             verdict = lifecycle.report(job, PilotId("p"), job.fence, outcome, now=now, policy=lifecycle.RetryPolicy())
             for event in verdict.events:
-                lifecycle.evolve(job, event)
+                job_events.evolve(job, event)
             if job.finished:
                 return outcome
 

@@ -11,7 +11,7 @@ from mendflow.core.engine import compile_flow
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Call, Parallel, PrimitiveStep, Sequence
 from mendflow.core.model.repair import Primitive
-from mendflow.formats.schema import EXLET_PATH, exlet_schema, text_of
+from mendflow.formats.schema import exlet_schema
 from mendflow.formats.yaml.called_flows import FlowFileLoader
 from mendflow.formats.yaml.document import MapNode, parse
 from mendflow.formats.yaml.exlets import build_exlet, load_exlet, read_exlet
@@ -19,6 +19,7 @@ from mendflow.formats.yaml.reader import YamlReader
 from tests.core.engine.world import Play
 
 CONTEXT = {"job": {"memory_bytes": 100, "attempts": 2}, "case": {"data": {"venue": "hall"}}, "item": {"name": "a"}}
+SCHEMA = jsonschema.Draft202012Validator(exlet_schema())
 
 
 def orders(text: str) -> Play:
@@ -140,7 +141,7 @@ def only(text: str) -> dict[str, Any]:
 )
 def test_each_word_becomes_its_primitive(text: str, expected: dict[str, Any]) -> None:  # EX-2, FM-8
     assert only(text) == expected
-    jsonschema.validate(yaml.safe_load(text if text.startswith("-") else f"- {text}"), exlet_schema())
+    SCHEMA.validate(yaml.safe_load(text if text.startswith("-") else f"- {text}"))
 
 
 def test_steps_run_one_after_another_and_can_be_anything_that_a_flow_has() -> None:
@@ -303,8 +304,8 @@ def test_a_flow_file_has_no_primitives(tmp_path: Path) -> None:
         FlowFileLoader(tmp_path).read("steps: [{suspend: case}]", tmp_path / "flow.yaml", "flow.yaml")
 
 
-def test_the_published_schema_of_exlets_is_up_to_date_and_knows_every_word() -> None:
-    assert EXLET_PATH.read_text() == text_of(exlet_schema()), "run: python -m mendflow.formats.schema"
+def test_the_schema_of_exlets_knows_every_word() -> None:
+    SCHEMA.check_schema(exlet_schema())
     properties = exlet_schema()["$defs"]["step"]["properties"]
     assert {str(each) for each in Primitive} | {"compensate"} <= set(properties)
     assert all(each.get("description") for each in properties.values())
@@ -313,7 +314,7 @@ def test_the_published_schema_of_exlets_is_up_to_date_and_knows_every_word() -> 
 @pytest.mark.parametrize("text", ["[]", "- {suspend: cse}", "- {re-submit: , memry: 1}", "{}", "- {write: 3}"])
 def test_the_schema_of_exlets_rejects_what_the_parser_rejects(text: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(yaml.safe_load(text), exlet_schema())
+        SCHEMA.validate(yaml.safe_load(text))
     with pytest.raises(BadFlow):
         read_exlet(text, "mend.yaml")
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mendflow.core.model.repair import ExceptionType
-from mendflow.formats.schema import RULES_PATH, rules_schema, text_of
+from mendflow.formats.schema import SchemaKind, rules_schema, schema_text
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = [ROOT / "src" / "mendflow" / "defaults" / "rules.yaml", *sorted((ROOT / "examples").rglob("*rules*.yaml"))]
@@ -17,13 +17,12 @@ SHIPPED = [ROOT / "src" / "mendflow" / "defaults" / "rules.yaml", *sorted((ROOT 
 
 @pytest.fixture(scope="module")
 def validator() -> Any:
-    schema = json.loads(RULES_PATH.read_text())
+    schema = json.loads(schema_text(SchemaKind.RULES))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
 
-def test_the_published_schema_of_rule_files_is_up_to_date_and_knows_every_type() -> None:
-    assert RULES_PATH.read_text() == text_of(rules_schema()), "run: python -m mendflow.formats.schema"
+def test_the_schema_of_rule_files_knows_every_type() -> None:
     assert {str(each) for each in ExceptionType} <= set(rules_schema()["properties"])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mendflow.core.engine import Case, evolve, owed
+from mendflow.core.engine import Case, evolve, outstanding_orders
 from mendflow.core.engine.messages import Event, ItemDone, ItemEnded, ListenerAdded, Order
 
 FOLDER = Path(__file__).parent
@@ -44,7 +44,7 @@ def told(journal: Iterable[Event]) -> list[Line]:
 
 def in_order(case: Case) -> list[Order]:
     """What is owed, whatever order the engine's books give it in."""
-    return sorted(owed(case), key=msgspec.json.encode)
+    return sorted(outstanding_orders(case), key=msgspec.json.encode)
 
 
 def summary(orders: Sequence[Order]) -> Line:

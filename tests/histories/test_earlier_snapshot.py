@@ -7,7 +7,7 @@ import json
 
 import msgspec
 
-from mendflow.core.engine import case_data, compensations, live_items, owed, restore, snapshot, validate
+from mendflow.core.engine import case_data, compensations, live_items, outstanding_orders, restore, snapshot, validate
 from mendflow.core.engine.messages import MarkCompensated, RemoveItem, RestartItem, Resume, Suspend, WriteData
 from mendflow.core.engine.state import Case
 from mendflow.core.model.ids import ItemId
@@ -31,7 +31,7 @@ def test_it_owes_what_it_owed_then() -> None:
 def test_it_can_be_steered_from_there() -> None:
     world = World()
     world.case = earlier()
-    for order in owed(world.case):
+    for order in outstanding_orders(world.case):
         world.take(order)
     held = ItemId("held")
     world.do(WriteData(values={"note": "mended"}, by="x/1"))

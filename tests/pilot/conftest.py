@@ -42,8 +42,7 @@ from mendflow.core.model.sync import (
     SyncRequest,
 )
 from mendflow.core.model.values import FileRef, Value
-
-PATIENCE_S = 20.0
+from tests.patience import PATIENCE_S
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mendflow.core.model.ids import JobId
 from mendflow.pilot.agent.http import ServerAway, ServerRefused
 from mendflow.pilot.agent.site_checks import missing_requirements, unreachable, version, why_unreached
 from mendflow.pilot.options import parse, read_checks
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import CommandLine, Pilot, Server
 from tests.pilot.test_survival import waiting_command
 
@@ -72,11 +74,20 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
 
 def test_a_script_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     script = "sleep 600 & echo $! >child; wait"
-    (why,) = looked(PilotChecks(script=script, script_ms=500), tmp_path)
-    assert "did not end within 0.5 s" in why
+    (why,) = looked(PilotChecks(script=script, script_ms=1_500), tmp_path)
+    assert "did not end within 1.5 s" in why
     child = int((tmp_path / "child").read_text())
-    stat = Path(f"/proc/{child}/stat")
-    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    give_up_at = time.monotonic() + 20
+    while not _is_over(child):  # the kernel may take a moment
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+
+
+def _is_over(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_a_script_may_leave_something_behind_that_holds_its_output(tmp_path: Path) -> None:
@@ -136,7 +147,7 @@ def written(folder: Path, checks: PilotChecks) -> str:
 
 
 async def ended(pilot: Pilot) -> int:
-    return await asyncio.to_thread(pilot.process.wait, 30)
+    return await asyncio.to_thread(pilot.process.wait, PATIENCE_S)
 
 
 async def test_an_unfit_pilot_says_why_and_ends_without_a_job(
@@ -208,7 +219,7 @@ def test_people_say_on_the_command_line_what_must_be_there(command_line: Command
     wants = ["--needs", "no-such-program", "--needs-disk", "900 PB", "--needs-memory", "1 PB", "--needs-python", "99"]
     wants += ["--needs-module", "no_such", "--needs-storage", "file:///no/such", "--needs-script", "exit 3"]
     pilot = command_line.start("pilot", "--server", "http://127.0.0.1:9", *wants)
-    said, _ = pilot.communicate(timeout=60)
+    said, _ = pilot.communicate(timeout=PATIENCE_S)
     assert pilot.returncode == 3
     for lack in ("no-such-program", "900 PB", "1 PB", "99", "no_such", "file:///no/such", "ended with 3"):
         assert lack in said, said

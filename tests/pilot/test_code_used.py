@@ -46,7 +46,7 @@ async def test_a_worker_that_has_loaded_an_older_module_loads_it_again(
     write(folder, helper="value = 2\n")
     for module in ("two", "one"):
         outcome = await call(server, folder, module, "helper.py")
-        assert (outcome.outputs, outcome.other_code, outcome.read_beside) == (2, "", "")
+        assert (outcome.outputs, outcome.code_mismatch, outcome.undeclared_reads) == (2, "", "")
 
 
 async def test_modules_of_the_same_name_in_two_folders_do_not_meet(server: Server, hire: Hire, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ async def test_modules_of_the_same_name_in_two_folders_do_not_meet(server: Serve
     for _ in range(2):
         for number, folder in enumerate(folders, 1):
             outcome = await call(server, folder, f"use{number}", "helper.py")
-            assert (outcome.outputs, outcome.other_code) == (number, "")
+            assert (outcome.outputs, outcome.code_mismatch) == (number, "")
 
 
 async def test_only_the_call_that_loads_a_module_by_a_text_is_said_to(
@@ -74,8 +74,8 @@ async def test_only_the_call_that_loads_a_module_by_a_text_is_said_to(
     for value in (1, 2):
         write(folder, plugin=f"value = {value}\n")
         outcome = await call(server, folder, "dynamic")
-        assert outcome.outputs == value and "it loaded plugin.py" in outcome.read_beside
-    assert (await call(server, folder, "plain")).read_beside == ""
+        assert outcome.outputs == value and "it loaded plugin.py" in outcome.undeclared_reads
+    assert (await call(server, folder, "plain")).undeclared_reads == ""
 
 
 async def test_a_module_that_loads_another_by_a_text_when_it_is_imported_is_said_to_each_time(
@@ -85,7 +85,7 @@ async def test_a_module_that_loads_another_by_a_text_when_it_is_imported_is_said
     use = "import importlib\nplugin = importlib.import_module('plugin')\ndef f(): return plugin.value\n"
     folder = write(tmp_path / "flow", one=use, two=use, plugin="value = 1\n")
     for module in ("one", "two", "one"):
-        assert "it loaded plugin.py" in (await call(server, folder, module)).read_beside
+        assert "it loaded plugin.py" in (await call(server, folder, module)).undeclared_reads
 
 
 async def test_what_a_function_reads_in_its_own_folder_is_no_file_beside_the_flow(
@@ -95,7 +95,7 @@ async def test_what_a_function_reads_in_its_own_folder_is_no_file_beside_the_flo
     hire(work=tmp_path / "flow" / "work")
     source = "import csv\ndef f():\n open('a', 'w').write('1')\n return open('a').read()\n"
     outcome = await call(server, write(tmp_path / "flow", plain=source), "plain")
-    assert (outcome.outputs, outcome.read_beside) == ("1", "")
+    assert (outcome.outputs, outcome.undeclared_reads) == ("1", "")
 
 
 async def test_code_that_was_damaged_in_the_pilots_folder_is_fetched_again(

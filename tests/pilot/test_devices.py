@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
 from mendflow.pilot.agent import devices
-from mendflow.pilot.agent.devices import AMD, NVIDIA, Devices, visible
+from mendflow.pilot.agent.devices import AMD, NVIDIA, Devices, visible_gpus
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]
@@ -81,14 +81,14 @@ async def test_a_restarted_agent_knows_which_gpus_are_taken(
 def test_the_variable_is_the_vendors_and_only_one_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "NVIDIA_GPUS", tmp_path / "nvidia")
     monkeypatch.setattr(devices, "AMD_NODES", tmp_path / "amd")
-    assert visible({}) == (NVIDIA, [])
+    assert visible_gpus({}) == (NVIDIA, [])
     for node, number in (("0", "0"), ("1", "4711"), ("2", "4712")):
         (tmp_path / "amd" / node).mkdir(parents=True)
         (tmp_path / "amd" / node / "gpu_id").write_text(number + "\n")
-    assert visible({}) == (AMD, ["0", "1"])
+    assert visible_gpus({}) == (AMD, ["0", "1"])
     (tmp_path / "nvidia" / "0000:01:00.0").mkdir(parents=True)
-    assert visible({}) == (NVIDIA, ["0"])
-    assert visible({AMD: "2,3"}) == (AMD, ["2", "3"]) and visible({NVIDIA: ""}) == (NVIDIA, [])
+    assert visible_gpus({}) == (NVIDIA, ["0"])
+    assert visible_gpus({AMD: "2,3"}) == (AMD, ["2", "3"]) and visible_gpus({NVIDIA: ""}) == (NVIDIA, [])
     assert Devices(2, {NVIDIA: "4,5,6"}).take(2) == ("4", "5") and Devices(2, {}).take(9) == ("0", "1")
 
 

@@ -21,7 +21,7 @@ from mendflow.core.model.data import (
 )
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.classification import classify
 from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
@@ -88,11 +88,11 @@ async def test_a_pilot_keeps_what_a_job_made_until_the_element_is_back(
     publish = {"out": Publication(logical="/reco/out.dat", element="objects")}
     command = "echo made > out.dat; echo once >> ../../starts"
     job = await server.submit(JobSpec(item=ItemId("i"), command=command, files={"out": "out.dat"}, publish=publish))
-    await server.until(lambda: len(server.ledger.placed) >= 2, "it to be tried again", patience_s=40)
+    await server.until(lambda: len(server.ledger.placed) >= 2, "it to be tried again")
     assert (await server.outcome(await server.shell("echo meanwhile"))).ok
     assert job not in server.ledger.outcomes and server.ledger.beats[job].state == "keeping"
     async with line(port, target.url):
-        outcome = await server.outcome(job, patience_s=40)
+        outcome = await server.outcome(job)
     assert outcome.ok and outcome.files["out"].logical == "/reco/out.dat", outcome.fault
     assert target.raw().cat_file(f"{element.url}/reco/out.dat") == b"made\n"
     assert (tmp_path / "work" / "starts").read_text() == "once\n"

@@ -10,6 +10,7 @@ import pytest
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
 from tests.pilot.test_survival import guard_of, slots_of
@@ -72,7 +73,7 @@ async def test_a_job_that_ends_well_after_it_was_told_to_end_has_done_its_work(
     for each in (*slots_of(pilot), pid, pilot.process.pid):
         os.kill(each, signal.SIGTERM)
     assert (await server.outcome(job)).ok
-    assert await asyncio.to_thread(pilot.process.wait, 20) == 0
+    assert await asyncio.to_thread(pilot.process.wait, PATIENCE_S) == 0
 
 
 async def test_a_script_that_goes_on_because_its_command_was_told_to_end_has_not_done_its_work(

@@ -120,7 +120,9 @@ async def test_without_agent_slot_and_guard_a_job_is_dead_at_once(server: Server
     for how in (signal.SIGSTOP, signal.SIGKILL):  # so that none of them sees another die
         for pid in watchers:
             os.kill(pid, how)
-    await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead", 1.0)
+    await server.until(
+        lambda: all(dead(pid) for pid in pids), "all processes to be dead", 4.0
+    )  # before the lease is over
 
 
 async def test_when_agent_slot_and_guard_are_all_stopped_a_job_is_dead_before_its_lease_ends(

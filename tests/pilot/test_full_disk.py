@@ -9,6 +9,7 @@ import pytest
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import JobId
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
 from tests.pilot.test_survival import slots_of, waiting_command
@@ -117,7 +118,7 @@ async def test_a_pilot_that_has_nothing_here_does_not_begin_on_a_full_disk(
 ) -> None:
     disk.fill()
     pilot = hire()
-    assert await asyncio.to_thread(pilot.process.wait, 20) == 3
+    assert await asyncio.to_thread(pilot.process.wait, PATIENCE_S) == 3
     (request,) = server.ledger.requests
     assert "No space left" in request.unfit and request.leaving and not request.want
 

@@ -10,6 +10,7 @@ import pytest
 
 from mendflow.pilot.agent.orphan import OrphanPilot
 from mendflow.pilot.files.locks import hold, holder
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import CommandLine, Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
 from tests.pilot.test_survival import waiting_command
@@ -44,7 +45,7 @@ async def test_a_case_whose_run_was_killed_is_gone_on_with_at_once_and_its_job_i
     await server.until(lambda: "the server is now at" in log.read_text(), "the pilot to come over")
     assert holder(tmp_path / ".mendflow" / "work" / "agent.lock") == orphan and not dead(pid)
     (tmp_path / "go").touch()
-    out, _ = again.communicate(timeout=20)
+    out, _ = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0 and "completed in" in out, out
     assert len((tmp_path / "begun").read_text().split()) == 1, "the job was started once"
     assert holder(tmp_path / ".mendflow" / "work" / "agent.lock") is None, "the pilot ended with the command"
@@ -76,7 +77,7 @@ async def test_a_pilot_that_a_server_took_with_it_outlives_it_and_serves_the_nex
     assert [each["id"] for each in command_line.json("cases")] == [case]
     assert len((tmp_path / "begun").read_text().split()) == 1, "the job was started once"
     again.terminate()
-    out, _ = again.communicate(timeout=30)
+    out, _ = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0 and "nothing is lost" in out, out
     assert holder(data / "work" / "agent.lock") is None, "the pilot ended with the server that took it over"
 

@@ -34,7 +34,7 @@ from mendflow.pilot.files.staging import FileStager, check_inside, spilled_diges
 from mendflow.pilot.files.staging_faults import StagingFailed
 from mendflow.pilot.files.work_folder import WorkFolder, WorkFolderTaken, attempt_name, remove_tree
 from mendflow.pilot.main import main
-from mendflow.pilot.options import cache_options, parse, useless
+from mendflow.pilot.options import cache_flaw, cache_options, parse
 from mendflow.pilot.slot.faults import StopReason, exit_fault, start_fault, stop_fault
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms, margin_ms
 from mendflow.pilot.slot.messages import FrameReader, frame
@@ -76,6 +76,8 @@ DEEP = "[" * 3000 + "]" * 3000
         ("a=1\n=2", "line 2"),
         ("\na<<E\nb", "line 2"),
         ("a=1\nb=[99999999999999999999999]", "line 2"),
+        ('a=1\nb={"x": [{"y": 1, "y": 2}]}', "line 2: `b`: `y` is given twice in one map"),
+        ('\nb<<E\n{"x": 1,\n"x": 1}\nE', "line 2: `b`: `x` is given twice in one map"),
         (f"a={DEEP}", "line 1"),
         (f"a={DEEP[-3065:3065]}", "line 1"),
     ],
@@ -354,9 +356,9 @@ def test_options_are_read_and_a_bad_address_is_refused(tmp_path: Path, monkeypat
 
 
 def test_a_cache_that_cannot_keep_anything_is_told_of() -> None:
-    assert "keeps no files" in useless(cache_options(space_bytes=1_000_000, threshold_bytes=2_000_000))
-    assert not useless(cache_options(space_bytes=0, threshold_bytes=0)), "that was asked for"
-    assert not useless(cache_options()) and not useless(cache_options(space_bytes=2, threshold_bytes=1))
+    assert "keeps no files" in cache_flaw(cache_options(space_bytes=1_000_000, threshold_bytes=2_000_000))
+    assert not cache_flaw(cache_options(space_bytes=0, threshold_bytes=0)), "that was asked for"
+    assert not cache_flaw(cache_options()) and not cache_flaw(cache_options(space_bytes=2, threshold_bytes=1))
 
 
 def test_a_tree_of_processes_is_found_and_killed() -> None:

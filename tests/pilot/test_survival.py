@@ -14,6 +14,7 @@ import pytest
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import Pilot, Server, living, state
 from tests.pilot.test_limits import dead, pids_in
 
@@ -314,7 +315,7 @@ async def test_only_one_agent_may_have_a_folder(server: Server, hire: Hire, tmp_
     first = hire()
     assert (await server.outcome(await server.shell("true"))).ok
     second = hire()
-    assert await asyncio.to_thread(second.process.wait, 20) == 3
+    assert await asyncio.to_thread(second.process.wait, PATIENCE_S) == 3
     assert second.process.stderr is not None
     assert f"process {first.process.pid}" in second.process.stderr.read().decode()
     assert (await server.outcome(await server.shell("true"))).ok
@@ -341,7 +342,7 @@ async def test_a_pilot_told_to_leave_lets_running_jobs_end_and_gives_the_others_
     pilot.process.send_signal(signal.SIGTERM)
     await asyncio.sleep(0.1)
     (tmp_path / "go").touch()
-    assert await asyncio.to_thread(pilot.process.wait, 20) == 0
+    assert await asyncio.to_thread(pilot.process.wait, PATIENCE_S) == 0
     assert server.ledger.outcomes[job].ok
     assert waiting in server.ledger.waiting and not pilot.pids()
     assert server.ledger.requests[-1].leaving and server.ledger.requests[-1].leaves == "told"
@@ -363,8 +364,8 @@ async def test_a_pilot_leaves_when_it_has_nothing_to_do_or_its_time_is_over(
 ) -> None:
     idle = hire("--idle-exit-ms", "200", work=tmp_path / "one")
     aged = hire("--ttl-ms", "300", work=tmp_path / "two")
-    assert await asyncio.to_thread(idle.process.wait, 20) == 0
-    assert await asyncio.to_thread(aged.process.wait, 20) == 0
+    assert await asyncio.to_thread(idle.process.wait, PATIENCE_S) == 0
+    assert await asyncio.to_thread(aged.process.wait, PATIENCE_S) == 0
     ttls = [request.ttl_ms for request in server.ledger.requests if request.ttl_ms]
     assert ttls and max(ttls) <= 300
     assert {request.leaves for request in server.ledger.requests if request.leaving} == {"idle", "time"}
@@ -379,7 +380,7 @@ async def test_a_server_can_want_a_pilot_to_leave_when_it_has_no_job(
     server.ledger.idle_exit_ms = 200
     later = await server.shell("true")
     (tmp_path / "go").touch()
-    assert await asyncio.to_thread(pilot.process.wait, 20) == 0
+    assert await asyncio.to_thread(pilot.process.wait, PATIENCE_S) == 0
     assert server.ledger.outcomes[job].ok and server.ledger.outcomes[later].ok, "only then"
     assert server.ledger.requests[-1].leaves == "idle"
 
@@ -387,7 +388,7 @@ async def test_a_server_can_want_a_pilot_to_leave_when_it_has_no_job(
 async def test_a_pilot_that_cannot_work_here_says_why_and_takes_no_job(server: Server, tmp_path: Path) -> None:  # PJ-2
     (tmp_path / "file").write_text("")
     command = [sys.executable, "-m", "mendflow.pilot", "--server", server.url, "--work", str(tmp_path / "file" / "x")]
-    ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=20, check=False)
+    ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=PATIENCE_S, check=False)
     assert ended.returncode == 3 and b"cannot be written to" in ended.stderr
     assert ["cannot be written to" in request.unfit for request in server.ledger.requests] == [True]
     assert server.ledger.requests[0].want == 0
@@ -398,7 +399,7 @@ async def test_a_server_that_wants_a_token_gets_it_or_ends_the_pilot(
 ) -> None:
     server.ledger.token = "sesame"
     stranger = hire(work=tmp_path / "one")
-    assert await asyncio.to_thread(stranger.process.wait, 20) == 4
+    assert await asyncio.to_thread(stranger.process.wait, PATIENCE_S) == 4
     hire("--token", "sesame", work=tmp_path / "two")
     outcome = await server.outcome(await server.shell("env; cat /proc/$PPID/cmdline"))
     assert outcome.ok and "sesame" not in outcome.log_tail

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import CommandLine
 
 RULES = "rules: watched\nviolation:\n  job:\n    - {if: CONDITION, do: [{force-complete: }]}\n"
@@ -32,7 +33,7 @@ def test_a_job_that_breaks_a_constraint_is_mended_while_it_runs(
     (tmp_path / "watched.yaml").write_text(flow)
     (tmp_path / "watched.rules.yaml").write_text(RULES.replace("CONDITION", condition))
     running = command_line.start("run", "watched.yaml")
-    out, _ = running.communicate(timeout=60)  # it would run for ten minutes
+    out, _ = running.communicate(timeout=PATIENCE_S)  # it would run for ten minutes
     assert running.returncode == 0 and "violation" in out, out
     (case,) = [each for each in command_line.json("cases") if each["flow"] == "watched"]
     assert case["status"] == "completed"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mendflow.core.engine import Case, decide, evolve, live_items, owed, restore, snapshot, validate
+from mendflow.core.engine import Case, decide, evolve, live_items, outstanding_orders, restore, snapshot, validate
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
@@ -163,13 +163,13 @@ def test_any_case_ends_and_its_replay_is_the_same_case(seed: int, interference: 
         world.live(interference)
         world.crash(with_snapshot=False)
         world.crash(with_snapshot=True)
-    left = [order for order in owed(world.case) if isinstance(order, ASKING)]
+    left = [order for order in outstanding_orders(world.case) if isinstance(order, ASKING)]
     assert {order.serial for order in left} == set(world.case.posted)
-    assert sum(isinstance(order, EndCase) for order in owed(world.case)) == 1
+    assert sum(isinstance(order, EndCase) for order in outstanding_orders(world.case)) == 1
     for order in left:
         assert not isinstance(order, SubmitJob) or order.spec.submission is Submission.FORGET
         world.finish(order.serial, Outcome())
-    assert [order for order in owed(world.case) if isinstance(order, ASKING)] == []
+    assert [order for order in outstanding_orders(world.case) if isinstance(order, ASKING)] == []
 
 
 @given(st.integers(0, 2**32), st.sampled_from((1, 3, 500)))

@@ -7,8 +7,9 @@ from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category, Faul
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, JobState, Measurements, Outcome, Resources
 from mendflow.core.model.sync import AttemptStatus, Capacity
-from mendflow.core.scheduling import jobs
-from mendflow.core.scheduling.jobs import AttemptGranted, JobEvent, JobFinished, RetryPolicy
+from mendflow.core.scheduling import job_events, jobs
+from mendflow.core.scheduling.job_events import AttemptGranted, JobEvent, JobFinished
+from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import JobQueue
@@ -45,13 +46,13 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
     def happen(self, events: list[JobEvent] | tuple[JobEvent, ...]) -> None:
         before, fence = self.job.state, self.job.fence
         for event in events:
-            jobs.evolve(self.job, event)
+            job_events.evolve(self.job, event)
             if isinstance(event, AttemptGranted):
                 assert before is JobState.AVAILABLE and event.fence > fence, "a grant must find nobody, and raise"
             if isinstance(event, JobFinished):
                 self.ends += 1
         if self.job.state is not before:
-            assert self.job.state in jobs.TRANSITIONS[before]
+            assert self.job.state in job_events.TRANSITIONS[before]
 
     @rule(ms=st.integers(0, 60))
     def time_passes(self, ms: int) -> None:
@@ -132,7 +133,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
 
     @invariant()
     def the_job_is_whole(self) -> None:
-        jobs.validate(self.job)
+        job_events.validate(self.job)
 
     @invariant()
     def at_most_one_holds_it_and_the_document_names_it(self) -> None:

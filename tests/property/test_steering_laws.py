@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mendflow.core.engine import case_data, compensations, decide, item_order, live_items, owed, snapshot
+from mendflow.core.engine import case_data, compensations, decide, item_order, live_items, outstanding_orders, snapshot
 from mendflow.core.engine.messages import (
     CallPartner,
     Cancel,
@@ -110,7 +110,7 @@ class Steered(Chaos):
         if isinstance(command, RemoveItem) and self.case.status == "running" and not self.case.facts:
             self.bury(command.item)
         self.attempt(command)
-        for order in owed(self.case):
+        for order in outstanding_orders(self.case):
             if isinstance(order, NAMED) and order.serial in self.out:
                 assert item_order(self.case, order.serial) == order
                 self.out[order.serial] = order

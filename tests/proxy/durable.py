@@ -121,7 +121,7 @@ class DurableWorld(World):
         self.homes.end_loading(trees)
         self.levels.start()
         if not self.outcomes:
-            await self.submit(self.job, again=True)
+            await self.submit(self.job, reissued=True)
         for step in list(self.steps.values()):
             if not step.done:
                 self._carry_out(step)

@@ -33,7 +33,7 @@ class FarDomain:
         if self.fault is not None:
             raise SubmissionFailed(self.fault)
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         await self._think()
         self._answer()
         for job in jobs:
@@ -42,7 +42,7 @@ class FarDomain:
             lost, self.deaf = self.deaf, None
             raise SubmissionFailed(lost)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         raise AssertionError("whoever waits, waits at the proxy")
 
     async def status(self, id: JobId) -> Status:

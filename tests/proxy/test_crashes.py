@@ -69,7 +69,7 @@ async def test_a_held_failure_survives_a_crash_and_is_asked_about_once_more_unde
             await world.sync()
         await world.ledger.settled()
         await world.crash()
-        await world.submit(new(way=way), again=True)
+        await world.submit(new(way=way), reissued=True)
         assert len(world.failures) == 2 and world.failures[0] == world.failures[1]
         assert world.told == [], "whoever mends it is still at it"
 
@@ -81,7 +81,7 @@ async def test_a_failure_whose_repair_is_over_after_a_crash_is_passed_on() -> No
         await world.sync(align=bad(OUT_OF_MEMORY))
         await world.crash()
         world.mend = nothing
-        await world.submit(new(), again=True)
+        await world.submit(new(), reissued=True)
         await world.sync()
         assert [outcome.fault for _, outcome in world.told] == [OUT_OF_MEMORY]
 
@@ -95,7 +95,7 @@ async def test_a_job_that_was_mended_before_a_crash_is_followed_after_it() -> No
         await world.proxy.resubmit(JOB, Change(resources={"memory_bytes": 1 << 30}), key="k")
         await world.sync()
         await world.crash()
-        await world.submit(new(), again=True)
+        await world.submit(new(), reissued=True)
         await world.proxy.resubmit(JOB, Change(), key="k")
         await world.sync(align=Outcome(outputs=1))
         assert [outcome.outputs for _, outcome in world.told] == [1]
@@ -103,7 +103,7 @@ async def test_a_job_that_was_mended_before_a_crash_is_followed_after_it() -> No
         talk = await world.proxy._conversations.look_up(JOB)
         assert talk is not None and talk.over and talk.newest == "c-1/1~2"
         await world.crash()
-        await world.submit(new(), again=True)
+        await world.submit(new(), reissued=True)
         await world.sync()
         assert [outcome.outputs for _, outcome in world.told] == [1, 1], "who asks again is told again, the same"
 
@@ -117,11 +117,11 @@ async def test_an_attempt_that_was_mended_before_the_queue_wrote_its_end_runs_no
         assert await talk_only
         await world.ledger.settled()
         await world.crash()
-        await world.submit(new(retries=3), again=True)
+        await world.submit(new(retries=3), reissued=True)
         world.held["p-1"] = held
         answer = await world.sync(align=bad(EXIT))
         assert world.running() == [] and not answer.accepted
-        assert world.proxy.standing(JOB) == "held" and world.told == []
+        assert world.proxy.phase_of(JOB) == "held" and world.told == []
 
 
 async def test_conversations_are_documents_only_of_what_went_wrong_and_is_mended() -> None:

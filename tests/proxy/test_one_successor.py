@@ -35,7 +35,7 @@ async def test_two_repairs_decided_about_one_submission_submit_it_again_once(cra
         await world.proxy.resubmit(JOB, Change(), key="x/1", decided=FIRST_FAILED)
         if crash:
             await world.crash()
-            await world.submit(new(), again=True)
+            await world.submit(new(), reissued=True)
         await world.proxy.resubmit(JOB, Change(env={"N": "2"}), key="y/1", decided=FIRST_SLOW)
         await world.sync()
         assert world.running() == [SECOND] and await submissions(world) == 2
@@ -52,7 +52,7 @@ async def test_the_successor_is_handed_over_by_whoever_comes_after_a_crash() -> 
         await world.proxy.resubmit(JOB, Change(domain="far"), key="x/1", decided=FIRST_FAILED)
         far.fault = None
         await world.crash()
-        await world.submit(new(), again=True)
+        await world.submit(new(), reissued=True)
         await world.proxy.resubmit(JOB, Change(), key="y/1", decided=DecisionSubject(2, "c-1/1~2:1:2/abort"))
         await world.proxy.resubmit(JOB, Change(), key="z/1", decided=FIRST_SLOW)
         assert list(far.jobs) == [THIRD]
@@ -74,7 +74,7 @@ async def test_a_later_submission_that_fails_is_decided_about_anew() -> None:
         await world.sync()
         await world.sync(want=0, align=bad(EXIT))
         await world.proxy.resubmit(JOB, Change(), key="y/1", decided=FIRST_SLOW)
-        assert world.proxy.standing(JOB) == "held", "it knows nothing of the second"
+        assert world.proxy.phase_of(JOB) == "held", "it knows nothing of the second"
         await world.proxy.resubmit(JOB, Change(), key="z/1", decided=DecisionSubject(2, "c-1/1~2:2:2/abort"))
         await world.sync()
         assert world.running() == [THIRD]

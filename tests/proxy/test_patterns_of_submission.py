@@ -38,7 +38,7 @@ async def test_a_job_that_ends_well_is_told_once_and_leaves_nothing(way: Submiss
         await world.sync()
         await world.sync(align=Outcome(outputs=5))
         assert [outcome.outputs for outcome in await heard(world)] == [5]
-        assert not world.failures and world.proxy.standing(JOB) == ""
+        assert not world.failures and world.proxy.phase_of(JOB) == ""
         assert [found async for found in world.store.scan(CONVERSATION_KIND)] == []
 
 
@@ -65,7 +65,7 @@ async def test_a_job_that_is_submitted_again_ends_under_the_id_that_the_flow_kno
         while not world.failures:
             await world.sync(want=0)
         if when == "later":
-            assert world.proxy.standing(JOB) == "held"
+            assert world.proxy.phase_of(JOB) == "held"
             assert (await world.proxy.status(JOB)).reason == "it is being mended: it took 2 GB"
             await world.proxy.resubmit(JOB, MORE, key="k1")
         assert world.told == []
@@ -78,7 +78,7 @@ async def test_a_job_that_is_submitted_again_ends_under_the_id_that_the_flow_kno
         assert [(serial, outcome.outputs) for serial, outcome in world.told or [(1, (await heard(world))[0])]] == [
             (1, 7)
         ]
-        assert world.proxy.standing(JOB) == ""
+        assert world.proxy.phase_of(JOB) == ""
         after = await world.proxy.status(JOB)
         assert (after.job, after.state, after.attempts) == (JOB, JobState.COMPLETED, 2)
 

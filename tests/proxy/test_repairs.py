@@ -10,7 +10,6 @@ from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome, Resources, Submission, sources_of
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.conversation import ConversationMessage, ConversationPhase
-from mendflow.core.recovery.resubmission import next_source
 from mendflow.services.base.contracts import Change, Failure
 from tests.proxy.far_domain import FarDomain
 from tests.proxy.world import AWAY, EXIT, JOB, OUT_OF_MEMORY, World, bad, hold, new, nothing, turns
@@ -48,7 +47,6 @@ async def test_files_are_brought_again(row: str, change: Change) -> None:
     async with World() as world:
         failure = await failed_on(world, NOT_BROUGHT, STAGED)
         assert (failure.stage, failure.fault.file, failure.host) == ("staging", "t.csv", "n1")
-        assert next_source(failure.spec, failure.fault.file) == "http://two/t"
         await world.proxy.resubmit(JOB, change, key="x/1")
         talk = world.proxy.conversation(JOB)
         assert talk is not None and talk.messages[-3:] == (
@@ -131,7 +129,7 @@ async def test_a_submission_that_fails_and_is_not_mended_is_heard_by_the_flow(wa
     async with World(domains={"": own}) as world:
         await world.submit(new(way=way))
         assert [outcome.fault for _, outcome in world.told] == [AWAY]
-        assert world.proxy.standing(JOB) == ""
+        assert world.proxy.phase_of(JOB) == ""
 
 
 async def test_several_jobs_that_are_not_taken_are_mended_or_told_one_by_one() -> None:
@@ -153,7 +151,7 @@ async def test_several_jobs_that_are_not_taken_are_mended_or_told_one_by_one() -
         await world.proxy.subscribe(second.id, tell)
         await turns()
         assert heard == ["c-1/2"]
-        assert world.proxy.standing(JOB) == "held"
+        assert world.proxy.phase_of(JOB) == "held"
 
 
 async def test_an_answer_that_was_lost_is_asked_for_again() -> None:
@@ -163,11 +161,11 @@ async def test_an_answer_that_was_lost_is_asked_for_again() -> None:
         own.deaf = AWAY
         async with World(hold, domains={"": own}) as world:
             await world.submit(new(way=way))
-            assert world.proxy.standing(JOB) == "held" and list(own.jobs) == [JOB]
+            assert world.proxy.phase_of(JOB) == "held" and list(own.jobs) == [JOB]
             await getattr(world.proxy, ask)(JOB, key="k")
             talk = world.proxy.conversation(JOB)
             assert talk is not None and talk.phase in (ConversationPhase.POLLING, ConversationPhase.NOTIFICATION)
-            assert world.proxy.standing(JOB) == "running"
+            assert world.proxy.phase_of(JOB) == "running"
             await own.end(JOB, Outcome(outputs=2))
             await turns()
             assert [outcome.outputs for _, outcome in world.told] == [2]
@@ -247,7 +245,7 @@ async def test_asking_again_does_not_help_a_job_that_has_failed() -> None:
         await failed_on(world, EXIT)
         with pytest.raises(Conflict, match="has failed, and would only say so again"):
             await world.proxy.repoll(JOB, key="k")
-        assert world.proxy.standing(JOB) == "held" and len(world.failures) == 1
+        assert world.proxy.phase_of(JOB) == "held" and len(world.failures) == 1
 
 
 async def test_a_repair_that_comes_again_under_its_key_is_done_once() -> None:
@@ -282,7 +280,7 @@ async def test_nothing_is_done_for_a_job_that_nobody_waits_for() -> None:
         await world.proxy.repoll(JOB, key="l")
         await world.proxy.pass_on(JOB)
         await world.sync()
-        assert world.running() == [] and world.told == [] and world.proxy.standing(JOB) == ""
+        assert world.running() == [] and world.told == [] and world.proxy.phase_of(JOB) == ""
 
 
 async def test_a_change_that_makes_no_sense_changes_nothing() -> None:
@@ -292,7 +290,7 @@ async def test_a_change_that_makes_no_sense_changes_nothing() -> None:
             await world.proxy.resubmit(JOB, Change(domain="nowhere"), key="k")
         with pytest.raises(InvalidRequest, match="cpus is -1"):
             await world.proxy.resubmit(JOB, Change(resources={"cpus": -1}), key="k")
-        assert world.proxy.standing(JOB) == "held"
+        assert world.proxy.phase_of(JOB) == "held"
 
 
 async def test_what_the_flow_orders_goes_to_the_newest_submission() -> None:
@@ -367,7 +365,7 @@ async def test_a_failed_attempt_that_is_mended_is_the_last_of_its_submission(whe
         await world.sync(want=0, align=bad(EXIT))
         assert [each.final for each in world.failures] == [False], "and it is not asked again when the job ends"
         if when == "later":
-            assert world.proxy.standing(JOB) == "held"
+            assert world.proxy.phase_of(JOB) == "held"
             await world.proxy.resubmit(JOB, Change(), key="k")
         await world.sync()
         assert world.running() == [SECOND]

@@ -178,8 +178,8 @@ class World:
         self.ledger.start()
         await self.notices.start()
 
-    async def submit(self, job: NewJob, *, again: bool = False) -> None:
-        await self.submitter.submit(job, again=again)
+    async def submit(self, job: NewJob, *, reissued: bool = False) -> None:
+        await self.submitter.submit(job, reissued=reissued)
         await turns()
 
     async def sync(

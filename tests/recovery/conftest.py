@@ -11,9 +11,9 @@ import pytest
 from mendflow.client import SyncClient
 from mendflow.client.server_file import find_server
 from mendflow.core.model.views import UserTaskView
+from tests.patience import PATIENCE_S
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENCE_S = 60
 
 
 class Site:

@@ -10,7 +10,7 @@ import mendflow
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
-from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.classification import classify
 from mendflow.core.rules.evaluation import compile_rules, context_lookup
 from mendflow.formats.rules import load_rules, read_rules, write_rules
 
@@ -64,7 +64,7 @@ def context(fault: Fault, **job: Any) -> dict[str, Any]:
 
 
 def concluded(known: dict[str, Any]) -> str:
-    found = COMPILED.conclude(ExceptionType.ABORT, "work", context_lookup(known))
+    found = COMPILED.judge(ExceptionType.ABORT, "work", context_lookup(known)).conclusion
     return found.exlet if found is not None else ""
 
 
@@ -265,7 +265,7 @@ def test_every_rule_has_its_reason_and_a_cornerstone_that_it_decides() -> None:
                 assert len(rule.note) > 40, rule.id
                 assert rule.cornerstone is not None
                 known = context_lookup(copy.deepcopy(rule.cornerstone))
-                found = COMPILED.conclude(type, "any", known)
+                found = COMPILED.judge(type, "any", known).conclusion
                 if rule.exlet:
                     assert found is not None and found.rule == rule.id
                 else:

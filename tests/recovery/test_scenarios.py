@@ -14,7 +14,7 @@ from mendflow.core.model.faults import AttemptStage, Category
 from mendflow.core.model.jobs import Submission
 from tests.made_once import made_once
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]  # one makes all rows, the others wait for it
 
 ROOT = Path(__file__).parents[2]
 

@@ -293,3 +293,14 @@ async def test_who_may_only_read_sees_the_names_in_the_environment_of_jobs_and_n
             for flow in (await client.flow_of(case), (await client.flow("shy")).flow):
                 assert flow is not None and isinstance(flow.body, JobActivity)
                 assert flow.body.env == {"ARCHIVE_KEY": value}
+
+
+def test_the_tokens_of_pilots_and_administrators_are_told_once_to_be_hidden() -> None:
+    hidden: list[str] = []
+    tokens = {role: new_token(role, [role]) for role in ("pilot", "admin", "user")}
+    access = AccessControl(read_tokens("\n".join(line for _, line in tokens.values())), hide=hidden.append)
+    for role in ("pilot", "pilot", "admin", "user"):
+        path = "/api/v1/pilots/sync" if role == "pilot" else "/api/v1/cases"
+        shown = [(b"authorization", f"Bearer {tokens[role][0]}".encode())]
+        access.admit("POST" if role == "pilot" else "GET", path, shown)
+    assert hidden == [tokens["pilot"][0], tokens["admin"][0]]

@@ -16,6 +16,7 @@ from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.server.access import AccessControl, read_tokens, token_hash
 from mendflow.server.runner import HttpServer
 from mendflow.services.api.domain import Domain
+from tests.patience import PATIENCE_S
 from tests.server.conftest import Serving
 from tests.server.foreign_engine import ForeignCase, ForeignEngine
 
@@ -25,7 +26,6 @@ TOKENS = read_tokens(
         for name, role in (("yawl", "engine"), ("petri", "engine"), ("ann", "user"), ("rita", "reader"))
     )
 )
-PATIENCE_S = 30
 
 
 def exlet(name: str, *steps: PrimitiveStep) -> Flow:

@@ -202,9 +202,9 @@ async def test_a_pilot_of_one_server_runs_a_case_of_another(tmp_path: Path) -> N
             await whole.open()
             stack.push_async_callback(whole.close)
         async with asyncio.timeout(20):
-            while not all(whole.server.membership.living() for whole in (one, two)):
+            while not all(whole.server.membership.live_servers() for whole in (one, two)):
                 await asyncio.sleep(0.05)
-            while not (two.server.membership.living()[0].url and one.server.membership.living()[0].url):
+            while not (two.server.membership.live_servers()[0].url and one.server.membership.live_servers()[0].url):
                 await asyncio.sleep(0.05)
             await one.domain.deploy(Flow(name=FlowName("flow"), body=JobActivity(name="a", command="true")))
             held = asyncio.create_task(two.domain.sync(request_of(1, front="", want=1, wait_ms=10_000), who="t"))

@@ -20,10 +20,10 @@ from mendflow.server.otlp import OtlpExporter, headers_of, traces_url
 from mendflow.services.observe.tracing.ids import traceparent
 from mendflow.services.observe.tracing.spans import Span as PlainSpan
 from mendflow.wiring import ServerOptions, running_server
+from tests.patience import PATIENCE_S
 from tests.server.by_hand import ByHand
 from tests.server.collector import Collector, collecting, said
 
-PATIENCE_S = 20
 PASSING = Fault(name="notThere", category=Category.DATA, message="503 from the archive", exit_code=7)
 
 

@@ -113,7 +113,7 @@ async def until(holds: Callable[[], bool], patience_s: float = 20) -> None:
 
 
 def _reached(citizen: Citizen) -> list[ServerDocument]:
-    return [server for server in citizen.member.living() if server.url]
+    return [server for server in citizen.member.live_servers() if server.url]
 
 
 @asynccontextmanager

@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
 from tests.servers.processes import dying_with_us, end, free_port, launch
 
 PACKAGES = "gridengine-master gridengine-exec gridengine-client libjemalloc2"
 UNPACKED = Path(os.environ.get("MENDFLOW_GRIDENGINE", "/"))
 PROGRAMS = UNPACKED / "usr/lib/gridengine"
 SHARED = UNPACKED / "usr/share/gridengine"
-START_S = 40
 HOST = "localhost"
 BOUNDS = ("rt", "cpu", "fsize", "data", "stack", "core", "rss", "vmem")
 
@@ -95,7 +95,7 @@ class GridEngine:
         self._do("qdel", "-f", "-u", "*")
         self.until(lambda: not self.run("qstat", "-u", "*").strip(), "all jobs to be over")
 
-    def until(self, holds: Callable[[], bool], what: str, patience_s: float = START_S) -> None:
+    def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
         until = time.monotonic() + patience_s
         while not holds():
             assert time.monotonic() < until, f"waited {patience_s} s for {what}\n{self.story()}"

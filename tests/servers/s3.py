@@ -16,11 +16,11 @@ import fsspec
 import msgspec
 
 from mendflow.core.model.data import StorageElement
+from tests.patience import PATIENCE_S
 from tests.servers.processes import dying_with_us, end, free_port, launch
 
 KEY, SECRET = "mendflow-test", "not-to-be-seen-anywhere"
 BUCKET = "tests"
-PATIENCE_S = 40
 PORTS = range(12_000, 22_000)
 SECOND_PORT = 10_000
 """Each part also takes the port that is so much higher. Both are below those that the kernel gives to anybody."""

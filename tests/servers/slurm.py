@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.patience import PATIENCE_S
 from tests.servers.processes import dying_with_us, end, free_port, launch
 
 PACKAGES = "slurm-wlm munge"
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "setpriv")
-START_S = 30
 CGROUPS = Path("/sys/fs/cgroup")
 
 NODE_AWAY_S = 5
@@ -136,7 +136,7 @@ class Slurm:
         said = self._says("sinfo", "-h", "-N", "-o", "%N %T") or ""
         return dict(line.split() for line in said.splitlines())
 
-    def until(self, holds: Callable[[], bool], what: str, patience_s: float = START_S) -> None:
+    def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
         until = time.monotonic() + patience_s
         while not holds():
             assert time.monotonic() < until, f"waited {patience_s} s for {what}\n{self.story()}"

@@ -119,5 +119,5 @@ async def test_nobody_can_do_a_task_while_its_earlier_answer_is_looked_for() -> 
     ledger, events = Ledger(store, print), EventStream(0)
     tasks = UserTasks(store=store, ledger=ledger, clock=SystemClock(), events=events, finished=finished)
     order = OfferTask(serial=1, item=ItemId("approve"), role="boss", title="Go?")
-    await tasks.offer(CaseId("c-2"), order, "", again=False, earlier=CaseId("c-1"))
+    await tasks.offer(CaseId("c-2"), order, "", reissued=False, earlier=CaseId("c-1"))
     assert looked == ["c-1"] and (await tasks.find("c-2/1")).state == "offered"

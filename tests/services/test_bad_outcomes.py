@@ -183,10 +183,10 @@ async def test_a_case_whose_orders_raise_an_error_of_ours_fails_and_the_server_s
     ]
     sound = ResultCache.look_up
 
-    async def broken(cache: ResultCache, live: LiveCase, serial: int, spec: JobSpec, *, again: bool) -> Lookup:
+    async def broken(cache: ResultCache, live: LiveCase, serial: int, spec: JobSpec, *, reissued: bool) -> Lookup:
         if spec.item == "bad":
             raise ZeroDivisionError("a bug")
-        return await sound(cache, live, serial, spec, again=again)
+        return await sound(cache, live, serial, spec, reissued=reissued)
 
     monkeypatch.setattr(ResultCache, "look_up", broken)
     async with asyncio.timeout(30):

@@ -190,7 +190,7 @@ async def test_given_files_are_staged_before_the_job_is_submitted(domain: Domain
     await pilot.sync(want=1, wait_ms=2000)
     [held] = pilot.held
     assert held.spec.inputs["d"].bytes == 5
-    assert b"".join([chunk async for chunk in domain.kept(held.spec.inputs["d"].sha256)]) == b"hello"
+    assert b"".join([chunk async for chunk in domain.read_file(held.spec.inputs["d"].sha256)]) == b"hello"
     await pilot.sync(a=Outcome())
     assert (await domain.case(case)).status == "completed"
 

@@ -28,7 +28,7 @@ async def test_what_was_kept_comes_back_whole(file_store: FolderFileStore) -> No
     # FM-6
     ref = await file_store.keep("a.txt", pieces(b"one", b"two"))
     assert ref.sha256 == hashlib.sha256(b"onetwo").hexdigest()
-    assert b"".join([chunk async for chunk in file_store.kept(ref.sha256)]) == b"onetwo"
+    assert b"".join([chunk async for chunk in file_store.read(ref.sha256)]) == b"onetwo"
     assert await file_store.size(ref.sha256) == 6
 
 
@@ -60,7 +60,7 @@ async def test_only_digests_are_names(file_store: FolderFileStore, name: str) ->
 
 async def test_a_file_that_is_not_kept_is_not_found(file_store: FolderFileStore) -> None:
     with pytest.raises(NotFound):
-        async for _ in file_store.kept("0" * 64):
+        async for _ in file_store.read("0" * 64):
             pass
 
 
@@ -79,18 +79,18 @@ async def test_a_damaged_file_is_refused_with_advice_and_healed_by_the_next_uplo
     place = tmp_path / "files" / ref.sha256[:2] / ref.sha256
     place.write_bytes(damage)
     with pytest.raises(NotFound, match=r"was damaged, and is put aside as .* run the flow that made it again"):
-        _ = [chunk async for chunk in file_store.kept(ref.sha256)]
+        _ = [chunk async for chunk in file_store.read(ref.sha256)]
     assert await file_store.size(ref.sha256) is None
     assert (tmp_path / "files" / "damaged" / ref.sha256).read_bytes() == damage
     await file_store.keep("a.txt", pieces(b"onetwo"))
-    assert b"".join([chunk async for chunk in file_store.kept(ref.sha256)]) == b"onetwo"
+    assert b"".join([chunk async for chunk in file_store.read(ref.sha256)]) == b"onetwo"
 
 
 async def test_an_upload_heals_a_damaged_file_that_nobody_has_read(file_store: FolderFileStore, tmp_path: Path) -> None:
     ref = await file_store.keep("a.txt", pieces(b"onetwo"))
     (tmp_path / "files" / ref.sha256[:2] / ref.sha256).write_bytes(b"0netwo")
     await file_store.keep("a.txt", pieces(b"onetwo"))
-    assert b"".join([chunk async for chunk in file_store.kept(ref.sha256)]) == b"onetwo"
+    assert b"".join([chunk async for chunk in file_store.read(ref.sha256)]) == b"onetwo"
 
 
 async def test_a_restarted_server_hashes_a_file_once_before_it_gives_it(

@@ -9,7 +9,7 @@ from mendflow.core.model.jobs import Attempt, Job, JobSpec, Measurements
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry, HistorySource
 from mendflow.services.observe import history
-from mendflow.services.observe.history_order import merged
+from mendflow.services.observe.history_order import merge_entries
 
 CASE, ITEM = CaseId("c-1"), ItemId("a")
 FAULT = Fault(name="exitCode", category=Category.JOB, message="KeyError: 3 (exit code 1)", exit_code=1)
@@ -50,7 +50,7 @@ def decision(at: int, ended_at: int, settled_at: int) -> Decision:
 def test_a_failure_is_told_before_its_repair_and_the_repair_before_its_result(failed_at: int, decided_at: int) -> None:
     jobs = [job("c-1/1", 100, failed_at, "failed"), job("c-1/1~2", 140, 150, "completed")]
     decisions = [decision(decided_at, 120, 150)]
-    told = merged([], [*history.attempts(jobs, decisions), *history.decided(decisions)], [])
+    told = merge_entries([], [*history.attempts(jobs, decisions), *history.decision_entries(decisions)], [])
     assert [entry.what for entry in told] == ["began", "failed", "decided", "began", "repaired"]
 
 
@@ -60,7 +60,7 @@ def test_an_attempt_began_before_it_was_over_also_by_a_clock_that_is_ahead(ahead
     measures = Measurements(started_at=104 + ahead, ended_at=109 + ahead)
     done.history[-1] = msgspec.structs.replace(done.history[-1], measures=measures)
     journal = [entry(100, "submitted"), entry(110, "completed"), entry(110, "submitted", name="b")]
-    told = merged(journal, history.attempts([done]), [])
+    told = merge_entries(journal, history.attempts([done]), [])
     assert [each.what for each in told] == ["submitted", "began", "completed", "submitted"]
     assert 100 < told[1].at < 110
 
@@ -68,7 +68,7 @@ def test_an_attempt_began_before_it_was_over_also_by_a_clock_that_is_ahead(ahead
 def test_an_attempt_that_runs_did_not_begin_in_the_future() -> None:  # FM-13
     running = job("c-1/1", 100, 0, "")
     running.history[-1] = msgspec.structs.replace(running.history[-1], measures=Measurements(started_at=3_600_104))
-    told = merged([entry(100, "submitted"), entry(150, "suspended")], history.attempts([running], now=160), [])
+    told = merge_entries([entry(100, "submitted"), entry(150, "suspended")], history.attempts([running], now=160), [])
     assert [each.what for each in told] == ["submitted", "began", "suspended"]
 
 
@@ -87,7 +87,7 @@ def test_what_an_exlet_orders_is_told_after_the_step_that_orders_it() -> None:
     ]
     words = [("mending", "notify"), ("mended", "notify"), ("mending", "force-fail"), ("mended", "force-fail")]
     steps = [entry(110, what, "service", name, case="c-1.x1") for what, name in words]
-    told = [f"{each.what} {each.name}" for each in merged(journal, [], steps)]
+    told = [f"{each.what} {each.name}" for each in merge_entries(journal, [], steps)]
     assert told == [
         "submitted a",
         "mending notify",

@@ -10,7 +10,7 @@ from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.classification import classify
 from mendflow.services.base.contracts import Failure
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
@@ -259,7 +259,7 @@ async def test_what_is_not_recoverable_enters_no_level() -> None:
         await world.sync()
         await world.sync(align=bad(EXIT))
         assert [outcome.fault for _, outcome in world.told] == [EXIT]
-        assert world.proxy.standing(JOB) == ""
+        assert world.proxy.phase_of(JOB) == ""
 
 
 async def test_one_that_cannot_go_on_does_not_hold_up_the_others() -> None:

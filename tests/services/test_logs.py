@@ -89,11 +89,11 @@ class OpenedFiles:
         self._server = server
         self.opened = self.open = 0
 
-    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
+    async def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
         self.opened += 1
         self.open += 1
         try:
-            async for chunk in self._server.file_store.kept(sha256):
+            async for chunk in self._server.file_store.read(sha256):
                 for start in range(0, len(chunk), 1_000):
                     yield chunk[start : start + 1_000]
         finally:
@@ -265,3 +265,24 @@ async def test_a_token_of_the_server_that_a_job_prints_is_masked_wherever_its_lo
     (item,) = await domain.items(job.partition("/")[0])
     told = msgspec.json.encode([item, await domain.job(job), await domain.why(job)]).decode()
     assert token not in told and f"the end of {masked}" in told
+
+
+async def test_bytes_that_are_no_text_are_given_as_they_were_printed(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-4
+    job = await started(domain, pilot)
+    printed = b"caf\xe9 \xff\n"
+    await pilot.sync(a=Outcome(log_tail=printed.decode(errors="replace"), log=await stored(server, printed)))
+    part = await domain.log(job)
+    assert (part.text, part.data) == ("caf\ufffd \ufffd\n", printed)
+    assert msgspec.json.decode(msgspec.json.encode(part), type=LogView).data == printed
+
+
+async def test_a_token_of_a_pilot_is_masked_in_outputs_too(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-4
+    server.hidden.add("pilot-token-0123456789", "pilot-token-0123456789")
+    job = await started(domain, pilot)
+    await pilot.sync(a=Outcome(outputs={"said": ["it is pilot-token-0123456789", 1.5], "n": 3}))
+    outcome = (await domain.job(job)).outcome
+    assert outcome is not None and outcome.outputs == {"said": ["it is " + "*" * 22, 1.5], "n": 3}

@@ -26,7 +26,7 @@ from mendflow.core.model.flow import (
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.views import JobQuery
-from mendflow.core.results.key import number_in
+from mendflow.core.results.result_key import number_in
 from mendflow.services.base.ledger import RESULT_KIND
 from mendflow.services.cases.result_index import ResultDocument
 from mendflow.stores.contract import Put, Store, StoredDocument
@@ -239,7 +239,7 @@ async def test_a_job_whose_stored_file_is_damaged_runs_again_and_stores_it_again
     await asyncio.to_thread(place.write_bytes, damage.ljust(len(whole) if damage == b"other" else 0))
     second = await lab.run(flow_of(job("a")), {"samples": samples})
     assert re.match("run again: its file out (is|was) damaged", (await lab.reasons(second))["a"])
-    assert b"".join([piece async for piece in lab.domain.kept(digest)]) == whole
+    assert b"".join([piece async for piece in lab.domain.read_file(digest)]) == whole
     await lab.run(flow_of(job("a")), {"samples": samples})
     assert lab.ran == []
 

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import yaml
 
 from mendflow.core.xml import parse
+from tests.cli.in_process import run_command
 
 FENCE = re.compile(r"^( *)```(.*)$")
 NAMED = re.compile(r"^# file: (\S+)$")
@@ -202,6 +203,7 @@ class Page:
         self._name = name
         self._blocks = blocks(text)
         self._folder = folder
+        self._environ = environ
         self._timeout_s = timeout_s
         self._shell = Shell(folder, environ)
 
@@ -254,7 +256,8 @@ class Page:
         else:
             unnamed = self._folder / f"line-{block.line}.yaml"
             unnamed.write_text(block.text + "\n")
-            self._command(f"mendflow check {unnamed.name}", block.line)
+            done = run_command(["check", unnamed.name], folder=self._folder, environment=self._environ)
+            assert done.returncode == 0, self._at(block.line, f"mendflow check: {done.stdout}{done.stderr}")
             unnamed.unlink()
 
     def _python(self, block: Block) -> None:

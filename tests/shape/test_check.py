@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import check
-from tests.servers import gridengine, ode, opensearch, slurm
+from tests.marked import SERVERS, files_with
+from tests.servers import gridengine, ode, opensearch, openssh, slurm
 
 
 def stage(name: str, code: str, *, nothing_to_do: tuple[int, ...] = ()) -> check.Stage:
@@ -69,19 +70,45 @@ def chosen(*words: str) -> list[str]:
     return [listed.command[listed.command.index("-m", 3) + 1] for listed in stages if "pytest" in listed.command]
 
 
-@pytest.mark.parametrize(("name", "server"), [("slurm", slurm), ("gridengine", gridengine), ("ode", ode)])
+@pytest.mark.parametrize(
+    ("name", "server"), [("slurm", slurm), ("gridengine", gridengine), ("ode", ode), ("openssh", openssh)]
+)
 def test_tests_that_need_a_server_run_in_their_own_stage_and_in_no_other(name: str, server: Any) -> None:
-    others = [each for each in [*chosen(), *chosen("--full")] if each not in check.SERVERS]
-    assert others and all(f"not {name}" in each for each in others)
-    assert chosen("--full").count(name) == (0 if server.lacking() else 1)
+    given = dict.fromkeys(["full", "waiting", "alone", *SERVERS], False) | {"full": True, name: True}
+    taking = [each for each in [*chosen(), *chosen("--full")] if eval(each, {}, given)]  # our own words
+    assert len(taking) == (0 if server.lacking() else 1)
+    assert all(each.startswith(name) for each in taking)
 
 
 def test_the_full_check_leaves_no_test_out_and_runs_none_twice() -> None:
     marks = ["full", "waiting", "alone", *(["opensearch"] if not opensearch.lacking() else [])]
+    stages = chosen("--full")
     for on in itertools.product([False, True], repeat=len(marks)):
-        given = dict.fromkeys(check.SERVERS, False) | dict(zip(marks, on, strict=True))
-        times = sum(eval(each, {}, given) for each in chosen("--full"))  # our own words, not anybody's
+        given = dict.fromkeys(SERVERS, False) | dict(zip(marks, on, strict=True))
+        times = sum(eval(each, {}, given) for each in stages)  # our own words, not anybody's
         assert times == 1, given
+
+
+def test_a_stage_reads_the_files_that_name_its_mark_and_the_folders_whose_conftest_does(tmp_path: Path) -> None:
+    texts = {
+        "conftest.py": "item.add_marker(pytest.mark.rare)",
+        "e2e/test_all.py": "",
+        "a/conftest.py": "marks = {'b': pytest.mark.rare}",
+        "a/test_of_the_folder.py": "@pytest.mark.rare",
+        "b/test_named.py": "pytestmark = pytest.mark.rare",
+        "b/test_other.py": "@pytest.mark.scarce",
+        "b/helper.py": "mark.rare",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def found(mark: str) -> list[str]:
+        return [str(path.relative_to(tmp_path)) for path in files_with(mark, tmp_path)]
+
+    assert found("rare") == ["a", "b/test_named.py"]
+    assert found("scarce") == ["b/test_other.py"]
+    assert found("waiting") == ["e2e"]
 
 
 def test_the_short_check_leaves_out_what_is_for_the_full_one() -> None:

@@ -38,7 +38,6 @@ def environ(home: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", PLAYED)
 def test_every_snippet_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"

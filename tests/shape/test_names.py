@@ -1,5 +1,6 @@
 """A public class name has one meaning in the whole package, and names are words of the field."""
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -13,6 +14,12 @@ BUILDINGS_AND_TRADES = (
     *("House", "Roof", "Wing", "Desk", "Office", "Mailroom", "Book", "Shelf", "Lane", "Leash", "Vigil", "Crew"),
     *("Keeper", "Carrier", "Whereabouts", "Counterpart", "Happening", "Soon", "Mistake"),
 )
+BARE_WORDS = frozenset(
+    {"again", "asked", "because", "came", "decided", "given", "going_on", "good", "heard", "kept", "living"}
+    | {"looked", "mended", "owed", "passed", "said", "seen", "soon", "standing", "taken", "told", "useless", "wanted"}
+)
+"""Participles, adverbs and adjectives that say nothing as the whole name of a module, a function or a method."""
+
 PUBLIC_CLASS = re.compile(r"class ([A-Za-z]\w*)")
 
 
@@ -54,6 +61,29 @@ def test_a_public_class_name_stands_once_in_the_package() -> None:
 def test_no_class_is_named_after_a_building_or_a_trade() -> None:
     found = [place for path in python_files("src") for place in unplain(path, path.read_text())]
     assert not found, listed(found)
+
+
+def bare(path: Path, source: str) -> list[Place]:
+    """Modules, functions and methods whose name is a bare word. Functions inside of functions are nobody's to call."""
+    tree = ast.parse(source)
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    found = [
+        Place(path, node.lineno, f"{node.name}() does not say what it is or does")
+        for body in bodies
+        for node in body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in BARE_WORDS
+    ]
+    return found + ([Place(path, 1, "the module's name says nothing")] if path.stem in BARE_WORDS else [])
+
+
+def test_no_function_or_module_is_named_by_a_bare_word() -> None:
+    found = [place for path in python_files("src") for place in bare(path, path.read_text())]
+    assert not found, listed(found)
+
+
+def test_the_reader_of_names_sees_a_bare_word() -> None:
+    source = "class Ledger:\n    def owed(self): ...\n\ndef told(): ...\n\ndef fine():\n    def said(): ..."
+    assert len(bare(PACKAGE / "core" / "again.py", source)) == 3
 
 
 def test_the_reader_of_names_sees_one_that_stands_twice() -> None:

@@ -16,12 +16,15 @@ STANDS_ON: dict[str, frozenset[str]] = {
     "data": frozenset({"base", "cases"}),
     "recovery": frozenset({"base", "cases", "scheduling", "data"}),
     "messaging": frozenset({"base", "cases", "scheduling", "data"}),
+    "domains": frozenset({"base", "cases", "scheduling", "data"}),
     "cluster": frozenset({"base", "cases", "scheduling", "data"}),
     "observe": frozenset({"base", "cases", "scheduling", "data", "cluster"}),
     "runtime": frozenset(
-        {"base", "cases", "scheduling", "data", "recovery", "messaging", "cluster", "observe", "runtime"}
+        {"base", "cases", "scheduling", "data", "recovery", "messaging", "domains", "cluster", "observe", "runtime"}
     ),
-    "api": frozenset({"base", "cases", "scheduling", "data", "recovery", "messaging", "cluster", "observe", "runtime"}),
+    "api": frozenset(
+        {"base", "cases", "scheduling", "data", "recovery", "messaging", "domains", "cluster", "observe", "runtime"}
+    ),
 }
 RECORDS = frozenset({"server", "told", "document"})
 """Names of documents, which are values and not services, where services are put together."""

@@ -75,14 +75,14 @@ def test_of_a_killed_process_nothing_runs_any_more_and_whoever_has_to_know_is_to
     process, heard = Machine(loop, "m").start("p"), []
     process.on_death.append(lambda: heard.append("lost"))
 
-    async def last_words() -> None:
+    async def end_of_log() -> None:
         try:
             await asyncio.sleep(1)
         finally:
             heard.append("tidied up")
 
     async def main() -> None:
-        process.spawn(last_words())
+        process.spawn(end_of_log())
         await asyncio.sleep(0.5)
         process.kill()
         await asyncio.sleep(5)

@@ -2,22 +2,15 @@
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import msgspec
 
-from mendflow.batch.commands import environment_for, output_of, run_command
+from mendflow.batch.command_submission import submit_by_command, submit_in_order
+from mendflow.batch.commands import environment_for, output_of
 from mendflow.batch.contract import Launch, names_of
-from mendflow.batch.queue_commands import UNCERTAIN, select_own
-from mendflow.core.model.sites import (
-    BatchJobStatus,
-    BatchSystemUnavailable,
-    Site,
-    SubmitAccepted,
-    SubmitRejected,
-    SubmitResult,
-    SubmitSkipped,
-    SubmitUncertain,
-)
+from mendflow.batch.queue_commands import select_own
+from mendflow.core.model.sites import BatchJobStatus, BatchSystemUnavailable, Site, SubmitResult
 
 NAME = "MendflowName"
 QUEUED, RUNNING = frozenset({1, 5}), frozenset({2, 6, 7})
@@ -30,7 +23,7 @@ class _Row(msgspec.Struct):
     JobStatus: int
     HoldReason: str = ""
 
-    def found(self) -> BatchJobStatus:
+    def status(self) -> BatchJobStatus:
         native, why = str(self.ClusterId), self.HoldReason
         if self.JobStatus in QUEUED:
             return BatchJobStatus("queued", native, why)
@@ -43,24 +36,16 @@ class _Row(msgspec.Struct):
 
 class CondorBatchSystem:
     async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, SubmitResult]:
-        answers: dict[str, SubmitResult] = {}
-        for launch in launches:
-            stopped = any(not isinstance(answer, SubmitAccepted) for answer in answers.values())
-            answers[launch.name] = SubmitSkipped() if stopped else await self._submit(site, launch)
-        return answers
+        return await submit_in_order(launches, partial(self._submit, site))
 
     async def _submit(self, site: Site, launch: Launch) -> SubmitResult:
-        try:
-            result = await run_command(site, ["condor_submit", "-terse", "-"], given=description(site, launch).encode())
-        except BatchSystemUnavailable as error:
-            return SubmitRejected(str(error))
-        if result.code is None:
-            return SubmitUncertain("condor_submit did not answer in time")
-        if result.code != 0:
-            return (
-                SubmitUncertain(result.last_line) if UNCERTAIN.search(result.err) else SubmitRejected(result.last_line)
-            )
-        return SubmitAccepted(result.out.partition(".")[0].strip() or "?")
+        return await submit_by_command(
+            site,
+            ["condor_submit", "-terse", "-"],
+            given=description(site, launch).encode(),
+            native_id=lambda printed: printed.partition(".")[0].strip(),
+            reason=lambda result: result.last_line,
+        )
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         ours = f'regexp("^{names_of(site)}", {NAME})'
@@ -70,7 +55,7 @@ class CondorBatchSystem:
             rows = msgspec.json.decode(text, type=list[_Row]) if text.strip() else []
         except msgspec.DecodeError as error:
             raise BatchSystemUnavailable(f"the answer of condor_q cannot be parsed: {error}") from error
-        return select_own(site, [(row.MendflowName, row.found()) for row in rows])
+        return select_own(site, [(row.MendflowName, row.status()) for row in rows])
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
         for name in names:

@@ -2,48 +2,27 @@
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Final
 
-from mendflow.batch.commands import environment_for, output_of, run_command
+from mendflow.batch.command_submission import submit_by_command, submit_in_order
+from mendflow.batch.commands import CommandResult, environment_for, output_of
 from mendflow.batch.contract import Launch
-from mendflow.batch.queue_commands import UNCERTAIN, select_own
-from mendflow.core.model.sites import (
-    BatchJobStatus,
-    BatchSystemUnavailable,
-    Site,
-    SubmitAccepted,
-    SubmitRejected,
-    SubmitResult,
-    SubmitSkipped,
-    SubmitUncertain,
-)
+from mendflow.batch.queue_commands import select_own
+from mendflow.core.model.sites import BatchJobStatus, BatchSystemUnavailable, Site, SubmitResult
 from mendflow.core.xml import BadXml, ParsedElement, parse
 
 PARALLEL: Final = "smp"
 """The usual name of the parallel environment for the processors of one machine."""
 
-AWAY: Final = "unable to send message to qmaster"
-
 
 class GridEngineBatchSystem:
     async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, SubmitResult]:
-        answers: dict[str, SubmitResult] = {}
-        for launch in launches:
-            stopped = any(not isinstance(answer, SubmitAccepted) for answer in answers.values())
-            answers[launch.name] = SubmitSkipped() if stopped else await self._submit(site, launch)
-        return answers
+        return await submit_in_order(launches, partial(self._submit, site))
 
     async def _submit(self, site: Site, launch: Launch) -> SubmitResult:
-        try:
-            result = await run_command(site, ["qsub", *options(site, launch), "/bin/sh", str(launch.script)])
-        except BatchSystemUnavailable as error:
-            return SubmitRejected(str(error))
-        if result.code is None:
-            return SubmitUncertain("qsub did not answer in time")
-        if result.code != 0:
-            why = _reason(result.err or result.out)
-            return SubmitUncertain(why) if AWAY in why or UNCERTAIN.search(why) else SubmitRejected(why)
-        return SubmitAccepted(result.out.strip().splitlines()[-1] if result.out.strip() else "?")
+        words = ["qsub", *options(site, launch), "/bin/sh", str(launch.script)]
+        return await submit_by_command(site, words, native_id=_native_id, reason=_reason)
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         text = await output_of(site, ["qstat", "-xml", "-s", "prsz", "-u", "*"])
@@ -104,7 +83,13 @@ def _found(job: ParsedElement) -> tuple[str, BatchJobStatus]:
     return name, BatchJobStatus("running", native, f"state {state}")
 
 
-def _reason(text: str) -> str:
+def _native_id(printed: str) -> str:
+    lines = printed.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _reason(result: CommandResult) -> str:
     """The line that says why; the last one says only that qsub ends."""
+    text = result.err or result.out
     lines = [line.strip() for line in text.splitlines() if line.strip() and line.strip() != "Exiting."]
     return lines[-1][:500] if lines else "it said nothing"

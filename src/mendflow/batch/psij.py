@@ -9,9 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from mendflow.batch.command_submission import refused
 from mendflow.batch.commands import run_command
 from mendflow.batch.contract import Launch
-from mendflow.batch.queue_commands import QUEUES, UNCERTAIN
+from mendflow.batch.queue_commands import QUEUES
 from mendflow.core.model.sites import (
     BatchJobStatus,
     BatchSystemUnavailable,
@@ -93,7 +94,7 @@ def _answers(
         elif stopped:
             answers[name] = SubmitSkipped()
         elif each is not None:
-            answers[name] = SubmitUncertain(each.why) if UNCERTAIN.search(each.why) else SubmitRejected(each.why)
+            answers[name] = refused(each.why)
         else:
             answers[name] = SubmitRejected(why) if ended and not results else SubmitUncertain(why)
         stopped = stopped or not isinstance(answers[name], SubmitAccepted)

@@ -147,6 +147,7 @@ class Pbs:
 QUEUES: dict[str, QueueCommands] = {"slurm": Slurm(), "lsf": Lsf(), "pbs": Pbs()}
 
 UNCERTAIN = lazy_pattern(
-    r"timed? ?out|unable to contact|communicat|connect|try again|temporar|not respond", re.IGNORECASE
+    r"timed? ?out|unable to contact|unable to send message|communicat|connect|try again|temporar|not respond",
+    re.IGNORECASE,
 )
 """Messages of a batch system that could not be reached: it may have accepted the submission all the same."""

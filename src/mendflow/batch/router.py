@@ -82,7 +82,7 @@ class BatchSystemRouter:
         found = await self._system_of(site).find(site)
         for name, each in found.items():
             if each.state == "ended":
-                words = await asyncio.to_thread(self._site_folders.last_words, site, name)
+                words = await asyncio.to_thread(self._site_folders.end_of_log, site, name)
                 text = "; ".join(part for part in (each.why, words) if part)
                 found[name] = msgspec.structs.replace(each, why=text)
         return found

@@ -64,7 +64,7 @@ class SiteFolders:
         _write(launch.script, self._script(site, submission, launch), 0o700)
         return launch
 
-    def last_words(self, site: Site, name: str) -> str:
+    def end_of_log(self, site: Site, name: str) -> str:
         """How a pilot ended, if not well, and the last line of its log."""
         launch = Launch(name, self.folder(site) / name)
         try:

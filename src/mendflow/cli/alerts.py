@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.options import complete_words, one_of
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.subjects import FORMS, job_id
 from mendflow.client import Client
 from mendflow.core.model.alerts import SEVERITIES, AlertView
 from mendflow.core.model.views import JobView

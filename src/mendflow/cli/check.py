@@ -15,7 +15,7 @@ from mendflow.cli.problems import show_problems
 from mendflow.core.engine.remarks import remarks_on
 from mendflow.formats.check import absent_defaults, flows_of
 from mendflow.formats.check import check as problems_of
-from mendflow.formats.schema import schema_text
+from mendflow.formats.schema import SchemaKind, schema_text
 from mendflow.lazy import LazyModule
 from mendflow.pages.formatting import count_text
 
@@ -63,6 +63,8 @@ def check(
 
 
 @app.command("schema")
-def schema() -> None:
-    """Print the JSON Schema of flow files, for editors."""
-    sys.stdout.write(schema_text())
+def schema(
+    kind: Annotated[SchemaKind, typer.Argument(metavar="KIND", help="flow, exlet or rules.")] = SchemaKind.FLOW,
+) -> None:
+    """Print the JSON Schema of flow files, exlets or rule files, for editors."""
+    sys.stdout.write(schema_text(kind))

@@ -17,11 +17,12 @@ from mendflow.cli.server_file import find_server
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.plan import WORK, Plan, PlanNode, ancestors
 from mendflow.core.model.flow import Flow, ForEach, JobActivity
+from mendflow.core.model.ids import item_name
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy
-from mendflow.core.results.earlier import AGAIN, NEW
+from mendflow.core.results.earlier_results import AGAIN, NEW
 from mendflow.core.scheduling.amounts import size
 from mendflow.pages.formatting import count_text, one_line
 from mendflow.pilot.environment import capacity, usable_cpus
@@ -94,9 +95,20 @@ def plan_run(forecast: ForecastCase, machine: Capacity | None) -> list[PlannedIt
     known."""
     by_name: dict[str, list[ForecastJob]] = {}
     for job in forecast.jobs:
-        by_name.setdefault(job.spec.item.partition("[")[0], []).append(job)
+        by_name.setdefault(item_name(job.spec.item), []).append(job)
     plan = forecast.case.plan
-    return [_planned(forecast, node, by_name.get(node.shown, []), machine) for node in plan.nodes if node.kind in WORK]
+    nodes = [node for node in _in_order(plan) if node.kind in WORK]
+    return [_planned(forecast, node, by_name.get(node.shown, []), machine) for node in nodes]
+
+
+def _in_order(plan: Plan) -> list[PlanNode]:
+    """The activities as they stand in the flow, what is inside one directly behind it; handlers last."""
+    order, pending = dict[int, PlanNode](), [0]
+    while pending:
+        node = plan.nodes[pending.pop()]
+        order[node.index] = node
+        pending += reversed(node.children)
+    return [*order.values(), *(node for node in plan.nodes if node.index not in order)]
 
 
 def _planned(forecast: ForecastCase, node: PlanNode, jobs: list[ForecastJob], machine: Capacity | None) -> PlannedItem:

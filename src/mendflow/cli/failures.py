@@ -12,7 +12,9 @@ from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, HandlingCount
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
 
@@ -93,16 +95,22 @@ def is_group(text: str) -> bool:
 
 
 def _row(group: FailureGroup, now: Instant) -> tuple[str | Text, ...]:
-    kind = f"{group.type.value}/{group.category}" if group.category else group.type.value
     return (
         group.id,
         f"{group.count:,}",
         short_time_text(group.first_at)[5:16],
         f"{duration_text(max(now - group.last_at, 0))} ago",
-        kind,
+        _kind(group),
         handled_text(group),
         group.message,
     )
+
+
+def _kind(group: FailureGroup) -> str:
+    """Of failures of jobs the category; of other exceptions also what they are."""
+    if group.type is ExceptionType.ABORT:
+        return group.category or "failure"
+    return f"{group.type.value}/{group.category}" if group.category else group.type.value
 
 
 def handled_text(group: FailureGroup) -> str:
@@ -129,7 +137,7 @@ def handling_text(handling: HandlingCount) -> str:
 
 def _show(view: FailureView) -> None:
     group = view.group
-    say(Text.assemble((group.id, "bold"), f" {group.type.value} {group.category}: {one_line(group.message, 300)}"))
+    say(Text.assemble((group.id, "bold"), f" {_kind(group)}: {one_line(group.message, 300)}"))
     since, last = short_time_text(group.first_at), short_time_text(group.last_at)
     say(f"  {count_text(group.count, 'failure')} in {count_text(group.cases, 'case')}, from {since} to {last}")
     say(f"  flows: {', '.join(group.flows)}" + (f"; tasks: {', '.join(group.tasks)}" if group.tasks else ""))
@@ -138,10 +146,10 @@ def _show(view: FailureView) -> None:
             say(f"  {count_text(handling.count, 'time')} the queue retried by itself")
             continue
         if handling.passive:
-            would = f"rule {handling.rule} of {handling.rules}, on trial, would have done {handling.exlet}"
+            would = f"{rule_text(handling.rules, handling.rule)}, on trial, would have done {handling.exlet}"
             say(f"  {count_text(handling.count, 'time')} {would}")
             continue
-        by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
+        by = rule_text(handling.rules, handling.rule) if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
         say(f"  {count_text(group.unhandled, 'time')} no rule fitted it, and nothing was done")

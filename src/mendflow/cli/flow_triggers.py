@@ -20,7 +20,7 @@ from mendflow.formats.yaml.triggers import problem_at
 from mendflow.pages.formatting import duration_text
 
 
-async def deploy_as_said(client: Client, flow: Flow) -> FlowView:
+async def deploy_with_options(client: Client, flow: Flow) -> FlowView:
     """Deploy a flow with its triggers. Where these are in effect already, or there are none before and after, whoever
     may deploy may do that."""
     try:

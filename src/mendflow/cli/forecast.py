@@ -20,7 +20,7 @@ from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import FILES, Flow
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import ItemView
-from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
+from mendflow.formats.wfformat import TRACE, Scale, Trace, as_flow, by_name, load_trace
 from mendflow.pages.charts.pages import ChartTable, page, write_figures
 from mendflow.pages.charts.scales import value_text
 from mendflow.pages.formatting import count_text, duration_text
@@ -28,7 +28,7 @@ from mendflow.sim.estimates import Estimate, Estimates, check_known, jobs_of, lo
 from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
 from mendflow.sim.predict import Prediction, Question
 from mendflow.sim.prediction_figures import figures
-from mendflow.sim.recorded import RecordedRun, recorded_run
+from mendflow.sim.recorded_overheads import RecordedRun, SystemOverhead, recorded_run
 from mendflow.sim.what_ifs import WhatIf
 
 STEPS_SHOWN = 20
@@ -54,6 +54,7 @@ class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
     target: ServerTarget = ServerTarget()
     scale: Scale = AS_IT_IS
     as_recorded: bool = False
+    recorded_like: tuple[str, ...] = ()
     what_if: bool = True
     processes: int = 1
 
@@ -61,9 +62,9 @@ class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
 def question_of(request: ForecastRequest) -> Question:
     """Validates all options before anything is simulated."""
     recorded = recorded_by(request)
-    overhead_s = recorded.overhead_s if recorded is not None and recorded.added else 0.0
-    sites = tuple(replace(site, overhead_s=site.overhead_s + overhead_s) for site in request.sites)
-    scene = GridScene(sites=sites, recovery=True)
+    overhead = recorded.overhead if recorded is not None and recorded.added else SystemOverhead()
+    sites = tuple(replace(site, overhead_s=site.overhead_s + overhead.job_s) for site in request.sites)
+    scene = GridScene(sites=sites, recovery=True, start_gap_s=overhead.gap_s)
     check_scene(scene)
     flow, works = _flow(request)
     values = read_inputs(flow.inputs, request.pairs, request.inputs, flow=str(flow.name))
@@ -91,14 +92,34 @@ def question_of(request: ForecastRequest) -> Question:
 
 def recorded_by(request: ForecastRequest) -> RecordedRun | None:
     """How a trace was recorded; None if the flow is none, or does not say."""
+    given = "--as-recorded" if request.as_recorded else "--recorded-like" if request.recorded_like else ""
     if not request.flow.endswith(TRACE):
-        if request.as_recorded:
-            raise InvalidRequest(
-                f"{request.flow} is not a trace, so nothing of it was recorded; leave --as-recorded out"
-            )
+        if given:
+            raise InvalidRequest(f"{request.flow} is not a trace, so nothing of it was recorded; leave {given} out")
         return None
+    if request.as_recorded and request.recorded_like:
+        raise InvalidRequest(
+            "--as-recorded takes the overhead from the trace's own total, --recorded-like from other traces: give one"
+        )
     slots = sum(max(site.running, site.max_pilots) * site.slots for site in request.sites)
-    return recorded_run(load_trace(request.flow), slots, scale=request.scale.time, added=request.as_recorded)
+    trace = load_trace(request.flow)
+    like = [_teacher(path, request.flow, trace) for path in request.recorded_like]
+    return recorded_run(trace, slots, scale=request.scale.time, added=bool(given), like=like)
+
+
+def _teacher(path: str, flow: str, trace: Trace) -> Trace:
+    """A trace from which the overhead of the system that recorded `trace` can be learned."""
+    if Path(path).resolve() == Path(flow).resolve():
+        raise InvalidRequest(f"--recorded-like {path} is the trace itself: give others, or --as-recorded instead")
+    found = load_trace(path)
+    if not found.makespan_s or not found.tasks:
+        raise InvalidRequest(f"--recorded-like {path} does not say how long it took, and nothing is learned from it")
+    if found.system != trace.system:
+        told = [f"by {each.system}" if each.system else "by a system that it does not name" for each in (found, trace)]
+        raise InvalidRequest(
+            f"--recorded-like {path} was recorded {told[0]}, and {flow} {told[1]}: give traces of the same system"
+        )
+    return found
 
 
 def recorded_text(recorded: RecordedRun, made: Prediction) -> str:
@@ -106,14 +127,21 @@ def recorded_text(recorded: RecordedRun, made: Prediction) -> str:
     by = f" by {recorded.system}" if recorded.system else ""
     part = made.turnaround_s.mean / recorded.makespan_s
     told = f"It was recorded{by} with {_time(recorded.makespan_s)} on {count_text(recorded.machines, 'machine')}"
+    overhead = recorded.overhead
+    if recorded.learned_from:
+        return (
+            f"{told}; this is {part:.2f} of that. Each job has {_time(overhead.job_s)} added, and one begins every"
+            f" {_time(overhead.gap_s)} at most: what that system took for itself in"
+            f" {count_text(len(recorded.learned_from), 'other trace')}."
+        )
     if recorded.added:
         return (
-            f"{told}; this is {part:.2f} of that. Each job has {_time(recorded.overhead_s)} added: what that system"
+            f"{told}; this is {part:.2f} of that. Each job has {_time(overhead.job_s)} added: what that system"
             " must have taken for submission, queue and staging, by the recorded total."
         )
     return (
         f"{told}; this is {part:.2f} of that. What that system took for submission, queue and staging is not in it"
-        + (f" (--as-recorded adds {_time(recorded.overhead_s)} to each job)." if recorded.overhead_s else ".")
+        + (f" (--as-recorded adds {_time(overhead.job_s)} to each job)." if overhead.job_s else ".")
     )
 
 

@@ -35,16 +35,16 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import FILES, Flow
+from mendflow.core.model.flow import FILE, FILES, Flow
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.references import references_in
 from mendflow.core.model.values import FileRef, Value, is_spilled
 from mendflow.core.model.views import CachePolicy
-from mendflow.core.results.earlier import why_again
-from mendflow.core.results.key import result_key
-from mendflow.core.results.undoable import can_be_undone
+from mendflow.core.results.earlier_results import why_rerun
+from mendflow.core.results.result_key import result_key
+from mendflow.core.results.undo_checks import can_be_undone
 
 ASKED_AT_ONCE: Final = 500
 NO_STORE: Final = "there are no earlier results here"
@@ -97,11 +97,11 @@ class ForecastCase:
         if isinstance(order, ContinueLater):
             self._give(Proceed(serial=order.serial))
         elif isinstance(order, ItemFailed):
-            self.failed[_name(order.item)] = f"it would fail at once: {order.fault.message}"
+            self.failed[item_name(order.item)] = f"it would fail at once: {order.fault.message}"
         elif isinstance(order, StageFiles) and (files := await self._staged(order)) is not None:
             self._give(FinishItem(serial=order.serial, outcome=staging_outcome(files)))
         elif isinstance(order, OfferTask | StageFiles | StartCalledCase):
-            self.others[_name(order.item)] += 1
+            self.others[item_name(order.item)] += 1
 
     async def _look_up(self, orders: list[SubmitJob]) -> None:
         wanted = [self._wanted(order) for order in orders]
@@ -118,7 +118,7 @@ class ForecastCase:
         item = item_of(self.case, order.serial)
         if item is None or item.node not in self._runs_again or self._cache == "none":
             return found
-        return ResultForecast(reason=why_again(_name(order.spec.item), self._again))
+        return ResultForecast(reason=why_rerun(item_name(order.spec.item), self._again))
 
     def _wanted(self, order: SubmitJob) -> WantedResult:
         spec = replace(order.spec, element=element_of(self.case, order.serial))
@@ -132,7 +132,7 @@ class ForecastCase:
         known = dict(values)
         for name, value in values.items():
             declared = self._flow.inputs.get(name)
-            if declared is not None and declared.type == "file" and isinstance(value, str):
+            if declared is not None and declared.type == FILE and isinstance(value, str):
                 known[name] = await self._known(value)
             elif declared is not None and declared.type == FILES and isinstance(value, list):
                 known[name] = [await self._known(each) for each in value]
@@ -156,7 +156,7 @@ class ForecastCase:
                     return None
                 found[name] = ref
         except NotFound as error:
-            self.failed[_name(order.item)] = f"it would fail at once: {error.message}"
+            self.failed[item_name(order.item)] = f"it would fail at once: {error.message}"
             return None
         if any(is_spilled(part) for _, part in references_in(list(order.data.values()))):
             return None
@@ -174,10 +174,6 @@ def _written(path: str, value: Value) -> FileRef:
     content = msgspec.json.encode(value)
     name = PurePosixPath(path).name
     return FileRef(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), name=name)
-
-
-def _name(item: str) -> str:
-    return item.partition("[")[0]
 
 
 def cases_of(jobs: Iterable[ForecastJob]) -> list[str]:

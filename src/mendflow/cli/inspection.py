@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.case_ending import collect_ending
+from mendflow.cli.case_references import FORMS, reference_text
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.exit_codes import ExitCode
@@ -28,9 +29,8 @@ from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.progress import PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
-from mendflow.cli.subjects import FORMS, subject_text
 from mendflow.cli.summary import print_held, print_summary, result_json, write_report
-from mendflow.cli.waiting import WaitExplainer
+from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Unreachable
 from mendflow.core.model.repair_views import Explanation
@@ -56,11 +56,14 @@ def why(
             autocompletion=complete_from_server("subjects"),
         ),
     ] = "last",
+    trail: Annotated[
+        bool, typer.Option("--trail", help="Show how the rules were evaluated: each condition, with its values.")
+    ] = False,
 ) -> None:
     """Say why a case, item, job or pilot is in its state."""
 
     async def ask(client: Client) -> Explanation:
-        return await client.why(await subject_text(client, subject))
+        return await client.why(await reference_text(client, subject))
 
     view = context.run(ask)
     if context.json:
@@ -72,10 +75,10 @@ def why(
     for fact in view.facts:
         say(f"  - {one_line(_with_address(fact, url), 500)}")
     print_output(view.output)
-    show_repairs(view.repairs)
+    show_repairs(view.repairs, view.subject, trail=trail)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
-        if f"mendflow resume {case}" not in view.sentence:
+        if not any(f"mendflow resume {case}" in told for told in (view.sentence, *view.facts)):
             say(f"no server runs it now; continue with mendflow resume {case}")
 
 

@@ -9,6 +9,7 @@ import msgspec
 from mendflow.cli.inputs import json_or_text
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.ids import item_name
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
@@ -40,7 +41,7 @@ def estimates_from_options(
         size = bytes_of(f"--size {name}", text)
         made[job] = (Estimate(files={file: size}) if file else Estimate(file_bytes=size)).over(made[job])
     for name, text in _pairs("--outputs", 'JOB={"rows": 3}', outputs):
-        _check_job("--outputs", name.partition("[")[0], jobs)
+        _check_job("--outputs", item_name(name), jobs)
         made[name] = Estimate(outputs=_outputs_of(name, text)).over(made[name])
     return dict(made)
 

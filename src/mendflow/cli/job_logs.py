@@ -9,11 +9,11 @@ from typing import Annotated
 import msgspec
 import typer
 
+from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.log_reading import LogReading
 from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile, complete_from_server
 from mendflow.cli.printing import say
-from mendflow.cli.subjects import FORMS, job_id
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.views import LogView
 from mendflow.pages.formatting import plain_text
@@ -44,7 +44,7 @@ def logs(
             help=f"A job or an item, {FORMS}; or a loop, or a whole case: all jobs in it.",
             autocompletion=complete_from_server("printing"),
         ),
-    ],
+    ] = "last",
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the output until the job ends.")] = False,
     attempt: Annotated[
         int,
@@ -78,7 +78,7 @@ async def _print_sections(reading: LogReading, *, exact: bool) -> None:
             last = part
             if part.text:
                 ends = part.text.endswith("\n")
-                if not _try_print(part.text if exact else plain_text(part.text)):
+                if not (_try_write(part.data or part.text.encode()) if exact else _try_print(plain_text(part.text))):
                     return
     if not ends and not exact:
         _try_print("\n")
@@ -116,10 +116,15 @@ def _as_json(text: str) -> str:
 
 
 def _try_print(text: str) -> bool:
+    return _try_write(text.encode(sys.stdout.encoding or "utf-8", errors="replace"))
+
+
+def _try_write(data: bytes) -> bool:
     """Print it; False if nobody reads on, as behind `| head`. What is left to write then goes nowhere."""
     try:
-        sys.stdout.write(text)
         sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False

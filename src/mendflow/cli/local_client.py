@@ -73,18 +73,18 @@ class LocalClient(Client):
 
     async def has(self, sha256: str) -> bool:
         try:
-            await self._domain.kept_size(sha256)
+            await self._domain.file_size(sha256)
         except NotFound:
             return False
         return True
 
     async def _put(self, ref: FileRef, source: Path) -> None:
-        await self._domain.keep(ref.name, content_of(source), sha256=ref.sha256)
+        await self._domain.store_file(ref.name, content_of(source), sha256=ref.sha256)
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
         known = ref if isinstance(ref, FileRef) else FileRef(sha256=ref, bytes=0, name="")
-        await self._domain.kept_size(known.sha256)
-        return await write_file(self._domain.kept(known.sha256), known, Path(path))
+        await self._domain.file_size(known.sha256)
+        return await write_file(self._domain.read_file(known.sha256), known, Path(path))
 
     async def export(
         self,

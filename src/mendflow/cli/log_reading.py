@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Iterator
 import msgspec
 
 from mendflow.cli.case_ending import all_items
+from mendflow.cli.case_references import find_reference
 from mendflow.cli.connection import connect
 from mendflow.cli.options import ServerTarget
-from mendflow.cli.subjects import find_subject
 from mendflow.client import Client
 from mendflow.core.engine.plan import compile_flow, work_below
 from mendflow.core.model.errors import InvalidRequest, NotFound, Unreachable
@@ -109,7 +109,7 @@ class LogReading:
 
 async def items_meant(client: Client, text: str) -> list[ItemView]:
     """The items with a job that a person names: one, those of a loop, or those of a whole case."""
-    subject = await find_subject(client, text)
+    subject = await find_reference(client, text)
     if not subject.item:
         items = [item for item in await all_items(client, subject.case) if item.job]
         if not items:
@@ -154,4 +154,5 @@ def _sections(item: ItemView, attempt: int, *, last_only: bool) -> Iterator[LogS
 
 def _with_gap(part: LogView, left_out: int) -> LogView:
     line = f"\n[mendflow: {left_out} bytes were left out here]\n"
-    return msgspec.structs.replace(part, text=line + part.text)
+    data = line.encode() + part.data if part.data else b""
+    return msgspec.structs.replace(part, text=line + part.text, data=data)

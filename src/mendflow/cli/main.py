@@ -5,6 +5,7 @@ command names need the table only."""
 
 import importlib
 import sys
+from difflib import get_close_matches
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -13,11 +14,10 @@ from typer.core import TyperCommand, TyperGroup
 from mendflow.cli.coercion import skip_needless_coercion
 from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS, CommandEntry
 from mendflow.cli.exit_codes import is_debugging, report_error
-from mendflow.cli.option_hints import with_option_hints
+from mendflow.cli.option_hints import FLOW_FILES, RUN, with_option_hints
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.version import VERSION
 
-FLOW_FILES = (".yaml", ".yml", ".py", ".bpel", ".jsdl")
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 
 
@@ -42,7 +42,23 @@ class LazyGroup(TyperGroup):
             raise InvalidRequest(f"mendflow has no command `{args[0]}`; {ELSEWHERE[args[0]]}")
         if on_top and args and args[0].partition(":")[0].endswith(FLOW_FILES):
             raise InvalidRequest(f"`{args[0]}` is no command; to run the flow: mendflow run {args[0]}")
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            raise InvalidRequest(self._unknown(str(ctx.command_path), args[0]))
         return super().resolve_command(ctx, args)
+
+    def _unknown(self, path: str, word: str) -> str:
+        near = get_close_matches(word, self.commands, n=1)
+        meant = f"did you mean `{near[0]}`?" if near else f"{path} --help lists those there are"
+        return f"{path} has no command `{word}`; {meant}"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Options of other tools that stand where the command should."""
+        word = args[0].partition("=")[0] if args else ""
+        own = {each for param in self.params for each in param.opts} | set(ctx.help_option_names)
+        if self._entries is COMMANDS and word.startswith("-") and word not in own:
+            hint = f"; of run: {RUN[word]}" if word in RUN else ""
+            raise InvalidRequest(f"a command comes before {word}, as in mendflow run FLOW{hint}")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._is_listing = True

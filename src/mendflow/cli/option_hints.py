@@ -1,5 +1,7 @@
 """Options of other tools, and what to type instead. The parser's error stays for everything that is not here."""
 
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import typer
@@ -11,6 +13,9 @@ UsageError: Final[Any] = typer.BadParameter.__base__
 EXTRA: Final = lazy_pattern(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
 
+FLOW_FILES: Final = (".yaml", ".yml", ".py", ".bpel", ".jsdl")
+FILES_SHOWN: Final = 5
+CLOSE: Final = 0.82
 LONG_WORD: Final = lazy_pattern(r"-[a-z][a-z-]{2,}")
 
 
@@ -22,6 +27,10 @@ _GIVEN: Final = "what a flow is given is --input NAME=VALUE, or --inputs FILE"
 _AGAIN: Final = (
     "jobs whose results are known are not run again anyway, and --cached uses earlier results of all jobs; "
     "mendflow rerun CASE runs a case again, and mendflow resume CASE goes on with one that was stopped"
+)
+_WHOLE: Final = (
+    "a run does the whole flow, and takes what is known from the cache; `if:` in the flow leaves a job out, and"
+    " --again JOB runs one and all that depends on it"
 )
 _SITES: Final = "a cluster is a site of a server: mendflow admin sites add there, and --server URL here"
 _MORE: Final = (
@@ -56,8 +65,7 @@ RUN: Final[dict[str, str]] = _hints(
     ("--profile --executor --slurm --cluster --batch-system --queue --partition", _SITES),
     (
         "--until --target --targets --only --job --step --task --omit-from --exclude --skip -T",
-        "a run does the whole flow, and takes what is known from the cache; `if:` in the flow leaves a job out, and"
-        " --again JOB runs one and all that depends on it",
+        _WHOLE,
     ),
     ("--dag --rulegraph --graph --plot", "mendflow flows graph FLOW draws it"),
     ("--lint --validate --check --syntax-check", "mendflow check FLOW reports every problem"),
@@ -80,6 +88,23 @@ RUN: Final[dict[str, str]] = _hints(
     ("--unlock --nolock", "nothing is locked after a crash; mendflow resume goes on"),
     ("--clean --cleanup --delete", "a job's folder is removed when it has ended, unless --keep is given"),
     ("--yes -y", "nothing is asked; leave it out"),
+    ("--with-report --report-file --html", "the page of the case is written anyway; where is --report FILE"),
+    (
+        "--with-trace --with-timeline --stats --benchmark --trace",
+        "mendflow items CASE lists what each job took, and the page that mendflow report writes has a timeline",
+    ),
+    ("--with-dag", "mendflow flows graph FLOW draws it"),
+    (
+        "--with-docker --with-singularity --with-apptainer --with-conda --use-conda --use-singularity --sdm --docker"
+        " --software-deployment-method --container --image --env-file",
+        "a job runs in the environment of its pilot; what it wants of it stands in its command: `run: docker run ...`",
+    ),
+    ("--entry --flow --dag-id --pipeline", "one of several flows of a Python file is mendflow run FILE.py:NAME"),
+    ("--stub --stub-run --dryrun --dry --preview --plan", "--dry-run says what would run and why"),
+    ("--touch --mark-done", "a result is found by what it was made from; files are never marked as made"),
+    ("--latency-wait", "files are handed on by mendflow itself; there is nothing to wait for"),
+    ("--ansi-log --progress --no-progress --silent", "progress is not shown with --quiet"),
+    ("--subdir --exec-date --logical-date", "what a flow is given, a date too, is --input NAME=VALUE"),
 )
 """For `run`, and for those that are like it."""
 
@@ -151,17 +176,44 @@ def _answer(error: Any, ctx: Any, given: list[str]) -> NoReturn:
         hint = f"options of several letters have two dashes: -{long}" if f"-{long}" in own else ""
         if hint := hint or option_hint(name, f"-{long}"):
             raise InvalidRequest(f"{name} has no option {long}; {hint}") from error
-    if hint := option_hint(name, word):
+        raise InvalidRequest(f"{name} has no option {long}; {_guess(name, f'-{long}', error)}") from error
+    if hint := option_hint(name, word) or (_guess(name, word, error) if word else ""):
         raise InvalidRequest(f"{name} has no option {word}; {hint}") from error
+    if type(error).__name__ == "MissingParameter":
+        raise InvalidRequest(_missing_text(name, error)) from error
     if found := EXTRA.search(str(error)):
         extra = found[1].split()
         if name in ("run", "start") and all("=" in each for each in extra):
             wanted = " ".join(f"--input {each}" for each in extra)
             raise InvalidRequest(f"inputs have an option before them: mendflow {name} FLOW {wanted}") from error
+        if name == "run":
+            raise InvalidRequest(f"run takes one flow file, and {found[1]} is too much; {_WHOLE}") from error
         if name == "worklist complete" and all("=" in each for each in extra):
             wanted = " ".join(f"-o {each}" for each in extra)
             raise InvalidRequest(f"outputs have an option before them: mendflow {name} TASK {wanted}") from error
     raise error
+
+
+def _guess(command: str, word: str, error: Any) -> str:
+    """What an option that nobody knows may have meant: one that is written nearly so, or an input of the flow."""
+    near = get_close_matches(word, getattr(error, "possibilities", None) or (), n=1, cutoff=CLOSE)
+    if near:
+        return f"did you mean {near[0]}?"
+    if command in ("run", "start") and word.startswith("--"):
+        return f"an input of the flow is --input {word[2:].replace('-', '_')}=VALUE; mendflow {command} --help has all"
+    return f"mendflow {command} --help has those there are"
+
+
+def _missing_text(command: str, error: Any) -> str:
+    """What a command wants that was not given."""
+    wants = str(getattr(error.param, "metavar", "") or error.param.human_readable_name)
+    if wants.rstrip(".") == "FLOW":
+        files = sorted(each.name for each in Path.cwd().glob("*") if each.name.endswith(FLOW_FILES))
+        here = f"; here is {', '.join(files[:FILES_SHOWN])}" if files else ""
+        return f"{command} wants a flow file: mendflow {command} FLOW{here}"
+    if wants == "CASE":
+        return f"{command} wants a case: mendflow {command} CASE; `last` is the newest, mendflow cases lists them"
+    return f"{command} wants {wants}: mendflow {command} --help says what that is"
 
 
 def _long_word(word: str, given: list[str]) -> str:

@@ -12,7 +12,7 @@ from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import StorageElement
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.pilot.main import run_pilot
-from mendflow.pilot.options import PilotOptions, cache_options, good, read_checks
+from mendflow.pilot.options import PilotOptions, cache_options, read_checks, validated
 
 app = typer.Typer()
 
@@ -147,7 +147,7 @@ def pilot(
             share=share,
             address=share_address,
         ),
-        checks=good(
+        checks=validated(
             PilotChecks(
                 executables=(*given.executables, *(needs or ())),
                 disk_bytes=bytes_of("--needs-disk", needs_disk) or given.disk_bytes,

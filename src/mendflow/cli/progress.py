@@ -5,9 +5,10 @@ case with very many items costs no more to watch than a small one."""
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
 from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -15,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, console, say
-from mendflow.cli.waiting import WaitExplainer
+from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import StoreUnavailable, Unreachable
 from mendflow.core.model.views import CASE_END_STATES, CaseView, NameCount
@@ -29,6 +30,8 @@ PLAIN_EVERY_S = 2.0
 STILL_AFTER_S = 10.0
 """After so long without news, waiting jobs are printed too: in a log, silence looks like a hang."""
 
+SERIES_MIN = 3
+STATUS_VERBS = {"completed": "has", "failed": "has", "cancelled": "was"}
 LOOK_EVERY_S = (0.04, 0.4)
 PATIENCE_S = 60.0
 
@@ -49,9 +52,13 @@ class NoProgress:
 class PlainProgress:
     """A line for each name whose counts have changed, at most every few seconds, and once at the end."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, wall_clock: Callable[[], float] = time.time
+    ) -> None:
         self._clock = clock
+        self._wall_clock = wall_clock
         self._began = clock()
+        self._head_start_ms: float | None = None  # how long the case had been there when it was first shown
         self._printed_at = float("-inf")
         self._last: dict[str, NameCount] = {}
         self._status = "running"
@@ -60,18 +67,25 @@ class PlainProgress:
         now = self._clock()
         if case.status not in CASE_END_STATES and now - self._printed_at < PLAIN_EVERY_S:
             return
-        stamp = f"[{duration_text((now - self._began) * 1000):>9}]"
+        stamp = f"[{duration_text(self._since_start_ms(case, now)):>9}]"
         still = now - max(self._printed_at, self._began) >= STILL_AFTER_S
-        for count in case.counts:
+        for count in with_series(case.counts):
             if self._last.get(count.name) != count and (still or _has_news(count)):
                 self._last[count.name] = count
                 self._printed_at = now
                 say(f"{stamp} {one_line(count.name, 40)}: {line_of(count)}", err=True)
         if case.status != self._status:
             self._status = case.status
-            say(
-                f"{stamp} the case {'is' if case.status in ('running', 'suspended') else 'has'} {case.status}", err=True
-            )
+            say(f"{stamp} the case {STATUS_VERBS.get(case.status, 'is')} {case.status}", err=True)
+
+    def _since_start_ms(self, case: CaseView, now: float) -> float:
+        """Since the case began, as its summary counts it: when it has ended, both say the same."""
+        if case.ended_at:
+            return max(case.ended_at - case.started_at, 0)
+        if self._head_start_ms is None:
+            here_ms = (now - self._began) * 1000
+            self._head_start_ms = max(self._wall_clock() * 1000 - case.started_at - here_ms, 0)
+        return self._head_start_ms + (now - self._began) * 1000
 
     def close(self) -> None:
         pass
@@ -113,23 +127,44 @@ def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("", width=14)
-    heads = HEADS + [word for word in MORE_HEADS if any(getattr(count, word) for count in case.counts)]
+    counts = with_series(case.counts)
+    heads = HEADS + [word for word in MORE_HEADS if any(getattr(count, word) for count in counts)]
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
-    shown = sorted(range(len(case.counts)), key=lambda place: _rank(case.counts[place]))
+    shown = sorted(range(len(counts)), key=lambda place: _rank(counts[place]))
     if len(shown) > rows_max:
         shown = shown[: max(rows_max - 2, 1)]
     for place in sorted(shown):
-        table.add_row(*_cells(case.counts[place], heads))
-    folded = [count for place, count in enumerate(case.counts) if place not in set(shown)]
+        table.add_row(*_cells(counts[place], heads))
+    folded = [count for place, count in enumerate(counts) if place not in set(shown)]
     if folded:
         table.add_row(*_cells(_sum(folded, f"{len(folded):,} more names"), heads), style="dim")
-    if len(case.counts) > 1:
-        table.add_row(*_cells(_sum(case.counts, "total"), heads))
+    if len(counts) > 1:
+        table.add_row(*_cells(_sum(counts, "total"), heads))
     parts: list[Table | Text] = [_head(case, now_ms), table]
     if any(count.kind == "user-task" and count.waiting + count.running for count in case.counts):
         parts.append(Text("a user task waits for somebody; see mendflow worklist", style="yellow"))
     return Group(*parts)
+
+
+def with_series(counts: Sequence[NameCount]) -> list[NameCount]:
+    """The counts, with those of `count`, `count-2`, `count-3`... as one: a loop of Python calls jobs so, and is watched
+    as a whole."""
+    by_name = {(each.name, each.kind): each for each in counts}
+    joined: list[NameCount] = []
+    done: set[tuple[str, str]] = set()
+    for each in counts:
+        if (each.name, each.kind) in done:
+            continue
+        series = [each]
+        while (following := by_name.get((f"{each.name}-{len(series) + 1}", each.kind))) is not None:
+            series.append(following)
+        if len(series) < SERIES_MIN:
+            joined.append(each)
+            continue
+        done |= {(one.name, one.kind) for one in series}
+        joined.append(msgspec.structs.replace(_sum(series, f"{each.name} to {series[-1].name}"), kind=each.kind))
+    return joined
 
 
 def _rank(count: NameCount) -> int:
@@ -137,7 +172,7 @@ def _rank(count: NameCount) -> int:
     return 0 if count.failed else 1 if count.running else 2 if count.waiting else 3
 
 
-def _sum(counts: list[NameCount], name: str) -> NameCount:
+def _sum(counts: Sequence[NameCount], name: str) -> NameCount:
     words = ("done", "running", "waiting", "failed", "cancelled", "mended", "cached", "skipped")
     return NameCount(name=name, kind="", **{word: sum(getattr(count, word) for count in counts) for word in words})
 

@@ -1,5 +1,5 @@
-"""Prints a repair with its trail: which rules were evaluated on which values, which decided, what was done, and the
-result."""
+"""Prints a repair: what was done, with what result, and why. With its trail it also says which rules were evaluated on
+which values."""
 
 import json
 import shlex
@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, say
+from mendflow.cli.rule_trees import shown_name
 from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES
 from mendflow.core.model.repair import Conclusion, ExceptionType
 from mendflow.core.model.repair_views import DecisionView, TrailStep
+from mendflow.core.model.rules import ALL_TASKS, rule_text
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.undo_sentences import undone_sentences
 from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
@@ -18,24 +20,29 @@ from mendflow.pages.formatting import count_text, duration_text, one_line, short
 REPAIRS_SHOWN = 10
 STEPS_SHOWN = 8
 VALUE_CHARS = 60
+REASON_CHARS = 300
 GIVEN_UP = "given up"
 FAILED_AGAIN = "failed again"
 
 
-def show_repairs(repairs: Sequence[DecisionView]) -> None:
+def show_repairs(repairs: Sequence[DecisionView], subject: str = "", *, trail: bool = False) -> None:
+    """`subject` is what was asked about: by it the trail can be asked for."""
     if not repairs:
         return
-    say("repairs:" if len(repairs) == 1 else f"repairs, the newest first ({len(repairs):,}):")
+    what = "repairs" if any(each.exlet for each in repairs) else "no repair"
+    say(f"{what}:" if len(repairs) == 1 else f"{what}, the newest failure first ({len(repairs):,}):")
     later: set[tuple[str, str]] = set()
     for decision in repairs[:REPAIRS_SHOWN]:
-        subject = (str(decision.case), str(decision.item or ""))
-        _show(decision, is_last=subject not in later)
-        later.add(subject)
+        about = (str(decision.case), str(decision.item or ""))
+        _show(decision, is_last=about not in later, trail=trail)
+        later.add(about)
     if len(repairs) > REPAIRS_SHOWN:
         say(f"  and {len(repairs) - REPAIRS_SHOWN:,} more: mendflow history {repairs[0].case}")
+    if subject and not trail and any(each.trail for each in repairs[:REPAIRS_SHOWN]):
+        say(f"mendflow why --trail {shlex.quote(subject)} shows how the rules were evaluated")
 
 
-def _show(decision: DecisionView, *, is_last: bool) -> None:
+def _show(decision: DecisionView, *, is_last: bool, trail: bool) -> None:
     raised = f"{decision.trigger!r} was raised" if decision.trigger else decision.note
     what = decision.fault.message if decision.fault else raised
     about = f" {decision.shown}" if decision.item else ""
@@ -45,9 +52,32 @@ def _show(decision: DecisionView, *, is_last: bool) -> None:
             (f"  {one_line(what, 200)}" if what else "", "dim"),
         )
     )
+    if trail:
+        _show_trail(decision)
+    for trial in decision.trials:
+        say(f"    {trial_text(trial)}")
+    say(_outcome(decision, is_last=is_last))
+    if trail:
+        say(Text(f"    decision {decision.id}", style="dim"))
+    elif decision.rule is not None:
+        say(f"    because: {_because(decision)}")
+        shows = f"mendflow rules show {shlex.quote(decision.rules)} --rule {decision.rule}"
+        say(Text(f"    {rule_text(decision.rules, decision.rule)}: {shows}", style="dim"))
+
+
+def _because(decision: DecisionView) -> str:
+    """The reason of the rule that decided, in its author's words; if he left none, its condition with the values."""
+    if decision.reason:
+        return one_line(decision.reason, REASON_CHARS)
+    decided = next((step for step in decision.trail if step.rule == decision.rule), None)
+    values = f" ({_values(decided)})" if decided is not None and decided.values else ""
+    return f"{one_line(decision.condition, 200)}{values}"
+
+
+def _show_trail(decision: DecisionView) -> None:
     if decision.rules:
-        tree = decision.tree or "the case"
-        say(f"    rules {decision.rules} version {decision.version}, tree of {'all tasks' if tree == '*' else tree}:")
+        tree = "all tasks" if decision.tree == ALL_TASKS else decision.tree or "the case"
+        say(f"    rules {shown_name(decision.rules)} version {decision.version}, tree of {tree}:")
     steps = decision.trail[-STEPS_SHOWN:]
     if len(steps) < len(decision.trail):
         say(f"      {count_text(len(decision.trail) - len(steps), 'rule')} before, which did not decide")
@@ -56,26 +86,25 @@ def _show(decision: DecisionView, *, is_last: bool) -> None:
     if decision.others:
         where = f"mendflow rules show {shlex.quote(decision.rules)}"
         say(f"      {count_text(decision.others, 'more rule')} on the way, which did not hold: {where}")
-    for trial in decision.trials:
-        say(f"    {trial_text(trial)}")
-    say(_outcome(decision, is_last=is_last))
-    say(Text(f"    decision {decision.id}", style="dim"))
 
 
 def trial_text(trial: Conclusion) -> str:
-    return f"on trial, rule {trial.rule} of {trial.rules} version {trial.version} would do {trial.exlet}"
+    return f"on trial, {rule_text(trial.rules, trial.rule)} would do {trial.exlet}"
 
 
 def _step(step: TrailStep, *, decides: bool) -> Text:
     line = Text(f"      rule {step.rule} ")
     line.append("held" if step.held else "did not hold", style="yellow" if decides else "dim")
     line.append(f": {one_line(step.condition, 200)}" if step.condition else "")
-    values = ", ".join(f"{name} = {_short(value)}" for name, value in step.values.items())
-    if values:
-        line.append(f"  ({one_line(values, 300)})", style="dim")
+    if step.values:
+        line.append(f"  ({_values(step)})", style="dim")
     if step.error:
         line.append(f"  {one_line(step.error, 200)}", style="red")
     return line
+
+
+def _values(step: TrailStep) -> str:
+    return one_line(", ".join(f"{name} = {_short(value)}" for name, value in step.values.items()), 300)
 
 
 def _happened(decision: DecisionView) -> str:

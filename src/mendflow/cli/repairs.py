@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from mendflow.cli.case_references import FORMS, find_reference
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import CaseArgument, complete_from_server
@@ -14,7 +15,6 @@ from mendflow.cli.printing import STYLES, print_answer, print_json, print_table,
 from mendflow.cli.repair_trails import trial_text
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_trees import shown_name
-from mendflow.cli.subjects import FORMS, find_subject
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import item_text
@@ -27,6 +27,7 @@ from mendflow.core.model.repair_views import (
     RepairRequest,
     TriggerView,
 )
+from mendflow.core.model.rules import rule_text
 from mendflow.formats.files import flow_text
 from mendflow.formats.patterns import read_patterns
 from mendflow.pages.formatting import count_text, duration_text, short_time_text
@@ -104,7 +105,7 @@ def history(
         return
 
     async def ask(client: Client) -> list[HistoryEntry]:
-        subject = await find_subject(client, named)
+        subject = await find_reference(client, named)
         found = await client.history(subject.case)
         return [each for each in found if not subject.item or subject.item in (each.item, str(each.item).split("[")[0])]
 
@@ -167,7 +168,7 @@ def raise_trigger(
     value = json_or_text(about) if about else None
 
     async def ask(client: Client) -> DecisionView:
-        subject = await find_subject(client, case, item)
+        subject = await find_reference(client, case, item)
         return await client.raise_trigger(subject.case, trigger, subject.item, data=value)
 
     decision = context.run(ask)
@@ -183,7 +184,7 @@ def raise_trigger(
 def _list_triggers(context: CommandContext, case: str, item: str) -> None:
 
     async def ask(client: Client) -> list[TriggerView]:
-        subject = await find_subject(client, case, item)
+        subject = await find_reference(client, case, item)
         return await client.triggers(subject.case, subject.item)
 
     views = context.run(ask)
@@ -228,7 +229,7 @@ def mend(
     name, flow = exlet_of(exlet)
 
     async def ask(client: Client) -> DecisionView:
-        subject = await find_subject(client, case, item)
+        subject = await find_reference(client, case, item)
         wish = RepairRequest(
             exlet=name, flow=flow, item=subject.item, decision=decision, condition=condition, rules=in_set, note=note
         )
@@ -266,7 +267,7 @@ def _say_decision(context: CommandContext, decision: DecisionView) -> None:
 
 def decided_text(decision: DecisionView) -> str:
     about = f"{decision.case}:{decision.item}" if decision.item else str(decision.case)
-    by = f" by rule {decision.rule} of {decision.rules}" if decision.rule is not None else ""
+    by = f" by {rule_text(decision.rules, decision.rule)}" if decision.rule is not None else ""
     by = f" ordered by {decision.ordered_by}" if decision.ordered_by else by
     runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
     if not decision.exlet:

@@ -5,10 +5,10 @@ from typing import Annotated
 import msgspec
 import typer
 
+from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.printing import print_answer, print_json, print_table, say
-from mendflow.cli.subjects import FORMS, job_id
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms

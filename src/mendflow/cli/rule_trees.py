@@ -10,10 +10,11 @@ import msgspec
 from rich.text import Text
 
 from mendflow.cli.printing import say, table_width
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Call, Flow, PrimitiveStep
 from mendflow.core.model.repair import CASE_LEVEL, Primitive
 from mendflow.core.model.repair_views import RuleSetView
-from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, Rule, RuleSet, RuleTree, rule_text
 from mendflow.core.rules import is_out_of_use
 from mendflow.pages.boxes import inner_activities
 from mendflow.pages.formatting import count_text, one_line, short_time_text
@@ -22,6 +23,7 @@ CONDITION_CHARS = 400
 NOTE_CHARS = 300
 TARGETED_STEPS = (Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE)
 SETTINGS_CHARS = 100
+WHOLE_CHARS = 4000
 DEPTH_MAX = 12
 """Deeper rules are not indented further: a screen is only so wide."""
 
@@ -46,6 +48,41 @@ def show_set(view: RuleSetView) -> None:
         say(Text("exlets", style="bold"))
     for name, exlet in sorted(rules.exlets.items()):
         say(Text.assemble(f"  {name}: ", (one_line(steps_text(exlet), CONDITION_CHARS), "dim")))
+
+
+def show_rule(view: RuleSetView, id: int) -> None:
+    """One rule in full: its author's words, its condition, those that it is an exception to, and its exlet."""
+    rules = view.rules
+    assert rules is not None, "the server returns the rule set in full"
+    found = [(title, key, tree) for title, key, tree in trees_of(rules) if id in tree.rules]
+    if not found:
+        raise NotFound(f"{shown_name(view.name)} has no rule {id}; `mendflow rules show` draws those there are")
+    for title, key, tree in found:
+        rule = tree.rules[id]
+        say(Text.assemble((rule_text(view.name, id), "bold"), f", for {title.partition(':')[0]}"))
+        say(f"  {one_line(rule.note, WHOLE_CHARS)}" if rule.note else "  its author left no note")
+        say(f"  if          {one_line(rule.condition, WHOLE_CHARS)}")
+        for above in exceptions_to(tree, id):
+            say(f"  and         {one_line(tree.rules[above].condition, WHOLE_CHARS)}  (rule {above})")
+        exlet = rules.exlets.get(rule.exlet)
+        steps = f": {one_line(steps_text(exlet), WHOLE_CHARS)}" if exlet is not None else ""
+        say(f"  then        {rule.exlet or 'nothing'}{steps}")
+        if decided := view.decided.get(f"{key}/{id}", 0):
+            say(f"  decided     {count_text(decided, 'time')}")
+
+
+def exceptions_to(tree: RuleTree, id: int) -> list[int]:
+    """The rules that must hold for this one to be evaluated, the nearest first."""
+    above: dict[int, tuple[int, bool]] = {}
+    for rule in tree.rules.values():
+        for below, is_true in ((rule.on_true, True), (rule.on_false, False)):
+            if below is not None:
+                above[below] = rule.id, is_true
+    found = list[int]()
+    while id in above:
+        id, is_true = above[id]
+        found += [id] if is_true else []
+    return found
 
 
 def steps_text(exlet: Flow) -> str:

@@ -10,7 +10,7 @@ from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.repairs import raise_trigger
-from mendflow.cli.rule_applying import say_applied, tell_who_runs
+from mendflow.cli.rule_applying import apply_now, print_who_runs, say_applied
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
     Do,
@@ -28,7 +28,7 @@ from mendflow.cli.rule_options import (
     Version,
 )
 from mendflow.cli.rule_transfer import warn_of_missing_flows
-from mendflow.cli.rule_trees import show_set, shown_name
+from mendflow.cli.rule_trees import show_rule, show_set, shown_name
 from mendflow.cli.rule_trials import say_trial
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
@@ -78,11 +78,20 @@ def _list(context: CommandContext) -> None:
 
 @rules_app.command("show")
 @with_context
-def show(context: CommandContext, name: SetArgument, version: Version = None) -> None:
+def show(
+    context: CommandContext,
+    name: SetArgument,
+    version: Version = None,
+    rule: Annotated[
+        int | None, typer.Option("--rule", metavar="N", help="Only this rule, in full.", show_default=False)
+    ] = None,
+) -> None:
     """Show a rule set as trees, with how often each rule decided."""
     view = context.run(lambda client: client.rule_set(name, version))
     if context.json:
         print_json(view)
+    elif rule is not None:
+        show_rule(view, rule)
     else:
         show_set(view)
 
@@ -115,7 +124,7 @@ def add(
     async def added(client: Client) -> tuple[RuleAddition, ApplyResult | None]:
         made = await client.add_rule(wish)
         group = wish.group or ((await client.decision(wish.decision)).group if apply else "")
-        return made, await client.apply_rules(group) if apply else None
+        return made, await apply_now(client, group) if apply else None
 
     made, applied = context.run(added)
     if context.json:
@@ -126,19 +135,19 @@ def add(
         warn_of_missing_flows(context, [made.rules])
     if applied is not None:
         say_applied(applied)
-        tell_who_runs(context.target, applied.cases)
+        print_who_runs(context.target, applied.cases)
 
 
 @rules_app.command("apply")
 @with_context
 def apply_(context: CommandContext, group: GroupArgument) -> None:
     """Apply the rules now to a group of failures; cases that have failed go on from where they stood."""
-    applied = context.run(lambda client: client.apply_rules(group))
+    applied = context.run(lambda client: apply_now(client, group))
     if context.json:
         print_json(applied)
         return
     say_applied(applied)
-    tell_who_runs(context.target, applied.cases)
+    print_who_runs(context.target, applied.cases)
 
 
 @rules_app.command("try")

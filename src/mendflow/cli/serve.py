@@ -1,7 +1,6 @@
 """`mendflow serve`: runs a server until it is stopped, with a pilot if requested."""
 
 import asyncio
-import os
 import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -21,6 +20,7 @@ from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.pilot.own_secrets import take_secret
 from mendflow.server.access import AccessToken, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, run, running_server
 
@@ -42,6 +42,15 @@ def serve(
             "--url",
             metavar="URL",
             help="The address where others reach this server, if it differs.",
+            show_default=False,
+        ),
+    ] = "",
+    domain: Annotated[
+        str,
+        typer.Option(
+            "--domain",
+            metavar="NAME",
+            help="The name of this domain, for others; default: the one before, or the machine's.",
             show_default=False,
         ),
     ] = "",
@@ -124,17 +133,18 @@ def serve(
     ] = None,
 ) -> None:
     """Run a server."""
-    own_token = os.environ.get("MENDFLOW_TOKEN", "")
+    own_token = take_secret("MENDFLOW_TOKEN")
     known: list[AccessToken] = load_tokens(tokens) if tokens else single_token(own_token)
     check_binding(host, known)
     _require_address(url)
     roots = tuple(Path(root).absolute() for root in files_root or ())
     options = ServerOptions(
-        data=ServerTarget(data=data).folder,
+        data=ServerTarget(data=data).own_folder,
         store=store,
         host=host,
         port=port,
         url=url,
+        domain=domain,
         tokens=tuple(known),
         lease_ms=lease * 1000,
         data_wait_ms=data_wait * 1000,

@@ -141,6 +141,15 @@ def predict_flow(
         bool,
         typer.Option("--as-recorded", help="For a trace: add to each job what the recording system took for itself."),
     ] = False,
+    recorded_like: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--recorded-like",
+            metavar="TRACE",
+            help="For a trace: add what the recording system took for itself in this other trace; can be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     seeds: Seeds = 5,
     seed: FirstSeed = 1,
     what_if: Annotated[
@@ -170,6 +179,7 @@ def predict_flow(
         target=ServerTarget(server=server, token_file=token_file, data=data),
         scale=Scale(time=scale, size=size_scale),
         as_recorded=as_recorded,
+        recorded_like=tuple(recorded_like or ()),
         seeds=tuple(range(seed, seed + seeds)),
         what_if=what_if,
         processes=processes or usable_cpus(),

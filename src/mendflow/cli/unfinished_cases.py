@@ -46,7 +46,7 @@ def say_unfinished(cases: Sequence[CaseId], folder_option: str) -> None:
         say(f"{more} are unfinished; `mendflow cases --status running{folder_option}` lists them", err=True)
 
 
-def who_runs_it(case: CaseId, target: ServerTarget) -> str:
+def running_server_text(case: CaseId, target: ServerTarget) -> str:
     """What is to be done so that a case that was started without a server runs."""
     folder = folder_option(target.folder)
     return (

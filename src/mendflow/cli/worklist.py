@@ -11,7 +11,7 @@ from mendflow.cli.held_cases import show_held
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
-from mendflow.cli.waiting_tasks import task_id
+from mendflow.cli.task_reminders import task_id
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView

@@ -23,7 +23,7 @@ def hint_for(word: str, table: Hints) -> str:
     return table.get(plain(word), "")
 
 
-def told_with_hint(message: str, word: str, table: Hints) -> str:
+def with_hint(message: str, word: str, table: Hints) -> str:
     """The message, and how it is said here, if that is known."""
     hint = hint_for(word, table)
     return f"{message}; {hint}" if hint else message

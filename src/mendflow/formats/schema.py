@@ -1,9 +1,9 @@
 """The JSON Schemas of flow files, exlets and rule files, for completion and validation in editors.
 
-They are generated from the parser's tables. `python -m mendflow.formats.schema` writes them into the package."""
+They are made from the parser's tables whenever somebody asks for one: `mendflow flows schema`."""
 
 import json
-from pathlib import Path
+from enum import StrEnum
 from typing import Any, Final
 
 from mendflow.formats.names import NAME
@@ -14,9 +14,14 @@ from mendflow.formats.yaml.fields import Table, schema_of
 from mendflow.formats.yaml.shapes import PresenceShape
 
 Schema = dict[str, Any]
-PATH: Final = Path(__file__).with_name("flow.schema.json")
-EXLET_PATH: Final = Path(__file__).with_name("exlet.schema.json")
-RULES_PATH: Final = Path(__file__).with_name("rules.schema.json")
+
+
+class SchemaKind(StrEnum):
+    """The kinds of files that have a schema."""
+
+    FLOW = "flow"
+    EXLET = "exlet"
+    RULES = "rules"
 
 
 EXLET_BODY: Final[Schema] = {"anyOf": [{"$ref": "#/$defs/steps"}, {"$ref": "#/$defs/exlet-map"}]}
@@ -198,17 +203,7 @@ def loosen(described: Schema, kinds: Kinds) -> Schema:
     return described
 
 
-def text_of(described: Schema) -> str:
-    """A schema as its file has it."""
-    return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
-
-
-def schema_text() -> str:
-    """The schema of flow files as its file has it."""
-    return text_of(schema())
-
-
-if __name__ == "__main__":
-    PATH.write_text(schema_text(), encoding="utf-8")
-    EXLET_PATH.write_text(text_of(exlet_schema()), encoding="utf-8")
-    RULES_PATH.write_text(text_of(rules_schema()), encoding="utf-8")
+def schema_text(kind: SchemaKind = SchemaKind.FLOW) -> str:
+    """The schema of a kind of files, as an editor reads it."""
+    make = {SchemaKind.FLOW: schema, SchemaKind.EXLET: exlet_schema, SchemaKind.RULES: rules_schema}[kind]
+    return json.dumps(make(), indent=2, ensure_ascii=False) + "\n"

@@ -4,6 +4,7 @@ Cells of CSV and TSV files are texts, whatever they look like, unless the flow d
 never has numbers in some rows and texts in others. Rows in YAML and JSON are the data that they are."""
 
 import csv
+import hashlib
 import io
 import os
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import BadFlow, InvalidRequest, Problem
 from mendflow.core.model.text_data import declared_number
 from mendflow.core.model.values import Value
+from mendflow.core.model.yes_no import boolean_of
 from mendflow.formats import data_files
 from mendflow.formats.spelling import nearest_word
 
@@ -23,7 +25,6 @@ SEPARATED: Final = {".csv": ",", ".tsv": "\t"}
 ENDINGS: Final = (*SEPARATED, ".json", ".yaml", ".yml")
 TABLE_BYTES_MAX: Final = 10_000_000
 PROBLEMS_MAX: Final = 20
-TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 class BadTable(BadFlow):
@@ -55,6 +56,14 @@ def read_table(path: Path, columns: Mapping[str, str], folder: str = "") -> list
     if problems:
         raise BadTable(problems=problems[:PROBLEMS_MAX])
     return [row.cells for row in rows]
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a table as it is now; empty if it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _type_cells(rows: list[Row], columns: Mapping[str, str], path: Path, folder: str) -> Iterator[Problem]:
@@ -207,7 +216,6 @@ def _number(cell: Value) -> Value:
 
 
 def _boolean(cell: Value) -> bool:
-    word = str(cell).lower()
-    if word not in (*TRUE, *FALSE):
+    if (found := boolean_of(str(cell))) is None:
         raise ValueError(f"{cell!r:.60} is neither true nor false")
-    return word in TRUE
+    return found

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.parameters import AfterPage, Condition, LongLimit, Offset, OneOf
 from mendflow.core.model.repair_views import HistoryEntry, TriggerView
 from mendflow.core.model.values import Value
@@ -16,7 +16,6 @@ from mendflow.core.model.views import (
     ItemPage,
     ItemState,
     ItemView,
-    UnhandledPolicy,
 )
 from mendflow.operations.arguments import IdempotencyKey, Named, Spread
 from mendflow.operations.names import CaseName, CountedBy

@@ -13,7 +13,7 @@ from mendflow.operations.names import CountedBy, JobName
 from mendflow.operations.operation import Calls, operation
 from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, READERS
 
-Subject = Annotated[str, Meta(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")]
+CaseReference = Annotated[str, Meta(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")]
 AttemptNumber = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Of which attempt; 0: of the last one.")]
 LogOffset = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Leave out so many bytes.")]
 Running = Annotated[int, Meta(ge=0, le=1_000, description="Name so many running jobs of each, the longest first.")]
@@ -69,7 +69,7 @@ class ServerCalls(Calls, tag="server"):
         left out."""
 
     @operation("GET", "/why", READERS)
-    async def why(self, subject: Subject) -> Explanation:
+    async def why(self, subject: CaseReference) -> Explanation:
         """Why something is as it is."""
 
     @operation("GET", "/health", ANYBODY)

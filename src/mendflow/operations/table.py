@@ -9,6 +9,7 @@ from mendflow.operations.alerts import AlertCalls, NotificationCalls
 from mendflow.operations.cases import CaseCalls, HistoryCalls
 from mendflow.operations.data import DataCalls
 from mendflow.operations.data_sets import DataSetCalls
+from mendflow.operations.domains import ConnectionCalls
 from mendflow.operations.engines import EngineCalls
 from mendflow.operations.flows import FlowCalls
 from mendflow.operations.jobs import JobCalls, PilotCalls, ServerCalls
@@ -40,6 +41,7 @@ class DomainCalls(
     HistoryCalls,
     EngineCalls,
     SiteCalls,
+    ConnectionCalls,
     DataSetCalls,
 ):
     """Every operation that is declared as a call."""
@@ -57,7 +59,7 @@ SPECIAL = (
     ),
     ApiOperation("all_events", "GET", "/events", READERS, tag="events", doc="What happens in all cases, from now on."),
     ApiOperation(
-        "keep",
+        "store_file",
         "PUT",
         "/files/{sha256}",
         USERS | PILOT,
@@ -65,7 +67,7 @@ SPECIAL = (
         doc="Store a file on the server. The body is the content. It is refused if it does not have that SHA-256.",
     ),
     ApiOperation(
-        "kept",
+        "read_file",
         "GET",
         "/files/{sha256}",
         READERS | PILOT,
@@ -74,12 +76,12 @@ SPECIAL = (
         range is ignored.""",
     ),
     ApiOperation(
-        "kept_size",
+        "file_size",
         "HEAD",
         "/files/{sha256}",
         READERS | PILOT,
         tag="files",
-        doc="Whether a file is kept, and its size.",
+        doc="Whether a file is stored, and its size.",
     ),
     ApiOperation(
         "export",

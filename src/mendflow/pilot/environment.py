@@ -11,7 +11,7 @@ from pathlib import Path
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.platforms import machine_of
 from mendflow.core.model.sync import Capacity
-from mendflow.pilot.agent.devices import visible
+from mendflow.pilot.agent.devices import visible_gpus
 from mendflow.pilot.slot.faults import ROOM_BYTES
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.script_shells import SHELL
@@ -77,7 +77,7 @@ def capacity(
         cpus=cpus if cpus is not None else float(max(usable_cpus(), slots)),
         memory_bytes=memory_bytes if memory_bytes is not None else machine_bytes(),
         disk_bytes=disk_bytes if disk_bytes is not None else shutil.disk_usage(folder).free,
-        gpus=gpus if gpus is not None else len(visible(os.environ)[1]),
+        gpus=gpus if gpus is not None else len(visible_gpus(os.environ)[1]),
         system=platform.system().lower(),
         machine=machine_of(platform.machine()),
     )

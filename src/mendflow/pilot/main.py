@@ -31,7 +31,7 @@ from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage
 from mendflow.pilot.files.catalogue import ServerFileCatalogue
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
-from mendflow.pilot.options import PilotOptions, parse, useless
+from mendflow.pilot.options import PilotOptions, cache_flaw, parse
 from mendflow.pilot.slot.lease import boot_ms
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.process_tags import find_slots
@@ -65,7 +65,7 @@ def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
     except ValueError as error:
         log.error("%s", error)
         return BAD_OPTIONS
-    if why := useless(options.cache):
+    if why := cache_flaw(options.cache):
         log.warning("%s, unless it shares the caches of others", why)
     comes_back = bool(find_slots(str(work_folder.folder))) or work_folder.has_results
     if (unfit := _check_environment(work_folder, options, servers, comes_back)) and not comes_back:

@@ -24,6 +24,7 @@ from mendflow.pilot.bounds import (
     log_bytes,
 )
 from mendflow.pilot.cache.shared import CacheOptions
+from mendflow.pilot.own_secrets import take_secret
 
 KEPT_VARIABLES: Final = {
     "age": ("MENDFLOW_KEEP_FAILED", str(KEEP_FAILED_MS)),
@@ -78,7 +79,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
         help="address of a server, such as http://127.0.0.1:8765; repeat for several",
     )
     parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
-    parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
+    parser.add_argument("--token", default=take_secret("MENDFLOW_TOKEN"), help="or in MENDFLOW_TOKEN")
     parser.add_argument("--token-file", type=Path, help="a file with the token, where others cannot read it")
     parser.add_argument(
         "--jobs", "-j", dest="slots", type=int, default=0, help="jobs at a time (default: one per processor)"
@@ -166,7 +167,7 @@ def cache_options(**given: str | int | None) -> CacheOptions:
     return options
 
 
-def useless(cache: CacheOptions) -> str:
+def cache_flaw(cache: CacheOptions) -> str:
     """Why a cache keeps nothing although it has space; empty if it does. Others on the host may have space for it."""
     if not cache.space_bytes or (cache.threshold_bytes or 0) < cache.space_bytes:
         return ""
@@ -175,12 +176,12 @@ def useless(cache: CacheOptions) -> str:
 
 def read_checks(path: Path) -> PilotChecks:
     try:
-        return good(msgspec.json.decode(path.read_bytes(), type=PilotChecks))
+        return validated(msgspec.json.decode(path.read_bytes(), type=PilotChecks))
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidRequest(f"{path} is not a valid file of checks: {error}") from None
 
 
-def good(checks: PilotChecks) -> PilotChecks:
+def validated(checks: PilotChecks) -> PilotChecks:
     """The checks, if they are valid."""
     if checks.python and version(checks.python) is None:
         raise InvalidRequest(f"{checks.python!r} is not a version of Python; write one like 3.11", field="python")

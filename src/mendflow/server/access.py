@@ -8,7 +8,7 @@ tells an attacker nothing about the token."""
 import hashlib
 import ipaddress
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,11 +17,14 @@ import msgspec
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
 from mendflow.lazy import lazy_pattern
-from mendflow.operations.roles import ADMIN, ENGINE, READERS, USERS, AllowedRoles
+from mendflow.operations.roles import ADMIN, ENGINE, PILOT, READERS, USERS, AllowedRoles
 from mendflow.operations.table import API, find_operation
 
 PEERS = f"{API}/peers/"
 """Paths between servers on one store: nobody else may use them, not even an administrator."""
+
+DOMAIN = f"{API}/domain/"
+"""Paths between domains: only the token of a connection opens them, and opens no other."""
 
 SOAP_PORTS = "/soap/"
 """SOAP paths, by which engines of other systems use the queue."""
@@ -131,19 +134,32 @@ class AccessControl:
     """Admits requests: by token and role if there are tokens, otherwise from this machine only and not from web
     pages."""
 
-    def __init__(self, tokens: Iterable[AccessToken] = (), *, servers_token: str = "") -> None:
-        """`servers_token` is the token that the other servers on the same store send; empty if there are none."""
+    def __init__(
+        self,
+        tokens: Iterable[AccessToken] = (),
+        *,
+        servers_token: str = "",
+        hide: Callable[[str], None] = lambda _token: None,
+    ) -> None:
+        """`servers_token` is the token that the other servers on the same store send; empty if there are none. `hide`
+        is told each token by which somebody may be a pilot, once: jobs run beside it."""
+        self._hide = hide
+        self._told: set[str] = set()
         self._servers_sha256 = token_hash(servers_token) if servers_token else ""
         self.tokens = list(tokens)
         self._principals = {token.sha256: Principal(token.name, token.roles) for token in self.tokens}
 
     def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
         sent = _access_headers(headers)
+        if path.startswith(DOMAIN):
+            return _ANONYMOUS  # whose token it is, the connections say
         if path.startswith(PEERS) or _normalized_path(path).startswith(PEERS):
             return self._admit_peer(sent.get(b"authorization", b""))
         if not self._principals:
             return _admit_local(method, sent)
-        caller, allowed = self._principal_of(sent.get(b"authorization", b"")), allowed_roles(method, path)
+        shown = sent.get(b"authorization", b"")
+        sha256 = _sha256_of(shown)
+        caller, allowed = self._principals.get(sha256), allowed_roles(method, path)
         if caller is None:
             if allowed.anybody:
                 return _ANONYMOUS
@@ -151,10 +167,10 @@ class AccessControl:
                 raise Unauthorized("this server does not know that token: ask whoever runs it for one of yours")
             raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
         check_roles(caller, allowed)
+        if sha256 not in self._told and caller.roles & {PILOT, ADMIN}:
+            self._told.add(sha256)
+            self._hide(shown.partition(b" ")[2].strip().decode("latin-1"))
         return caller
-
-    def _principal_of(self, authorization: bytes) -> Principal | None:
-        return self._principals.get(_sha256_of(authorization))
 
     def is_forwarded(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         """Whether another server forwarded this request. Only a server's token can say so; the caller's own token is

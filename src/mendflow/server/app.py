@@ -15,8 +15,9 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from mendflow.core.model.errors import RequestError, Unreachable
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
-from mendflow.server.access import PEERS, AccessControl
+from mendflow.server.access import DOMAIN, PEERS, AccessControl
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
+from mendflow.server.domain_endpoint import DomainEndpoint, Gate
 from mendflow.server.fan_out import FanOut
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.openapi import describe
@@ -67,6 +68,7 @@ class Api:
     exchange: PilotExchangeHandler
     lookups: PilotLookups
     peers: PeerEndpoint
+    domains: DomainEndpoint
     case_forwarder: CaseForwarder | None = None
     fan_out: FanOut | None = None
     soap_handler: soap.SoapHandler | None = None
@@ -87,6 +89,9 @@ class Api:
             caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
         except RequestError as error:
             await self._refuse(scope, send, error)
+            return
+        if scope["path"].startswith(DOMAIN):
+            await self.domains(scope, receive, send)
             return
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name)
@@ -126,11 +131,11 @@ class Api:
         if self.case_forwarder is None:
             return receive
         try:
-            again = self.access.is_forwarded(scope["headers"])
-            fan_out = self.fan_out if not again else None
+            is_forwarded = self.access.is_forwarded(scope["headers"])
+            fan_out = self.fan_out if not is_forwarded else None
             if fan_out is not None and await fan_out(scope, receive, send, self._routes):
                 return None
-            return await self.case_forwarder(scope, receive, send, again=again)
+            return await self.case_forwarder(scope, receive, send, is_forwarded=is_forwarded)
         except error_bodies.ClientDisconnected:
             return None
         except RequestError as error:
@@ -144,6 +149,7 @@ class Api:
         cancelled from now on are answered with the reason."""
         self.stopping = True
         self._served.open_requests.end_all()
+        await self.domains.stop()
         await self.exchange.stop(grace_s)
 
 
@@ -156,16 +162,18 @@ def create_app(
     homes: CaseHomeLookup | None = None,
     peer_requests: PeerRequests | None = None,
     gateway: SoapGateway | None = None,
+    gate: Gate | None = None,
     url: str = "",
     file_bytes_max: int = files.FILE_BYTES_MAX,
 ) -> Api:
     """`let_go` tells the domain to answer held exchanges at once: those of one pilot, or all (None). `peer` answers the
     other servers on the same store, if there may be some; `homes` finds the server of a case, and `peer_requests`
-    forwards requests to it. `gateway` answers SOAP requests; `url` is the address that SOAP callers are given."""
+    forwards requests to it. `gateway` answers SOAP requests, `gate` connected domains; `url` is the address that SOAP
+    callers are given."""
     open_requests = OpenRequests()
     app = Api(parameters.Served(domain, open_requests, file_bytes_max))
     app.access, app.exchange, app.peers = access, PilotExchangeHandler(domain, let_go), PeerEndpoint(peer)
-    app.lookups = PilotLookups(domain)
+    app.lookups, app.domains = PilotLookups(domain), DomainEndpoint(gate)
     app.soap_handler = soap.SoapHandler(gateway, open_requests, url) if gateway is not None else None
     if homes is not None and peer_requests is not None:
         app.fan_out = FanOut(homes, peer_requests, JSON_BYTES_MAX)

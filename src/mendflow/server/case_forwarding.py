@@ -47,7 +47,7 @@ class CaseHomeLookup(Protocol):
     async def home_of(self, subject: str, *, afresh: bool = False) -> str: ...
     async def arrived(self, subject: str) -> None: ...
     def find(self, server: str) -> ServerDocument | None: ...
-    def living(self) -> list[ServerDocument]: ...
+    def live_servers(self) -> list[ServerDocument]: ...
 
 
 class CaseForwarder:
@@ -67,9 +67,9 @@ class CaseForwarder:
         self._open_requests = open_requests
         self._bytes_max = bytes_max
 
-    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, *, again: bool) -> Receive | None:
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, *, is_forwarded: bool) -> Receive | None:
         """Answer a request that belongs to another server. Otherwise return the receive function for the handler that
-        answers it here. `again`: another server has forwarded the request to this one."""
+        answers it here. `is_forwarded`: another server has forwarded the request to this one."""
         named_by = SUBJECT_IN_BODY.get(scope["path"].removeprefix(API)) if scope["method"] == "POST" else None
         body = await read_body(receive, self._bytes_max) if named_by is not None else None
         subject = subject_of(scope) if body is None or named_by is None else named_by(body)
@@ -77,24 +77,24 @@ class CaseForwarder:
             newest = await self._newest()
             subject = subject.replace(LAST, newest, 1)
             _write_case_name(scope, newest)
-        home = await self._home(subject, again=again)
+        home = await self._home(subject, is_forwarded=is_forwarded)
         if home is None:
             return receive if body is None else _replay(body, receive)
         if body is None:
             body = await read_body(receive, self._bytes_max)
         return await self._forward(home, subject, scope, receive, send, body)
 
-    async def _home(self, subject: str, *, again: bool, afresh: bool = False) -> str | None:
+    async def _home(self, subject: str, *, is_forwarded: bool, afresh: bool = False) -> str | None:
         """The other server to forward the request to; None if this one answers."""
         homes = self._homes
         if not subject:
             return None
-        home = homes.id if homes.here(subject) else await homes.home_of(subject, afresh=again or afresh)
+        home = homes.id if homes.here(subject) else await homes.home_of(subject, afresh=is_forwarded or afresh)
         if home == homes.id:
             await self._wait_for_arrival(subject)
         if home in ("", homes.id):
             return None
-        if again:
+        if is_forwarded:
             raise WrongServer(f"{subject} lives on server {home}", server=home)
         return home
 
@@ -116,7 +116,7 @@ class CaseForwarder:
                 raise unreachable(home)
             if await self._relay_answer(server, scope, receive, send, body, elsewhere_too=last):
                 return None
-            found = await self._home(subject, again=False, afresh=True)
+            found = await self._home(subject, is_forwarded=False, afresh=True)
             if found is None:
                 return _replay(body, receive)
             home = found
@@ -255,7 +255,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     """A receive function that returns the body once more, for the handler that reads it next."""
     left = [body]
 
-    async def again() -> Any:
+    async def is_forwarded() -> Any:
         return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
 
-    return again
+    return is_forwarded

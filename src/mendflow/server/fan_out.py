@@ -99,7 +99,7 @@ class FanOut:
         if path == "/events" and scope["method"] == "GET":
             await MergedEventStream(self._homes, self._peer_requests, scope, send).listen(receive, inner)
             return True
-        if not self._homes.living():
+        if not self._homes.live_servers():
             return False
         for method, pattern, merge in MERGERS:
             if scope["method"] == method and pattern.fullmatch(path):
@@ -108,7 +108,7 @@ class FanOut:
         return False
 
     async def _ask_all(self, scope: HTTPScope, receive: Receive, send: Send, inner: Inner, merge: Merge) -> None:
-        body, others = await read_body(receive, self._bytes_max), self._homes.living()
+        body, others = await read_body(receive, self._bytes_max), self._homes.live_servers()
         asked = asyncio.gather(*(self._ask_peer(server, scope, body) for server in others))
         status, headers, answer = await _answer_of_this_server(inner, scope, body)
         answers = await asked
@@ -179,7 +179,7 @@ class MergedEventStream:
     async def _follow_peers(self) -> None:
         await self._has_begun.wait()
         while True:
-            for server in self._homes.living():
+            for server in self._homes.live_servers():
                 task = self._streams.get(server.id)
                 if task is None or task.done():
                     self._streams[server.id] = asyncio.create_task(self._relay_events(server))

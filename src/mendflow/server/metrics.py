@@ -30,7 +30,7 @@ class _StatsCollector(Collector):
         self._stats = stats
 
     def collect(self) -> Iterable[Metric]:
-        for part in (_server, _current_gauges, _jobs, _cases, _partners, _latencies, _store):
+        for part in (_server, _current_gauges, _jobs, _cases, _partners, _sites, _latencies, _store):
             yield from part(self._stats)
 
 
@@ -113,6 +113,11 @@ def _partners(stats: StatsView) -> Iterator[Metric]:
     yield _counters("mendflow_partner_calls", "Calls of partners, by how they ended.", ["result"], calls)
     sheets = _flatten(stats.transforms)
     yield _counters("mendflow_transforms", "Style sheets that were run, by how they ended.", ["result"], sheets)
+
+
+def _sites(stats: StatsView) -> Iterator[Metric]:
+    looks = (((each.site, each.result), each.looks) for each in stats.site_looks)
+    yield _counters("mendflow_site_looks", "Looks at sites, by how they ended.", ["site", "result"], looks)
 
 
 def _latencies(stats: StatsView) -> Iterator[Metric]:

@@ -165,7 +165,7 @@ def _packed(operation: ApiOperation, asked: type, answered: type) -> Json:
     }
 
 
-def _keep(operation: Json) -> None:
+def _store_file(operation: Json) -> None:
     operation["requestBody"] = {"content": {"application/octet-stream": {"schema": _BINARY}}, "required": True}
 
 
@@ -181,7 +181,7 @@ def _import(operation: Json) -> None:
     operation["requestBody"] = {"content": {"application/gzip": {"schema": _BINARY}}, "required": True}
 
 
-def _kept_size(operation: Json) -> None:
+def _file_size(operation: Json) -> None:
     operation["responses"]["200"] = {"description": "It is kept; Content-Length tells its size"}
 
 
@@ -204,9 +204,9 @@ def _health(operation: Json) -> None:
 
 
 _SPECIAL: dict[str, Callable[[Json], None]] = {
-    "keep": _keep,
-    "kept": _kept,
-    "kept_size": _kept_size,
+    "store_file": _store_file,
+    "read_file": _kept,
+    "file_size": _file_size,
     "export": _export,
     "import_archive": _import,
     "case_events": _stream,

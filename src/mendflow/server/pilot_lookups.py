@@ -40,5 +40,5 @@ class PilotLookups:
         if path == LOCATE_PATH:
             return _encoder.encode(await self._domain.locate(decode_body(_locate_decoder, body)))
         if path == FILES_PATH:
-            return _encoder.encode(await self._domain.keep_many(decode_body(_files_decoder, body)))
+            return _encoder.encode(await self._domain.store_files(decode_body(_files_decoder, body)))
         return _encoder.encode(await self._domain.place(decode_body(_place_decoder, body), who=who))

@@ -13,9 +13,9 @@ from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Activity, Flow, Invoke, JobActivity, Pick, Receive, UserTask
+from mendflow.core.model.ids import item_name
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.values import Value
-from mendflow.services.cases.live_case import name_of
 from mendflow.sim.grid.job_model import SimulatedWork
 
 ANY: Final = "*"
@@ -74,7 +74,7 @@ class Estimates:
 
     def _guess(self, spec: JobSpec) -> Estimate:
         """A estimate for one job comes before the estimate for every job."""
-        own, named, any = (self._by_name.get(key, Estimate()) for key in (str(spec.item), name_of(spec.item), ANY))
+        own, named, any = (self._by_name.get(key, Estimate()) for key in (str(spec.item), item_name(spec.item), ANY))
         expected = Estimate(seconds=spec.expected_ms / 1000) if spec.expected_ms else Estimate()
         return own.over(named).over(expected).over(any)
 

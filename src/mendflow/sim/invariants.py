@@ -11,7 +11,7 @@ from mendflow.core.engine import Replay, snapshot
 from mendflow.core.engine.messages import Event, FinishItem, StartCase
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import job_events
 from mendflow.services.base.cluster import CASE_KIND, HOME_KIND, JOB_KIND, JOURNALS, HomeDocument, root_of
 from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.sim.observer import Observer
@@ -137,7 +137,7 @@ class InvariantChecker:
             self._report_violation("law 7", f"case {document.id} ended {document.status}: {document.fault}")
 
     def _check_job(self, job: Job) -> None:
-        life.validate(job)
+        job_events.validate(job)
         if not job.finished:
             self._report_violation("liveness", f"job {job.id} has not ended: {job.state} under fence {job.fence}")
         bad = self._world.outcomes.bad_ends.get(job.id, 0)

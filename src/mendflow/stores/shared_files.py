@@ -61,9 +61,9 @@ class SharedFileStore:
         """Why this path of this machine cannot be stored now; empty if it can."""
         return await self._here.path_flaw(path)
 
-    async def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
+    async def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
         if await self._here.size(sha256) is not None:
-            async for chunk in self._here.kept(sha256):
+            async for chunk in self._here.read(sha256):
                 yield chunk
             return
         known = await self._document(sha256)
@@ -99,7 +99,7 @@ class SharedFileStore:
             return ref
         stream, pieces = _stream(ref.sha256, PIECE_BYTES), -(-ref.bytes // PIECE_BYTES)
         there = await self._store.length(stream)
-        async for number, piece in _pieces(self._here.kept(ref.sha256)):
+        async for number, piece in _pieces(self._here.read(ref.sha256)):
             if number < there:
                 continue
             (made,) = await self._store.write([Append(stream, [piece], number)])

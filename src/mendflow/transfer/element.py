@@ -16,12 +16,21 @@ from mendflow.core.data.protocols import LOCAL, OBJECTS, WEB
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
 from mendflow.transfer.addresses import FileAddress, address_of, escapes_root, shown
+from mendflow.transfer.client_programs import GlobusFiles, OpenSshFiles, ProgramFile
 from mendflow.transfer.errors import BadFileUrl, FileMissing, TargetOccupied, TransferFailed
 from mendflow.transfer.fetch import always, fetch_file, pause
 from mendflow.transfer.file_systems import file_system, options_from_url, options_of, redacted
 from mendflow.transfer.partial_files import TransferSource
 from mendflow.transfer.sources import LASTING_ERRORS, FsspecFile, LocalFile, WebFile, call_with_timeout, identity_of
-from mendflow.transfer.targets import ASIDE, DiskWriter, ObjectWriter, RenameWriter, TargetWriter, publish
+from mendflow.transfer.targets import (
+    ASIDE,
+    DiskWriter,
+    ObjectWriter,
+    ProgramWriter,
+    RenameWriter,
+    TargetWriter,
+    publish,
+)
 
 COPIES: Final = "fsspec.spec"
 """The class whose rename copies and removes; a file system with an atomic rename overrides it."""
@@ -141,6 +150,8 @@ class StorageClient:
             return DiskWriter(place.path, mark, turn)
         if place.protocol in OBJECTS:
             return ObjectWriter(self._system, place.path, self._translate, self._timeout_s)
+        if isinstance(self._system, OpenSshFiles):
+            return ProgramWriter(self._system, self._system._strip_protocol(place.path), mark, turn)
         if self._system is None or type(self._system).mv.__module__ == COPIES:
             raise TransferFailed(f"{place.protocol}:// has no atomic rename: files can only be read from there")
         path = self._system._strip_protocol(place.path)
@@ -199,7 +210,7 @@ class StorageClient:
         top = self._place(place_below(self.storage.url, prefix) if prefix else self.storage.url)
         if top.protocol in LOCAL:
             found = _walked(top.path, os.path.realpath(self.root.path))
-        elif self._system is None:
+        elif self._system is None or isinstance(self._system, OpenSshFiles | GlobusFiles):
             raise TransferFailed(f"{top.protocol}:// cannot be listed")
         else:
             found = self._listed(top)
@@ -237,7 +248,7 @@ class StorageClient:
                 raise TransferFailed(f"{self.root.path} does not exist, or this user may not use it")
         elif self._system is None:
             WebFile(self.root.url, timeout_s=self._timeout_s, chunk_bytes=self.storage.chunk_bytes).reach()
-        else:
+        elif not isinstance(self._system, GlobusFiles):  # of which nothing is told before a file is fetched
             self._ask(lambda: self._system.ls(self.root.path))
 
     # connection
@@ -262,10 +273,12 @@ class StorageClient:
         chunk_bytes = self.storage.chunk_bytes
         if self._system is None:
             return WebFile(place.url, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
+        if isinstance(self._system, OpenSshFiles | GlobusFiles):
+            return ProgramFile(self._system, place.url, timeout_s=self._timeout_s)
         return FsspecFile(self._system, place.path, self._translate, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
 
     def _look(self, place: FileAddress) -> ElementFile | None:
-        if place.protocol not in LOCAL and self._system is None:
+        if place.protocol not in LOCAL and (self._system is None or isinstance(self._system, GlobusFiles)):
             raise TransferFailed(f"{place.protocol}:// tells nothing of a file before it is read")
         path = posixpath.relpath(_path(place), _path(self.root))
         try:
@@ -285,6 +298,8 @@ class StorageClient:
 
     def _translate(self, error: Exception) -> Exception:
         """A protocol's exception as an error that says whether a retry may help."""
+        if isinstance(error, TransferFailed):
+            return error
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return error  # the local disk is full
         lasting = isinstance(error, (*LASTING_ERRORS, ValueError, TypeError)) or type(error).__name__ in LASTING_NAMES

@@ -9,9 +9,10 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mendflow.core.data.protocols import WITH_RENAME
+from mendflow.core.data.protocols import CLIENT_PROGRAMS, WITH_RENAME
 from mendflow.core.model.data import StorageElement
 from mendflow.transfer.addresses import shown
+from mendflow.transfer.client_programs import open_program
 from mendflow.transfer.errors import BadFileUrl, TransferFailed
 
 ENV: Final = "env:"
@@ -52,6 +53,8 @@ def options_of(element: StorageElement, environment: Mapping[str, str]) -> tuple
 
 def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> Any:
     """A file system of a protocol."""
+    if protocol in CLIENT_PROGRAMS:
+        return open_program(protocol, options, timeout_ms)
     kind = _kind(protocol)
     try:
         made = kind(**_with_times(protocol, options, timeout_ms), skip_instance_cache=True, use_listings_cache=False)
@@ -71,13 +74,12 @@ def options_from_url(protocol: str, url: str) -> dict[str, Any]:
     if protocol not in WITH_RENAME:
         return {}
     parts = urllib.parse.urlsplit(url)
-    kind = _kind(protocol)
-    known = inspect.signature(kind.__init__).parameters
     options = {"host": parts.hostname, "port": parts.port, "hostid": parts.netloc}
     for name, given in (("username", parts.username), ("user", parts.username), ("password", parts.password)):
         options[name] = urllib.parse.unquote(given) if given else None
-    if protocol in ("sftp", "ssh"):  # which pass on all their options
+    if protocol in ("scp", "sftp", "ssh"):  # the latter pass on all their options
         return {name: options[name] for name in ("host", "port", "username", "password") if options[name]}
+    known = inspect.signature(_kind(protocol).__init__).parameters
     return {name: value for name, value in options.items() if value and name in known}
 
 

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
 from mendflow.core.model.values import FileRef
+from mendflow.transfer.client_programs import OpenSshFiles
 from mendflow.transfer.errors import TransferFailed, WriterSuperseded
 from mendflow.transfer.partial_files import PART, arrive, discard, sync_folder
 from mendflow.transfer.sources import LocalFile, call_with_timeout
@@ -217,6 +218,38 @@ class RenameWriter:
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         return call_with_timeout(call, self._translate, self._timeout_s)
+
+
+class ProgramWriter:
+    """A machine that is reached by OpenSSH's client."""
+
+    def __init__(self, system: OpenSshFiles, path: str, mark: str, turn: int) -> None:
+        self._system, self._path = system, path
+        self._aside = aside(path, mark, turn)
+        self._earlier = earlier(path, mark, turn)
+
+    def write(self, source: str, ref: FileRef) -> None:
+        self._system.makedirs(posixpath.dirname(self._path))
+        for left in self._earlier:
+            self._remove(left)
+        self._system.put(source, self._aside)
+        file = LocalFile(source)
+        _check(file.digest(), file.size, ref)
+        there = self._system.info(self._aside)["size"]
+        if there != ref.bytes:
+            raise TransferFailed(f"{there} of {ref.bytes} bytes are there after it was written", passing=True)
+
+    def show(self, ref: FileRef, *, over: bool) -> None:
+        self._system.mv(self._aside, self._path)
+
+    def forget(self) -> None:
+        self._remove(self._aside)
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._system.rm_file(path)
+        except TransferFailed:
+            pass  # it was not there, or is litter under a temporary name
 
 
 def _linked(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.engine import Case, StaleAnswer, decide, evolve, owed, snapshot
+from mendflow.core.engine import Case, StaleAnswer, decide, evolve, outstanding_orders, snapshot
 from mendflow.core.engine.messages import (
     Cancel,
     CancelJob,
@@ -182,7 +182,7 @@ def test_a_suspended_case_keeps_facts_and_applies_them_in_order_when_it_is_resum
     play = started(body)
     serial = play.serial("a")
     assert play.do(Suspend()) == [SuspendJob(serial=serial)]
-    assert SuspendJob(serial=serial) in owed(play.case)
+    assert SuspendJob(serial=serial) in outstanding_orders(play.case)
     play.done("a").send("c", 1, id="m")
     assert play.jobs == []
     with pytest.raises(StaleAnswer):

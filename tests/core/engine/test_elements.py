@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.engine.elements import CHARS_MAX, element_of, short
+from mendflow.core.engine.elements import CHARS_MAX, element_of, short, telling_columns
 from mendflow.core.engine.messages import SubmitJob
-from mendflow.core.model.flow import Activity, ForEach, JobActivity, Sequence
+from mendflow.core.model.flow import Activity, ForEach, JobActivity, Parallel, Sequence
 from mendflow.core.model.ids import ItemId, item_text
+from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.values import FileRef
 from tests.core.engine.world import started
 
@@ -77,3 +78,60 @@ def test_the_element_stands_behind_the_item_unless_it_is_its_number() -> None:
     assert item_text(ItemId("a[2]"), "s3.txt") == "a[2] (s3.txt)"
     assert item_text(ItemId("a[2]"), "2") == "a[2]"
     assert item_text(ItemId("a"), "") == "a"
+
+
+def lane(sample: str, number: int, **more: Any) -> dict[str, Any]:
+    return {"sample": sample, "lane": f"L{number}", "reads": f"reads/{sample}_{number}.txt", **more}
+
+
+def test_rows_that_one_column_does_not_tell_apart_are_shown_with_those_that_do() -> None:
+    rows = [lane("A", 1), lane("A", 2), lane("B", 1)]
+    assert elements(loop(items=rows)) == {
+        "a[0]": "sample=A, lane=L1",
+        "a[1]": "sample=A, lane=L2",
+        "a[2]": "sample=B, lane=L1",
+    }
+    assert elements(loop(items=[lane("A", 1), lane("B", 1)])) == {"a[0]": "A", "a[1]": "B"}
+
+
+def test_of_loops_in_loops_rows_are_told_apart_in_each() -> None:
+    inner = loop("inner", items=["p", "q"])
+    found = elements(loop(items=[lane("A", 1), lane("A", 2)], variable="row", body=inner))
+    assert found["a[1,0]"] == "sample=A, lane=L2, p"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        ([{"sample": "A", "batch": "x", "lane": 1}, {"sample": "A", "batch": "x", "lane": 2}], ("sample", "lane")),
+        ([{"sample": "A", "in": FILE}, {"sample": "A", "in": {**FILE, "name": "s4.txt"}}], ("sample", "in")),
+        ([{"sample": "A"}, {"sample": "A"}], ("sample",)),
+        ([{"sample": "A", "parts": [1]}, {"sample": "A", "parts": [2]}], ("sample",)),
+        (
+            [{"a": "1", "b": "1", "c": "1"}, {"a": "1", "b": "1", "c": "2"}, {"a": "1", "b": "2", "c": "1"}],
+            ("a", "b", "c"),
+        ),
+        ([{"x": 1}, {"x": 2}], ()),
+        (["s1", "s2"], ()),
+        ([], ()),
+    ],
+)
+def test_the_columns_that_tell_rows_apart_are_as_few_as_possible(rows: list[Any], columns: tuple[str, ...]) -> None:
+    assert telling_columns(rows) == columns
+
+
+def test_calls_of_one_function_are_told_apart_by_what_they_are_called_with() -> None:
+    def called(name: str, *args: Any, **kwargs: Any) -> JobActivity:
+        return JobActivity(name=name, function=FunctionRef(module="lanes", name="count"), args=args, kwargs=kwargs)
+
+    body = Parallel(
+        name="p",
+        branches=(
+            called("count", "A", "L1", {"$path": "reads/A_1.txt"}, fast=True, n=1),
+            called("count-2", "A", "L2", {"$path": "reads/A_2.txt"}, fast=True, n=2),
+            JobActivity(
+                name="total", function=FunctionRef(module="lanes", name="total"), args=("${{ jobs.count.outputs }}",)
+            ),
+        ),
+    )
+    assert elements(body) == {"count": "L1, A_1.txt, n=1", "count-2": "L2, A_2.txt, n=2", "total": ""}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.engine import StaleAnswer, find_item, live_items, owed
+from mendflow.core.engine import StaleAnswer, find_item, live_items, outstanding_orders
 from mendflow.core.engine.messages import (
     STAGED_FILE_FAULT,
     FinishItem,
@@ -159,7 +159,7 @@ def test_a_job_that_is_forgotten_lets_the_flow_go_on_and_its_failure_touches_not
     )
     assert play.jobs == ["a", "b"]
     serial = play.serial("a")
-    assert any(isinstance(order, SubmitJob) and order.serial == serial for order in owed(play.case))
+    assert any(isinstance(order, SubmitJob) and order.serial == serial for order in outstanding_orders(play.case))
     play.done("b")
     assert play.status == "completed"
     assert serial in play.case.posted, "a crash before the submission must not lose it"

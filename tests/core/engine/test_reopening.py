@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from mendflow.core.engine import Replay, owed, plan_reopening, snapshot, validate
+from mendflow.core.engine import Replay, outstanding_orders, plan_reopening, snapshot, validate
 from mendflow.core.engine.messages import Event, FinishItem, SubmitJob
 from mendflow.core.engine.reopening import play
 from mendflow.core.model.errors import Conflict
@@ -37,7 +37,7 @@ def reopened(world: Play) -> Play:
     world.journal.append(event)
     world.case = replay.case
     validate(world.case)
-    world.out = {order.serial: order for order in owed(world.case) if isinstance(order, SubmitJob)}
+    world.out = {order.serial: order for order in outstanding_orders(world.case) if isinstance(order, SubmitJob)}
     return world
 
 

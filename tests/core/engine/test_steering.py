@@ -9,7 +9,7 @@ from mendflow.core.engine import (
     find_item,
     item_data,
     item_order,
-    owed,
+    outstanding_orders,
     restore,
     snapshot,
 )
@@ -96,7 +96,7 @@ def test_a_primitive_is_an_order_with_its_settings_worked_out() -> None:  # EX-2
             settings={"resources": {"memory_bytes": 1000}},
         )
     ]
-    assert owed(play.case) == list(play.out.values())
+    assert outstanding_orders(play.case) == list(play.out.values())
 
 
 def test_the_next_step_of_an_exlet_waits_for_the_primitive_before() -> None:  # EX-3
@@ -125,7 +125,9 @@ def test_a_primitive_outside_an_exlet_is_refused() -> None:
 def test_an_exlet_that_is_removed_leaves_no_primitive_behind() -> None:
     play = Play(exlet(PrimitiveStep(name="first", do=Primitive.SUSPEND)), {"context": {}})
     play.do(Cancel())
-    assert play.status == "cancelled" and not [each for each in owed(play.case) if isinstance(each, RunPrimitive)]
+    assert play.status == "cancelled" and not [
+        each for each in outstanding_orders(play.case) if isinstance(each, RunPrimitive)
+    ]
 
 
 # Once for each step

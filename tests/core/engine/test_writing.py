@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.engine import case_data, item_data, item_order, owed, snapshot
+from mendflow.core.engine import case_data, item_data, item_order, outstanding_orders, snapshot
 from mendflow.core.engine.messages import (
     FinishItem,
     OfferTask,
@@ -123,7 +123,7 @@ def test_data_goes_into_a_live_item_and_its_order_goes_out_with_it(
     assert play.do(WriteData(item=A, values=values, held=True, by="x/1")) == []
     assert item_data(play.case, A) == after
     order = item_order(play.case, serial)
-    assert [order] == owed(play.case), "after a crash it goes out with the new data too"
+    assert [order] == outstanding_orders(play.case), "after a crash it goes out with the new data too"
     assert isinstance(order, (SubmitJob, StageFiles, OfferTask, StartCalledCase)) and order.serial == serial
     play.crash(with_snapshot=False)
     play.do(RestartItem(item=A))

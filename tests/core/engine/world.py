@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from mendflow.core.engine import Case, decide, evolve, evolve_new, owed, restore, run, snapshot, validate
+from mendflow.core.engine import Case, decide, evolve, evolve_new, outstanding_orders, restore, run, snapshot, validate
 from mendflow.core.engine.activities import foreach
 from mendflow.core.engine.messages import (
     CallPartner,
@@ -103,7 +103,7 @@ class World:
 
     def forget(self) -> None:
         """Some orders are not taken back when they are no longer needed; their answers would be refused as stale."""
-        live = {order.serial for order in owed(self.case) if isinstance(order, ASKING)}
+        live = {order.serial for order in outstanding_orders(self.case) if isinstance(order, ASKING)}
         for serial in [serial for serial in self.out if serial not in live]:
             if isinstance(self.out[serial], (StageFiles, CallPartner, RunPrimitive, ContinueLater)):
                 del self.out[serial]
@@ -148,13 +148,13 @@ class World:
         """Lose everything but what is on disk. What is owed afterwards is what was out before."""
         fresh = restore(snapshot(self.case)) if with_snapshot else self.replayed()
         assert snapshot(fresh) == snapshot(self.case), "the replayed case is not the live one"
-        assert key(owed(fresh)) == key(owed(self.case))
+        assert key(outstanding_orders(fresh)) == key(outstanding_orders(self.case))
         self.case = fresh
         validate(fresh)
 
     def check_owed(self) -> None:
         """What the world was asked for and has not answered is exactly what the case says is owed."""
-        asked = {order.serial: order for order in owed(self.case) if isinstance(order, ASKING)}
+        asked = {order.serial: order for order in outstanding_orders(self.case) if isinstance(order, ASKING)}
         assert asked == self.out
 
 

@@ -1,5 +1,7 @@
 """The error that a program told of is found in what it printed, whatever language it was written in."""
 
+import time
+
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
@@ -164,3 +166,17 @@ def test_one_cause_is_one_group_whatever_numbers_paths_and_ids_it_names(one: str
 )
 def test_failures_with_the_same_exit_code_are_told_apart_by_what_was_raised(one: Fault, other: Fault) -> None:
     assert signature(one) != signature(other)
+
+
+@pytest.mark.parametrize("unit", ["a::", ": ", "line 1: ", "Caused by: a.", "at x line 1", "x", "Error in ", "a b "])
+def test_a_line_without_end_is_looked_at_in_no_time(unit: str) -> None:  # a slot does nothing else meanwhile
+    line = (unit * 16_384)[:16_384]
+    began = time.process_time()
+    raised_error(f"{line}\nTraceback (most recent call last):\n{line}!")
+    assert time.process_time() - began < 0.5
+
+
+def test_of_a_very_long_line_its_beginning_and_its_end_are_known() -> None:
+    path = "/deep" * 400
+    assert raised_error(f"cat: {path}: No such file or directory").startswith("cat: /deep/deep")
+    assert len(raised_error("ValueError: " + "x" * 5000)) <= 400

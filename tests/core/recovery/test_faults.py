@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.recovery.classify import BY_CATEGORY, FAMILIES, classify
+from mendflow.core.recovery.classification import BY_CATEGORY, FAMILIES, classify
 from mendflow.core.recovery.signature import normalize_message, signature
 
 

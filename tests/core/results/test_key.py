@@ -9,8 +9,8 @@ from mendflow.core.model.data import Publication
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources, RetryRule, Submission
 from mendflow.core.model.values import FileRef
-from mendflow.core.results.earlier import summary
-from mendflow.core.results.key import base_of, differences, number_in, numbered, result_key
+from mendflow.core.results.earlier_results import summary
+from mendflow.core.results.result_key import base_of, differences, number_in, numbered, result_key
 
 
 def kept(letter: str, name: str = "a") -> FileRef:

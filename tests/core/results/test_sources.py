@@ -3,7 +3,7 @@
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec, from_source
 from mendflow.core.model.values import FileRef
-from mendflow.core.results.key import differences, result_key
+from mendflow.core.results.result_key import differences, result_key
 
 KEPT = FileRef(sha256="a" * 64, bytes=1, name="a")
 

@@ -34,7 +34,7 @@ def test_the_concert_moves_to_where_its_tickets_fit(sold: int, concluded: str | 
         "case": {"data": {"Seating": 1000, "TicketsSold": 5000}},
         "item": {"data": {"TicketsSold": sold}},
     }
-    conclusion = asked.conclude(ExceptionType.ITEM_PRE, "DoShow", context_lookup(context))
+    conclusion = asked.judge(ExceptionType.ITEM_PRE, "DoShow", context_lookup(context)).conclusion
     assert (conclusion.exlet if conclusion else None) == concluded
     if conclusion:
         assert [tested.rule for tested in conclusion.trail if tested.held] == rules
@@ -80,7 +80,7 @@ NUMBERS: st.SearchStrategy[Value] = st.sampled_from(
 def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditions: list[str], number: Value) -> None:
     tree = row(*((condition, "x") for condition in conditions))
     context: dict[str, Value] = {"job": {"n": number}}
-    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup(context))
+    conclusion = compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup(context)).conclusion
     assert (conclusion.rule if conclusion else None) == as_the_paper_says(tree, context)[0]
 
 
@@ -88,7 +88,9 @@ def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditio
 def test_of_ten_thousand_rules_a_handful_is_asked() -> None:
     for condition in ("job.n == {}", "job.n >= {}", "job.n in [{}, -1]", "{} > job.n && job.n > 5"):
         tree = row(*((condition.format(20_000 - number), "x") for number in range(10_000)))
-        conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup({"job": {"n": 15_000}}))
+        conclusion = (
+            compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup({"job": {"n": 15_000}})).conclusion
+        )
         assert conclusion is not None
         assert len(conclusion.trail) <= 2
         assert len(conclusion.trail) + conclusion.others == len(rules_asked(tree, conclusion))
@@ -96,12 +98,12 @@ def test_of_ten_thousand_rules_a_handful_is_asked() -> None:
 
 @given(tree=trees(passive=False), context=CONTEXTS)
 def test_every_line_of_a_trail_is_true(tree: RuleTree, context: dict[str, Value]) -> None:
-    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup(context))
+    conclusion = compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup(context)).conclusion
     for tested in conclusion.trail if conclusion else ():
         alone = compile_rules(
             one_tree(RuleTree({0: Rule(id=0, condition=tree.rules[tested.rule].condition, exlet="x")}))
         )
-        assert (alone.conclude(ABORT, "align", context_lookup(context)) is not None) is tested.held
+        assert (alone.judge(ABORT, "align", context_lookup(context)).conclusion is not None) is tested.held
         assert not (tested.held and tested.error)
 
 
@@ -139,7 +141,7 @@ def test_a_task_has_its_own_tree_or_that_of_all_tasks() -> None:  # EX-5
     asked = compile_rules(rules)
     assert asked.tree_for(ABORT, "align") == "align"
     assert asked.tree_for(ABORT, "sort") == DEFAULT_RULES
-    found = [asked.conclude(ABORT, task, context_lookup({})) for task in ("align", "sort")]
+    found = [asked.judge(ABORT, task, context_lookup({})).conclusion for task in ("align", "sort")]
     assert [conclusion.exlet for conclusion in found if conclusion] == ["special", "general"]
 
 
@@ -152,7 +154,7 @@ def test_a_type_without_rules_concludes_nothing() -> None:  # EX-5
 def test_an_error_counts_as_not_held_and_is_told() -> None:  # EX-6
     tree = row(("job.exit_code > 'a'", "a"), ("job.gone == 1", "b"), ("1 / job.zero == 1", "c"), ("true", "d"))
     context: dict[str, Value] = {"job": {"exit_code": 3, "zero": 0}}
-    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup(context))
+    conclusion = compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup(context)).conclusion
     assert conclusion is not None
     assert conclusion.exlet == "d"
     assert [bool(tested.error) for tested in conclusion.trail] == [True, True, True, False]
@@ -162,7 +164,7 @@ def test_an_error_counts_as_not_held_and_is_told() -> None:  # EX-6
 
 def test_a_missing_name_is_told_by_one_of_the_many_rules_that_ask_for_it() -> None:
     tree = row(*((f"job.gone == {number}", "a") for number in range(50)), ("true", "b"))
-    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup({"job": {}}))
+    conclusion = compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup({"job": {}})).conclusion
     assert conclusion is not None
     assert [tested.error for tested in conclusion.trail if tested.error] == ["`job.gone == 0`: there is no `job.gone`"]
     assert conclusion.others == 49
@@ -170,7 +172,7 @@ def test_a_missing_name_is_told_by_one_of_the_many_rules_that_ask_for_it() -> No
 
 def test_a_trail_is_bounded_and_counts_the_rest() -> None:
     tree = row(*((f"job.name.contains('{number}')", "a") for number in range(500)), ("true", "b"))
-    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup({"job": {"name": "x"}}))
+    conclusion = compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup({"job": {"name": "x"}})).conclusion
     assert conclusion is not None
     assert len(conclusion.trail) == LINES_MAX + 1
     assert conclusion.others == 500 - LINES_MAX
@@ -190,7 +192,7 @@ def test_what_conditions_see() -> None:  # EX-6
         "case.data.samples == 3 && item.status == 'running' && items.fetch == 'failed' && site.slots_free == 0 && "
         "history.task.failed > 5 && sources.weather.rain"
     )
-    assert compile_rules(one_tree(row((condition, "a")))).conclude(ABORT, "align", context_lookup(context))
+    assert compile_rules(one_tree(row((condition, "a")))).judge(ABORT, "align", context_lookup(context)).conclusion
 
 
 def test_rules_choose_the_repair_by_how_the_conversation_runs_and_by_what_is_known_now() -> None:  # FM-11
@@ -213,7 +215,7 @@ def test_rules_choose_the_repair_by_how_the_conversation_runs_and_by_what_is_kno
             "job": job,
             "site": {"largest": large},
         }
-        conclusion = asked.conclude(ABORT, "align", context_lookup(context))
+        conclusion = asked.judge(ABORT, "align", context_lookup(context)).conclusion
         assert (conclusion.exlet if conclusion else None) == concluded
 
 
@@ -223,8 +225,10 @@ def test_a_tree_as_deep_as_its_authors_like_is_walked() -> None:
         id: Rule(id=id, condition="true", exlet=str(id), on_true=id + 1 if id < depth - 1 else None)
         for id in range(depth)
     }
-    conclusion = compile_rules(RuleSet(name="flow", trees={ABORT: {DEFAULT_RULES: RuleTree(rules)}})).conclude(
-        ABORT, "align", context_lookup({})
+    conclusion = (
+        compile_rules(RuleSet(name="flow", trees={ABORT: {DEFAULT_RULES: RuleTree(rules)}}))
+        .judge(ABORT, "align", context_lookup({}))
+        .conclusion
     )
     assert conclusion is not None
     assert conclusion.exlet == str(depth - 1)

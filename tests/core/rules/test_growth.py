@@ -36,7 +36,7 @@ def draft(condition: str, exlet: str = "more", **more: Value) -> Draft:
 
 
 def concluded(rules: RuleSet, context: dict[str, Value], task: str = "align") -> str:
-    conclusion = compile_rules(rules).conclude(ABORT, task, context_lookup(context))
+    conclusion = compile_rules(rules).judge(ABORT, task, context_lookup(context)).conclusion
     return conclusion.exlet if conclusion else ""
 
 

@@ -7,7 +7,7 @@ from mendflow.core.model.ids import ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import FileRef
-from mendflow.core.scheduling import explain_data
+from mendflow.core.scheduling import data_explanations
 from mendflow.core.scheduling.cache_index import FILES_MAX, CacheIndex, file_key
 from mendflow.core.scheduling.data_match import KEPT_LOOKED, OVERTAKES_MAX, MatchReason
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, Deferral
@@ -427,12 +427,12 @@ def spec(**sizes: int) -> JobSpec:
     ],
 )
 def test_a_match_says_what_data_had_to_do_with_it(chosen: MatchReason, sentence: str) -> None:
-    assert explain_data.because(spec(a=1_000_000_001, b=400_000_001), chosen) == sentence
+    assert data_explanations.match_sentence(spec(a=1_000_000_001, b=400_000_001), chosen) == sentence
 
 
 def test_a_wait_says_whom_the_job_is_kept_for_and_until_when() -> None:
     kept = Deferral(PilotId("p-7"), 1_234_567_890, NOW + 2_000)
-    assert explain_data.explain_deferral(spec(a=1_400_000_001), kept, NOW) == (
+    assert data_explanations.explain_deferral(spec(a=1_400_000_001), kept, NOW) == (
         "it is kept for pilot p-7, which is idle and has 1.2 GB of 1.4 GB of its input; "
         "from 22:13:22 UTC on, 2 s from now, any pilot may take it"
     )
@@ -440,10 +440,10 @@ def test_a_wait_says_whom_the_job_is_kept_for_and_until_when() -> None:
 
 def test_a_wait_says_where_the_input_is_and_who_went_past() -> None:
     caches = CacheIndex()
-    assert explain_data.facts(spec(), caches, 0) == []
-    assert explain_data.facts(spec(a=5), caches, 0) == ["no pilot has any of its 5 B of input"]
+    assert data_explanations.facts(spec(), caches, 0) == []
+    assert data_explanations.facts(spec(a=5), caches, 0) == ["no pilot has any of its 5 B of input"]
     caches.hear(PilotId("p"), news(a=5), "")
-    assert explain_data.facts(spec(a=5, b=6), caches, 3) == [
+    assert data_explanations.facts(spec(a=5, b=6), caches, 3) == [
         "pilot p has 5 B of 11 B of its input",
         "others with more of their input at hand overtook it 3 times; after 16 it is its turn",
     ]

@@ -8,8 +8,8 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, Resources
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling import jobs, ready_jobs
-from mendflow.core.scheduling.explain import PilotFacts, why_waiting
+from mendflow.core.scheduling import job_events, jobs, ready_jobs
+from mendflow.core.scheduling.explanations import PilotFacts, why_waiting
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import PATIENCE_MS, JobQueue
@@ -139,9 +139,9 @@ def test_a_job_can_be_submitted_for_later() -> None:
 def test_an_attempt_knows_where_it_ran() -> None:
     mine = job(Resources())
     for event in jobs.grant(mine, PilotId("p"), now=NOW, host="n1", site="south"):
-        jobs.evolve(mine, event)
+        job_events.evolve(mine, event)
     for event in jobs.report(mine, PilotId("p"), 1, FAILED, now=NOW, policy=RetryPolicy()).events:
-        jobs.evolve(mine, event)
+        job_events.evolve(mine, event)
     assert [(each.host, each.site, each.end) for each in mine.history] == [("n1", "south", "failed")]
 
 
@@ -151,11 +151,11 @@ def test_an_attempt_knows_where_it_ran() -> None:
 def test_a_job_can_end_where_it_would_be_tried_again(outcome: Outcome, own: bool, counted: tuple[int, int]) -> None:
     mine = job(Resources(), retries=3)
     for event in jobs.grant(mine, PilotId("p"), now=NOW):
-        jobs.evolve(mine, event)
+        job_events.evolve(mine, event)
     put_back = jobs.pending_retry(jobs.report(mine, PilotId("p"), 1, outcome, now=NOW, policy=RetryPolicy()).events)
     assert put_back is not None and put_back.own is own
-    jobs.evolve(mine, jobs.give_up(put_back, outcome))
-    jobs.validate(mine)
+    job_events.evolve(mine, jobs.give_up(put_back, outcome))
+    job_events.validate(mine)
     assert (mine.state, mine.outcome) == (JobState.FAILED, outcome)
     assert (mine.failures, mine.losses) == counted
 
@@ -163,7 +163,7 @@ def test_a_job_can_end_where_it_would_be_tried_again(outcome: Outcome, own: bool
 def test_only_a_failed_attempt_would_be_followed_by_another() -> None:
     mine = job(Resources())
     for event in jobs.grant(mine, PilotId("p"), now=NOW):
-        jobs.evolve(mine, event)
+        job_events.evolve(mine, event)
     assert jobs.pending_retry(jobs.give_back(mine, 1, now=NOW)) is None
     assert jobs.pending_retry(jobs.report(mine, PilotId("p"), 1, FAILED, now=NOW, policy=RetryPolicy()).events) is None
     assert jobs.pending_retry([]) is None

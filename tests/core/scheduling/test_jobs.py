@@ -6,8 +6,9 @@ import pytest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Outcome, Resources
-from mendflow.core.scheduling import jobs
-from mendflow.core.scheduling.jobs import JobEvent, ReportVerdict, RetryPolicy
+from mendflow.core.scheduling import job_events, jobs
+from mendflow.core.scheduling.job_events import JobEvent
+from mendflow.core.scheduling.jobs import ReportVerdict, RetryPolicy
 
 P1, P2 = PilotId("p-1"), PilotId("p-2")
 POLICY = RetryPolicy(losses_max=3, loss_wait_ms=1_000, wait_max_ms=10_000)
@@ -24,8 +25,8 @@ def new(*, retries: int = 0, retry_wait_ms: int = 0, wall_ms: int = 0) -> Job:
 def happen(job: Job, events: list[JobEvent] | tuple[JobEvent, ...]) -> Job:
     assert events, "nothing happened"
     for event in events:
-        jobs.evolve(job, event)
-    jobs.validate(job)
+        job_events.evolve(job, event)
+    job_events.validate(job)
     return job
 
 
@@ -254,8 +255,8 @@ def test_the_history_keeps_the_first_and_the_latest_attempts() -> None:
 
 
 def test_nothing_leaves_an_end() -> None:  # JS-2
-    assert jobs.TRANSITIONS[JobState.COMPLETED] == jobs.TRANSITIONS[JobState.FAILED] == frozenset()
+    assert job_events.TRANSITIONS[JobState.COMPLETED] == job_events.TRANSITIONS[JobState.FAILED] == frozenset()
     job = granted(new())
     happen(job, told(job, Outcome(outputs=1)).events)
     with pytest.raises(AssertionError, match="cannot go from completed to running"):
-        jobs.evolve(job, jobs.AttemptGranted(P2, 2, 3000))
+        job_events.evolve(job, job_events.AttemptGranted(P2, 2, 3000))

@@ -3,7 +3,7 @@
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measurements
 from mendflow.core.model.sync import AttemptRef, AttemptStatus
-from mendflow.core.scheduling import jobs
+from mendflow.core.scheduling import job_events, jobs
 from mendflow.core.scheduling.leases import ExpiredLease, Leases
 from tests.core.scheduling.holding import is_holder
 
@@ -67,7 +67,7 @@ def test_after_a_start_every_running_attempt_gets_a_full_term() -> None:
     spec = JobSpec(item=ItemId("x"), command="true")
     running, waiting = (jobs.create(id, CaseId("c"), spec, now=0) for id in (A, B))
     for event in jobs.grant(running, P, now=0):
-        jobs.evolve(running, event)
+        job_events.evolve(running, event)
     leases = Leases(1000)
     leases.restore([running, waiting], now=50_000)
     assert is_holder(leases, P, A, 1) and not is_holder(leases, P, B, 1)
@@ -79,17 +79,17 @@ def test_a_silent_pilot_is_gone_when_it_holds_nothing_any_more() -> None:
     leases = Leases(1000)
     leases.touch(P, now=0)
     leases.grant(Q, A, 1, now=0)
-    assert leases.gone(now=999) == []
-    assert leases.gone(now=1000) == [P]
+    assert leases.forget_silent(now=999) == []
+    assert leases.forget_silent(now=1000) == [P]
     leases.expired_attempts(now=1000)
-    assert leases.gone(now=1000) == [Q] and leases.lease_of(Q) is None
+    assert leases.forget_silent(now=1000) == [Q] and leases.lease_of(Q) is None
 
 
 def test_a_pilot_that_leaves_is_forgotten_at_once() -> None:
     leases = Leases(1000)
     leases.touch(P, now=0)
     leases.leave(P)
-    assert leases.lease_of(P) is None and leases.gone(now=9999) == []
+    assert leases.lease_of(P) is None and leases.forget_silent(now=9999) == []
 
 
 def test_a_term_that_began_in_the_past_ends_before_those_that_were_looked_at() -> None:
@@ -105,6 +105,6 @@ def test_what_was_renewed_since_the_last_look_is_seen_to_end_later() -> None:
     leases = Leases(1000)
     leases.grant(P, A, 1, now=0)
     leases.renew(P, [beat(A)], now=900)
-    assert leases.expired_attempts(now=1000) == [] and leases.gone(now=1000) == []
+    assert leases.expired_attempts(now=1000) == [] and leases.forget_silent(now=1000) == []
     assert leases.expired_attempts(now=1900) == [ExpiredLease(P, A, 1)]
-    assert leases.gone(now=1900) == [P]
+    assert leases.forget_silent(now=1900) == [P]

@@ -8,7 +8,7 @@ from mendflow.core.model.platforms import MACHINES, machine_of, suits
 from mendflow.core.model.sites import BatchSettings, PilotOffer, Site
 from mendflow.core.model.sync import Capacity
 from mendflow.core.scheduling import ready_jobs
-from mendflow.core.scheduling.explain import PilotFacts, why_waiting
+from mendflow.core.scheduling.explanations import PilotFacts, why_waiting
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.core.scheduling.site_fit import missing_for

@@ -5,6 +5,7 @@ import pytest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, RetryRule
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as lifecycle
 from mendflow.core.scheduling.retries import are_spent, with_spent
 
@@ -34,11 +35,11 @@ def play(job: Job, *failures: str) -> list[int]:
     for name in failures:
         now = max(now, job.available_at)
         for event in lifecycle.grant(job, PilotId("p"), now=now):
-            lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
         verdict = lifecycle.report(job, PilotId("p"), job.fence, Outcome(fault=FAULTS[name]), now=now, policy=POLICY)
         for event in verdict.events:
-            lifecycle.evolve(job, event)
-        lifecycle.validate(job)
+            job_events.evolve(job, event)
+        job_events.validate(job)
         if job.finished:
             break
         waits.append(job.available_at - now)

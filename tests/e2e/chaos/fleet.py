@@ -72,11 +72,11 @@ class Fleet(Site):
             self.start_server(name)
         addresses = ",".join(f"http://127.0.0.1:{self.port_of(name)}" for name in servers)
         client = self.client(addresses)
-        self.until(lambda: len(self._seen(client)) == len(servers), "all servers to be there", 90)
+        self.until(lambda: len(self._seen(client)) == len(servers), "all servers to be there")
         self.server_names = self._seen(client)
         for turn, name in enumerate(pilots):
             self.start_pilot(name, servers[turn % len(servers)])
-        self.until(lambda: len(client.pilots()) == len(pilots), "all pilots to be there", 90)
+        self.until(lambda: len(client.pilots()) == len(pilots), "all pilots to be there")
         return client
 
     def client(self, addresses: str = "") -> SyncClient:

@@ -43,7 +43,6 @@ STOPS: dict[str, Callable[[Fleet], None]] = {
 }
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("what", STOPS)
 def test_a_pilot_that_wakes_up_after_its_lease_has_no_job_any_more_and_changes_nothing(made: Fleet, what: str) -> None:
     # JS-4 JS-7 PJ-1: law 3, with two servers

@@ -81,18 +81,18 @@ class Farm:
         self.most = max(self.most, len(found))
         return found
 
-    def until(self, holds: Callable[[], object], what: str, patience_s: float = 60) -> None:
+    def until(self, holds: Callable[[], object], what: str) -> None:
         try:
-            self.world.until(holds, patience_s, what, every=0.2)
+            self.world.until(holds, what, every=0.2)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from None
 
-    def until_over(self, case: CaseId, patience_s: float = 90) -> None:
+    def until_over(self, case: CaseId) -> None:
         def over() -> bool:
             self.pilots()
             return self.client.case(case).status != "running"
 
-        self.until(over, "the case to be over", patience_s)
+        self.until(over, "the case to be over")
         assert self.client.case(case).status == "completed", self.story()
 
     def each_ran_alone(self, jobs: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mendflow.core.model.sites import PilotSettings
 from tests.e2e.slurm.conftest import Farm
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slurm
 
 BRIEF = PilotSettings(idle_exit_ms=1_500, grace_ms=1_000)
 LONG_S = 600
@@ -130,6 +130,7 @@ def test_a_server_that_is_killed_and_comes_back_knows_its_pilots_and_sends_no_ot
     farm.put(max_pilots=2, pilots=BRIEF, lost_ms=5_000)
     case = farm.start(2, seconds=15)
     farm.until(lambda: len(farm.view().submissions) == 2, "two pilots to be planned")
+    farm.world.lease_s = 30.0  # a busy machine may need longer than the usual one to start a server
     farm.world.kill_server()  # before or after Slurm was told of them
     farm.world.start_server()
     farm.world.wait_for_server()

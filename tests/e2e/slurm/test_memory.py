@@ -7,7 +7,7 @@ from mendflow.core.model.sites import PilotSettings
 from mendflow.formats import load
 from tests.e2e.slurm.conftest import Farm
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slurm
 
 GIVEN_BYTES = 400 << 20
 HOG = """

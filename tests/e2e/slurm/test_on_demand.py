@@ -7,7 +7,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.sites import PilotSettings
 from tests.e2e.slurm.conftest import Farm
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slurm
 
 BRIEF = PilotSettings(idle_exit_ms=1_500)
 
@@ -42,7 +42,7 @@ def test_a_site_whose_pilots_cannot_work_is_paused_and_no_job_goes_there(farm: F
     lacks = PilotChecks(executables=("no-such-program",))
     farm.put(max_pilots=2, failures_max=2, pilots=PilotSettings(checks=lacks, storage="disk"))
     case = farm.start(2, seconds=0.1)
-    farm.until(lambda: farm.view().state == "paused", "the site to be paused", 90)
+    farm.until(lambda: farm.view().state == "paused", "the site to be paused")
     view = farm.view()
     assert view.paused is not None and "no-such-program" in view.paused.why and "no-such-disk" in view.paused.why
     assert {ending.how for ending in view.endings} == {"unfit"} and len(view.endings) <= 3

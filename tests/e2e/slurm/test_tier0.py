@@ -10,7 +10,7 @@ import pytest
 from mendflow.core.model.sites import PilotSettings
 from tests.e2e.slurm.conftest import Farm
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(280)]
+pytestmark = pytest.mark.slurm
 
 RUN = Path(__file__).parents[3] / "examples" / "tier0" / "run.py"
 

@@ -15,7 +15,7 @@ from experiments.paper.samples import Sample
 from experiments.paper.settings import Setup
 from tests.made_once import made_once
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 FEW = (1, 2)
 MORE = tuple(range(1, SEVERAL + 1))

@@ -129,7 +129,7 @@ def test_a_conclusion_becomes_an_exlet_that_does_the_same() -> None:  # EX-12
 def test_a_selection_concludes_its_worklet() -> None:
     rules = read_xrs(EVERYTHING).rule_set
     context: dict[str, Value] = {"item": {"data": {"Fever": True}}}
-    chosen = compile_rules(rules).conclude(ExceptionType.SELECTION, "Treat", context_lookup(context))
+    chosen = compile_rules(rules).judge(ExceptionType.SELECTION, "Treat", context_lookup(context)).conclusion
     assert chosen is not None
     assert chosen.exlet == "UID_6c-1"
 
@@ -138,7 +138,7 @@ def test_a_case_is_judged_by_its_data_as_there() -> None:
     rules = compile_rules(read_xrs(EVERYTHING).rule_set)
     for sold, concluded in ((20_000, "item-pre.Do-Show.1"), (29_000, None)):
         context: dict[str, Value] = {"case": {"data": {"Seating": 30_000}}, "item": {"data": {"Sold": sold}}}
-        conclusion = rules.conclude(ExceptionType.ITEM_PRE, "Do Show", context_lookup(context))
+        conclusion = rules.judge(ExceptionType.ITEM_PRE, "Do Show", context_lookup(context)).conclusion
         assert (conclusion.exlet if conclusion else None) == concluded
 
 
@@ -146,7 +146,7 @@ def test_cornerstones_conclude_what_they_did() -> None:
     rules = read_xrs(EVERYTHING).rule_set
     stone = rules.trees[ExceptionType.ITEM_PRE]["Do Show"].rules[1].cornerstone
     assert stone == {"data": {"Sold": 20_000, "Seating": 30_000}}
-    assert compile_rules(rules).conclude(ExceptionType.ITEM_PRE, "Do Show", context_lookup(stone))
+    assert compile_rules(rules).judge(ExceptionType.ITEM_PRE, "Do Show", context_lookup(stone)).conclusion
 
 
 def test_what_cannot_be_translated_is_told_with_its_place_and_kept() -> None:  # EX-12

@@ -54,7 +54,7 @@ def test_every_trace_is_a_flow_with_a_job_for_each_task_and_all_its_files(path: 
 def test_a_trace_says_what_its_tasks_took_and_were_given() -> None:
     trace = load_trace(OURS)
     assert (trace.makespan_s, trace.machines, trace.tasks["split"].program) == (61, 1, "split")
-    assert trace.given == ["/sky/plate.fits", "/sky/dark.fits"]
+    assert trace.initial_files == ["/sky/plate.fits", "/sky/dark.fits"]
     found = jobs(trace, Scale(time=0.1, size=0.001))
     assert [found[name].targets for name in ("split", "join")] == [(), ("clean_1->join", "clean_2->join")]
     assert found["join"].join == "all"
@@ -99,7 +99,7 @@ def test_a_file_that_is_written_again_later_comes_from_whom_the_task_needs() -> 
     assert trace.tasks["a"].made_by == {}, "what only the future makes was there before"
     assert trace.tasks["b"].made_by == {"x": "a"}
     assert trace.tasks["c"].made_by == {"x": "b"}
-    assert trace.given == ["x"]
+    assert trace.initial_files == ["x"]
 
 
 def test_ids_that_no_job_may_have_become_names_of_their_own() -> None:

@@ -12,6 +12,7 @@ from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.cache.entries import REST
+from tests.patience import PATIENCE_S
 from tests.pilot.cache.files import digest_of, read
 from tests.pilot.cache.sharing import SharingServer
 from tests.pilot.conftest import Pilot
@@ -28,7 +29,7 @@ async def reading(server: SharingServer, content: bytes = CONTENT, **more: objec
 
 
 async def done(server: SharingServer, job: JobId) -> Outcome:
-    outcome = await server.outcome(job, 40)
+    outcome = await server.outcome(job)
     assert outcome.ok, outcome.fault
     return outcome
 
@@ -131,7 +132,7 @@ async def test_a_cache_of_no_size_keeps_nothing_and_jobs_have_their_files(
 
 async def test_an_address_of_another_machine_ends_the_pilot_with_advice(server: SharingServer, hire: Hire) -> None:
     pilot = hire("--share", "site", "--share-address", "192.0.2.1:99")
-    assert await asyncio.to_thread(pilot.process.wait, 20) == 2
+    assert await asyncio.to_thread(pilot.process.wait, PATIENCE_S) == 2
     assert not server.ledger.requests, "it never asked for a job"
 
 
@@ -159,7 +160,7 @@ async def test_pilots_that_are_killed_while_they_link_serve_and_fetch_leave_noth
         victim.kill()
         victim.restart()
         number += 1
-    outcomes = [await server.outcome(job, 60) for job in jobs]
+    outcomes = [await server.outcome(job) for job in jobs]
     assert not [outcome.fault for outcome in outcomes if outcome.fault is not None and not outcome.fault.infrastructure]
     assert sum(outcome.measures.shared_files for outcome in outcomes) > 3, "files went from pilot to pilot meanwhile"
     for pilot in pilots:
@@ -203,9 +204,9 @@ async def test_a_job_whose_linked_input_another_changed_meanwhile_fails_and_says
     await server.until(read.exists, "the reader to have begun")
     writes = f'python3 -c "{SPOIL}"; touch {go}; until test -e {tmp_path}/over; do sleep 0.1; done'
     writer = await server.shell(writes, inputs={"in": ref}, link_inputs=True)
-    outcome = await server.outcome(reader, 40)
+    outcome = await server.outcome(reader)
     (tmp_path / "over").touch()
     assert outcome.fault is not None and outcome.fault.name == "inputChanged" and not outcome.files
     assert "its input in was changed while the job ran" in outcome.fault.message
-    assert (await server.outcome(writer, 40)).measures.changed_inputs == ("in",)
+    assert (await server.outcome(writer)).measures.changed_inputs == ("in",)
     await done(server, await reading(server))

@@ -55,7 +55,7 @@ async def test_a_pilot_that_fetches_for_jobs_ahead_keeps_to_the_size_of_its_cach
     hire("--jobs", "4", "--cache-size", "10MB", "--min-free", "500kB")
     with watched(tmp_path / "work" / "cache") as seen:
         for job in await reading_all(server, link=link):
-            assert (await server.outcome(job, 60)).ok
+            assert (await server.outcome(job)).ok
     assert 6_000_000 <= max(seen) <= 9_500_000
 
 
@@ -70,7 +70,7 @@ async def test_pilots_that_share_keep_to_their_size_together_while_all_of_them_f
     with watched(*(folder / "cache" for folder in folders)) as seen:
         for _ in range(2):
             for job in await reading_all(server):
-                assert (await server.outcome(job, 90)).ok
+                assert (await server.outcome(job)).ok
     assert 6_000_000 <= max(seen) <= 14_500_000
 
 

@@ -83,10 +83,10 @@ async def test_a_server_that_forgot_is_told_everything_again(world: World) -> No
     await say(pilot, "z", want=1)
     there.caches.forget(pilot.name)
     await say(pilot, "z", want=1)
-    assert there.caches.seen(pilot.name) == 0, "its front believed that it knew"
+    assert there.caches.known_version(pilot.name) == 0, "its front believed that it knew"
     for _ in range(2):
         await say(pilot, "z", want=1)
-    assert there.caches.seen(pilot.name) == 2
+    assert there.caches.known_version(pilot.name) == 2
 
 
 async def test_a_job_is_kept_for_an_idle_pilot_that_speaks_to_another_server(world: World) -> None:  # PJ-4

@@ -148,7 +148,7 @@ class ServerProcess:
     async def take_up(self, case: CaseId) -> None:
         """The case is this server's now: read its jobs, and only then answer for them."""
         self.world.homes[case] = self.id
-        await self.meta.submit([job for job in self.world.given if job.case == case], again=True)
+        await self.meta.submit([job for job in self.world.given if job.case == case], reissued=True)
         self.loaded.add(case)
 
     # Membership
@@ -158,7 +158,7 @@ class ServerProcess:
 
     async def publish(self) -> None: ...
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         living = self.world.up - self.world.closed
         return [each.document for each in self.world.servers.values() if each is not self and each.id in living]
 

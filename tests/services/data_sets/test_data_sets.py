@@ -157,7 +157,7 @@ async def test_files_in_keeping_and_in_the_catalogue_can_be_told_by_a_call(world
         await sets.arrived("raw", ["lfn:/store/b"])
     with pytest.raises(NotFound, match="upload it first"):
         await sets.arrived("raw", [FileRef(sha256="0" * 64, bytes=3, name="x")])
-    kept = await world.domain.keep("k.txt", _chunks())
+    kept = await world.domain.store_file("k.txt", _chunks())
     await sets.arrived("raw", ["lfn:/store/a", kept])
     cases = await started(world, 2)
     assert {case.inputs["file"]["name"] for case in cases} == {"a", "k.txt"}

@@ -10,7 +10,7 @@ from mendflow.core.engine.state import Case
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import Assign, Flow, While
 from mendflow.core.model.ids import CaseId
-from mendflow.services.cases import flow_manager
+from mendflow.services.cases import flow_manager, journals
 from mendflow.services.cases.live_case import SNAPSHOT_KIND, journal_of
 from mendflow.stores.memory import MemoryStore
 from tests.core.engine.xml.conversations import process, put, receive, reply, said, sequence
@@ -52,7 +52,7 @@ async def test_long_work_comes_in_pieces_and_is_kept_as_it_goes(
         done.append(case.meter.work)
         return orders
 
-    monkeypatch.setattr(flow_manager, "evolve", watched)
+    monkeypatch.setattr(journals, "evolve", watched)
     again = await opened(store, tmp_path, COUNTING)
     assert sum(done) < 200_000, "what was kept is not done again"
     assert (await again.ask("ask", said(1), "another")).value == {"id": 3000, "text": "yes"}

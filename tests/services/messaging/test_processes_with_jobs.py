@@ -47,11 +47,11 @@ class Outage:
         assert isinstance(queue, PilotScheduler)
         submit = queue.submit
 
-        async def tried(jobs: Sequence[NewJob], *, again: bool = False) -> None:
+        async def tried(jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
             if self.left:
                 self.left, self.met = self.left - 1, self.met + 1
                 raise SubmissionFailed(DOWN)
-            await submit(jobs, again=again)
+            await submit(jobs, reissued=reissued)
 
         queue.submit = tried  # type: ignore[method-assign]  # the way there is the only thing that is other
         return queue
@@ -189,7 +189,6 @@ async def play(server: Server, pilot: HandPilot) -> str:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 async def test_a_process_with_jobs_survives_a_death_between_any_two_writes(tmp_path: Path) -> None:  # FM-10
     deaths = 0
     for writes in range(0, 400, 3):

@@ -7,6 +7,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, Measurements, Outcome
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.model.stats import OTHER, HistogramView, merge_histograms
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as life
 from mendflow.services.base.counters import Histogram, JobMetrics, LabeledCounter, ServerMetrics, StoreMetrics
 from mendflow.services.observe.metered_store import MeteredStore, store_name
@@ -20,9 +21,9 @@ def job(*, now: int = 1_000) -> Job:
     return life.create(JobId("c/1"), CaseId("c"), JobSpec(item=ItemId("a"), command="true"), now=now)
 
 
-def happen(counts: JobMetrics, job: Job, events: list[life.JobEvent]) -> None:
+def happen(counts: JobMetrics, job: Job, events: list[job_events.JobEvent]) -> None:
     for event in events:
-        life.evolve(job, event)
+        job_events.evolve(job, event)
         counts.job_changed(job, event)
 
 

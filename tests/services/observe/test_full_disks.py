@@ -75,7 +75,7 @@ async def test_a_disk_that_takes_no_files_is_told_of_until_it_does(  # JS-5
     files = tmp_path / "files" / next(iter(REQUEST.contents))[:2]
     files.write_text("where a folder is wanted: nothing can be stored")
     with pytest.raises(StoreUnavailable):
-        await world.domain.keep_many(REQUEST)
+        await world.domain.store_files(REQUEST)
     [alert] = await open_alerts(world, 1)
     assert (alert.kind, alert.severity) == ("disk-full", "critical")
     assert str(tmp_path / "files") in alert.sentence
@@ -83,7 +83,7 @@ async def test_a_disk_that_takes_no_files_is_told_of_until_it_does(  # JS-5
     assert alert.sentence in (await world.domain.health()).message
     files.unlink()
     world.store.full = False
-    await world.domain.keep_many(REQUEST)
+    await world.domain.store_files(REQUEST)
     clock.later_ms = FORGOTTEN_MS
     assert (await world.domain.health()).message == ""
     await world.runtime.monitor.look()
@@ -94,9 +94,9 @@ async def test_a_disk_with_room_for_some_files_is_told_of_once(world: World, tmp
     (tmp_path / "files" / next(iter(REQUEST.contents))[:2]).write_text("where a folder is wanted")
     for number in range(5):
         with pytest.raises(StoreUnavailable):
-            await world.domain.keep_many(REQUEST)
+            await world.domain.store_files(REQUEST)
         small = str(number).encode()
-        await world.domain.keep_many(StoreRequest(contents={hashlib.sha256(small).hexdigest(): small}))
+        await world.domain.store_files(StoreRequest(contents={hashlib.sha256(small).hexdigest(): small}))
         await world.runtime.monitor.look()
     assert len(await world.domain.alerts(every=True)) == 1
     assert len(await open_alerts(world, 1)) == 1

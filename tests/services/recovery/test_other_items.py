@@ -92,4 +92,4 @@ async def test_the_failure_of_a_job_that_nobody_waits_for_is_not_held_for_ever(w
     await world.report(a=FAILED)
     decision = await world.until_decided(case, "done")
     assert decision.job is not None
-    assert world.runtime.proxy.standing(decision.job) == ""
+    assert world.runtime.proxy.phase_of(decision.job) == ""

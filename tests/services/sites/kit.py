@@ -20,6 +20,7 @@ from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.services.base.alerts import AlertStore
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import NewJob
+from mendflow.services.base.counters import LabeledCounter
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import UNLIMITED_PROMISE, Promise
@@ -125,7 +126,7 @@ class Among:
 
     async def publish(self) -> None: ...
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         return self.others
 
     def find(self, server: str) -> ServerDocument | None:
@@ -153,6 +154,7 @@ class SiteServer:
         )
         self.alerts = AlertStore(store, clock, lambda: id, kept_ms=10**9, hub=Hub())
         self.site_store = SiteStore(store, self.ledger, clock, lambda size: "abc")
+        self.looks = LabeledCounter(width=2)
         self.monitor = PilotMonitor(
             store=self.site_store,
             clock=clock,
@@ -160,12 +162,13 @@ class SiteServer:
             meta=self.meta,
             alerts=SiteAlerts(self.alerts),
             batch_systems=batch,
+            looks=self.looks,
         )
 
     async def look(self, after_ms: int = 5_000) -> None:
         self.clock.at += after_ms
         await self.monitor.look()
-        await self.monitor.looked()
+        await self.monitor.wait_for_looks()
 
     async def wait_for(self, jobs: int, **needs: object) -> None:
         """Put so many jobs into the queue."""
@@ -193,7 +196,7 @@ class SiteServer:
             unfit=unfit,
             leaving=leaving,
         )
-        self.monitor.heard(request)
+        self.monitor.pilot_reported(request)
         if leaving or unfit:
             self.meta.forget(pilot.id)
         else:

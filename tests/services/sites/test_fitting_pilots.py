@@ -38,7 +38,7 @@ async def test_a_job_that_is_too_large_for_the_pilots_that_came_brings_no_more(
     document = await site_server.document()
     assert len(document.spent) == 2 and not batch.has
     assert document.reasons[-1].startswith("2 jobs wait that none of its pilots could take: it asks for 900 B")
-    [why] = site_server.monitor.about(Resources(memory_bytes=900)).cannot
+    [why] = site_server.monitor.help_for(Resources(memory_bytes=900)).cannot
     assert why.startswith("site t0 has no pilots that could take it: it asks for 900 B of memory")
     await site_server.wait_for(1)
     await site_server.look()
@@ -71,22 +71,22 @@ async def test_what_pilots_had_is_forgotten_some_day_or_when_somebody_looks_afte
 
 
 async def test_a_job_that_waits_can_be_told_what_sites_do_about_it(site_server: SiteServer) -> None:
-    assert site_server.monitor.about(Resources()) == SiteHelp([], [])
+    assert site_server.monitor.help_for(Resources()) == SiteHelp([], [])
     await site_server.site_store.put(SITE, who="ann")
     await site_server.wait_for(1)
     await site_server.look()
     await site_server.look()
-    [told] = site_server.monitor.about(Resources()).helps
+    [told] = site_server.monitor.help_for(Resources()).helps
     assert told.startswith("site t0: 1 pilot is coming, 0 are idle and 0 busy; ")
     lacks = "site t0 has no pilots that could take it: it asks for 8 gpus, and its pilots get 0 gpus"
-    assert site_server.monitor.about(Resources(gpus=8)) == SiteHelp([], [lacks])
-    assert site_server.monitor.about(Resources(site="t1")) == SiteHelp([], []), (
+    assert site_server.monitor.help_for(Resources(gpus=8)) == SiteHelp([], [lacks])
+    assert site_server.monitor.help_for(Resources(site="t1")) == SiteHelp([], []), (
         "another site's job is none of its business"
     )
     await site_server.site_store.pause("t0", who="ann", why="the roof leaks")
     await site_server.look()
     await site_server.look()
-    assert "the site is paused: the roof leaks" in site_server.monitor.about(Resources()).helps[0]
+    assert "the site is paused: the roof leaks" in site_server.monitor.help_for(Resources()).helps[0]
     assert "1 job waits without a submitted pilot" in (await site_server.document()).reasons
 
 

@@ -311,7 +311,7 @@ async def test_a_batch_system_that_hangs_holds_up_no_other_site(
     await site_server.monitor.look()
     assert site_server.monitor._looking["a"] is hanging["a"], "it is not asked again while it does not answer"
     batch.hangs.set()
-    await site_server.monitor.looked()
+    await site_server.monitor.wait_for_looks()
     assert len(batch.has) == 2
 
 

@@ -21,7 +21,7 @@ FROM_ENVIRONMENT: Final = lazy_pattern(r"env:[A-Za-z_]\w*", re.ASCII)
 SERVICE: Final = lazy_pattern(r"(^|[_.])(endpoint_url|endpoint|host|port|account_name|project)$")
 """Options that select the service, if the URL does not."""
 
-SAME_PROTOCOL: Final = {"local": "file", "s3a": "s3", "gcs": "gs", "ssh": "sftp"}
+SAME_PROTOCOL: Final = {"local": "file", "s3a": "s3", "gcs": "gs", "scp": "sftp", "ssh": "sftp"}
 OPTIONS_MAX: Final = 100
 SITES_MAX: Final = 1_000
 TEXT_CHARS_MAX: Final = 1_000

@@ -13,12 +13,16 @@ OBJECTS: Final = frozenset({"s3", "s3a", "gs", "gcs"})
 HADOOP: Final = frozenset({"arrow_hdfs", "hdfs", "webhdfs"})
 """Protocols whose host may be omitted: the client knows it."""
 
-WITH_RENAME: Final = HADOOP | {"ftp", "root", "sftp", "smb", "ssh", "webdav"}
-READABLE: Final = WEB | {"abfs", "adl", "az", "oci", "oss"}
+WITH_RENAME: Final = HADOOP | {"ftp", "root", "scp", "sftp", "smb", "ssh", "webdav"}
+READABLE: Final = WEB | {"abfs", "adl", "az", "gsiftp", "oci", "oss"}
 WRITABLE: Final = LOCAL | OBJECTS | WITH_RENAME
 PROTOCOLS: Final = WRITABLE | READABLE
 """Protocols of places for files. Of fsspec's other protocols, some wrap others, some run programs, and some are not
 places."""
+
+
+CLIENT_PROGRAMS: Final = {"scp": "sftp", "gsiftp": "globus-url-copy"}
+"""Protocols that are spoken by a program of the machine, and which that is."""
 
 
 def protocol_of(url: str) -> str:

@@ -2,7 +2,7 @@
 
     decide(case, command, now)  -> events      may refuse; changes nothing
     evolve(case, event)         -> orders      never refuses; the only place where state changes
-    owed(case)                  -> orders      what the world still owes, from state alone
+    outstanding_orders(case)    -> orders      what the world still owes, from state alone
 
 A command is applied by evolving its events (`evolve_new`) and writing them down, before any order is carried out; an
 entry of the journal says where a long event was cut. After a crash, evolve what was written and ask what is owed.
@@ -18,7 +18,15 @@ from mendflow.core.engine.compensations import CompensationStep, compensations, 
 from mendflow.core.engine.data import case_data
 from mendflow.core.engine.decide import StaleAnswer, check_inputs, decide
 from mendflow.core.engine.evolve import evolve, evolve_new
-from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_of, item_order, live_items, owed
+from mendflow.core.engine.outstanding_orders import (
+    LiveItem,
+    find_item,
+    item_data,
+    item_of,
+    item_order,
+    live_items,
+    outstanding_orders,
+)
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.reopening import Reopening, Replay, plan_reopening
 from mendflow.core.engine.state import Case, restore, snapshot
@@ -43,7 +51,7 @@ __all__ = [
     "item_of",
     "item_order",
     "live_items",
-    "owed",
+    "outstanding_orders",
     "plan_reopening",
     "restore",
     "snapshot",

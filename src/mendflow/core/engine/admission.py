@@ -87,7 +87,7 @@ def sanitize_outcome(outcome: Outcome) -> Outcome:
         return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be stored: {reason}"))
     measures = outcome.measures
     rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *_numbers_in(measures)]
-    rest += [*measures.damaged, *measures.changed_inputs, outcome.other_code, outcome.read_beside]
+    rest += [*measures.damaged, *measures.changed_inputs, outcome.code_mismatch, outcome.undeclared_reads]
     if outcome.files or outcome.file_lists:
         rest += _parts_of_files(outcome)
     if reason := check_value(rest):

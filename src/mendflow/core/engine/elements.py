@@ -1,29 +1,34 @@
 """Which element of its loops an item is for, in a few words for people: `clean[2]` is `s3.txt`."""
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mendflow.core.data.table_files import ROW_NAMES
 from mendflow.core.engine.plan import Plan, PlanNode, ancestors
-from mendflow.core.engine.state import Case
-from mendflow.core.model.flow import ForEach
+from mendflow.core.engine.state import Case, ForEachInstance, Instance
+from mendflow.core.model.flow import ForEach, JobActivity
 from mendflow.core.model.values import Value, file_of, is_spilled
 
 CHARS_MAX: Final = 48
+COLUMNS_MAX: Final = 3
 
 
 def element_of(case: Case, serial: int) -> str:
-    """The elements of the loops around the item of an outstanding order, the outermost first; empty outside of loops,
-    and in flows with XML."""
+    """The elements of the loops around the item of an outstanding order, the outermost first. Outside of loops it is
+    what a function is called with, if the flow calls it several times; else empty, and so in flows with XML."""
     instance = case.instances.get(case.index.serials.get(serial, 0))
-    if instance is None or not instance.path or case.plan.flow.xml is not None:
+    if instance is None or case.plan.flow.xml is not None:
         return ""
+    if not instance.path:
+        return _called_with(case.plan, case.plan.nodes[instance.node])
     told: list[str] = []
     env = case.envs[instance.env]
+    columns = _columns_around(case, instance)
     for names in _loops_around(case.plan, case.plan.nodes[instance.node]):
         while env.parent and not _has_element(env.variables, names):
             env = case.envs[env.parent]
-        told.append(_shown_element(env.variables, names))
+        told.append(_shown_element(env.variables, names, next(columns, ())))
         env = case.envs[env.parent] if env.parent else env
     return told[0] if len(told) == 1 else ", ".join(reversed(told))
 
@@ -36,6 +41,92 @@ def _loops_around(plan: Plan, node: PlanNode) -> tuple[tuple[str, ...], ...]:
     return node.loops
 
 
+def _called_with(plan: Plan, node: PlanNode) -> str:
+    """The arguments that tell a call from others of the same function, as those of a loop in a Python flow; found for
+    all calls at once."""
+    if node.called_with is None:
+        alike = [each for each in plan.nodes if _function_of(each) is not None and _same_calls(each, node)]
+        rows = [_arguments(each) for each in alike]
+        names = [name for name in (rows[0] if rows else {}) if len({row.get(name, "") for row in rows}) > 1]
+        for each, row in zip(alike, rows, strict=True):
+            each.called_with = ", ".join(row[name] for name in names[:COLUMNS_MAX] if row.get(name))
+        node.called_with = node.called_with or ""
+    return node.called_with
+
+
+def _function_of(node: PlanNode) -> str | None:
+    function = node.activity.function if isinstance(node.activity, JobActivity) else None
+    return f"{function.module}:{function.name}" if function is not None else None
+
+
+def _same_calls(one: PlanNode, other: PlanNode) -> bool:
+    return one.parent == other.parent and _function_of(one) == _function_of(other)
+
+
+def _arguments(node: PlanNode) -> dict[str, str]:
+    """The arguments of a call that can be shown in a word, those that are known before it runs."""
+    given = {**{str(place): value for place, value in enumerate(node.activity.args)}, **node.activity.kwargs}
+    shown: dict[str, str] = {}
+    for name, value in given.items():
+        path = value.get("$path") if isinstance(value, dict) else None
+        known = path if isinstance(path, str) else value
+        if isinstance(known, str | int | float) and "${{" not in str(known):
+            shown[name] = short(known) if name.isdecimal() else f"{name}={short(known)}"
+    return shown
+
+
+def _columns_around(case: Case, instance: Instance) -> Iterator[tuple[str, ...]]:
+    """The columns that tell the rows apart of each loop around an instance, the innermost loop first; none of a loop
+    over anything else."""
+    known = case.telling_columns
+    above = case.instances.get(instance.parent)
+    while above is not None:
+        if isinstance(above, ForEachInstance):
+            if above.id not in known:
+                known[above.id] = telling_columns(above.elements or ())
+            yield known[above.id]
+        above = case.instances.get(above.parent)
+
+
+def telling_columns(rows: Sequence[Value]) -> tuple[str, ...]:
+    """The columns by which rows of a table are told apart: what names a row, and as long as two rows are alike, the
+    column that tells most of them apart, the first of several. None if these are no rows."""
+    if not rows or not all(isinstance(row, dict) and not is_spilled(row) and file_of(row) is None for row in rows):
+        return ()
+    naming = _naming_column(rows[0])
+    if not naming:
+        return ()
+    chosen, seen = [naming], [_cell(row, naming) for row in rows]
+    count = len(set(seen))
+    assert isinstance(rows[0], dict)
+    while count < len(rows) and len(chosen) < COLUMNS_MAX:
+        others = [column for column in rows[0] if column not in chosen and _cell(rows[0], column)]
+        pairs = {
+            column: [(told, _cell(row, column)) for told, row in zip(seen, rows, strict=True)] for column in others
+        }
+        best = max(others, key=lambda column: len(set(pairs[column])), default="")
+        if not best or len(set(pairs[best])) == count:
+            break
+        chosen.append(best)
+        numbers: dict[tuple[Value, str], str] = {}
+        seen = [numbers.setdefault(pair, str(len(numbers))) for pair in pairs[best]]
+        count = len(numbers)
+    return tuple(chosen)
+
+
+def _naming_column(row: Value) -> str:
+    """The column that names a row: one that is called so, else the first with a text."""
+    assert isinstance(row, dict)
+    named = next((key for key in ROW_NAMES if isinstance(row.get(key), str | int | float)), "")
+    return named or next((key for key, cell in row.items() if isinstance(cell, str)), "")
+
+
+def _cell(row: Value, column: str) -> str:
+    """A cell as it is shown; empty if it has nothing that can be shown in a word."""
+    cell = row.get(column) if isinstance(row, dict) else None
+    return short(cell) if isinstance(cell, str | int | float) or file_of(cell) is not None else ""
+
+
 def _has_element(variables: dict[str, Value], names: tuple[str, ...]) -> bool:
     """Whether these are the variables of an iteration of a loop that gives its elements these names."""
     if "index" not in variables or names[0] not in variables:
@@ -43,8 +134,12 @@ def _has_element(variables: dict[str, Value], names: tuple[str, ...]) -> bool:
     return len(names) == 1 or variables.keys() >= {*names}
 
 
-def _shown_element(variables: dict[str, Value], names: tuple[str, ...]) -> str:
-    """The element of one loop; of a loop over several lists each with its name."""
+def _shown_element(variables: dict[str, Value], names: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """The element of one loop; of a loop over several lists each with its name, and so are the cells of a row that one
+    cell does not name."""
+    if len(names) == 1 and len(columns) > 1:
+        row = variables.get(names[0])
+        return ", ".join(f"{column}={_cell(row, column)}" for column in columns if _cell(row, column))
     if len(names) == 1:
         return short(variables.get(names[0]))
     return ", ".join(f"{name}={short(variables.get(name))}" for name in names)
@@ -57,10 +152,8 @@ def short(value: Value) -> str:
     if (file := file_of(value)) is not None:
         value = file.name
     if isinstance(value, dict) and not is_spilled(value):
-        named = next((value[key] for key in ROW_NAMES if isinstance(value.get(key), str | int | float)), None)
-        if named is None:
-            named = next((cell for cell in value.values() if isinstance(cell, str)), None)
-        value = value if named is None else named
+        named = _naming_column(value)
+        value = value[named] if named else value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if "/" in text and isinstance(value, str):
         text = text.rstrip("/").rpartition("/")[2] or text

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mendflow.core.engine.run import Run
 
 JOIN = 1
+NAMES_MAX = 5
 
 
 def graph_of(run: "Run", link: int, near: Instance) -> Graph:
@@ -49,6 +50,19 @@ def join_holds(run: "Run", instance: Instance, node: PlanNode) -> bool:
     if isinstance(join, Expr):
         return data.holds(run.case, instance.env, join, states)
     return all(states.values()) if join == "all" else any(states.values())
+
+
+def why_not_joined(run: "Run", instance: Instance, node: PlanNode) -> str:
+    """Why an activity does not run whose links do not let it: the activities that it needs and that did not complete.
+    A link with a condition may be false although its source did."""
+    dead = [link for link in node.targets if not graph_of(run, link, instance).links[link]]
+    sources = [run.plan.nodes[run.plan.links[link].source] for link in dead]
+    conditions = {link: when for each in sources for link, when in each.sources}
+    names = list(dict.fromkeys(each.shown for each in sources if each.shown))
+    if not names or any(conditions.get(link) is not None for link in dead):
+        return "an activity that it needs did not complete"
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return f"it needs {', '.join(names[:NAMES_MAX])}{more}, which did not complete"
 
 
 def decide(run: "Run", link: int, near: Instance, state: bool) -> None:

@@ -85,6 +85,7 @@ class PlanNode(msgspec.Struct):
     termination: int = -1
     job_template: Any = None  # precomputed by its kind
     loops: tuple[tuple[str, ...], ...] | None = None  # the names of elements of loops around it
+    called_with: str | None = None  # what tells this call of a function from others of the flow
     types: dict[str, XmlType] = {}  # variables that it declares, in flows with XML
     declared: ScopeDeclarations | None = None  # everything else that it declares
 
@@ -149,14 +150,14 @@ class _Compiler:
         self.connect()
         self.leave()
         if judging:
-            self.demand_what_is_declared()
+            self.demand_declarations()
             self.demand_results()
         if not self.problems:
             self.demand_an_order()
 
     def plan(self) -> Plan:
         asked = frozenset(node.activity.channel for node in self.nodes if isinstance(node.activity, Reply))
-        heard = [*self.heard()]
+        heard = [*self.listening_nodes()]
         return Plan(
             self.flow,
             self.nodes,
@@ -170,7 +171,7 @@ class _Compiler:
             self.nodes[0].children[0],
         )
 
-    def heard(self) -> Iterator[tuple[PlanNode, Receive | OnMessage]]:
+    def listening_nodes(self) -> Iterator[tuple[PlanNode, Receive | OnMessage]]:
         """Register a listener."""
         for node in self.nodes:
             if isinstance(node.activity, (Receive, OnMessage)):
@@ -193,7 +194,7 @@ class _Compiler:
             [each.declared for each in nodes if each.declared is not None],
         )
 
-    def demand_what_is_declared(self) -> None:
+    def demand_declarations(self) -> None:
         """Refuse XML that refers to missing declarations."""
         if self.flow.xml is not None:
             process = self.nodes[self.nodes[0].children[0]]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from mendflow.core.data.protocols import CLIENT_PROGRAMS, protocol_of
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.result_checks import templates_of
 from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
@@ -13,8 +14,8 @@ from mendflow.core.expressions.scanner import plain_reference
 from mendflow.core.model.expr import CEL, Expr
 from mendflow.core.model.flow import ActivityNode, Flow, ForEach, JobActivity, UserTask
 from mendflow.core.model.shells import runs_in_shell
-from mendflow.core.model.task_fields import is_yes_or_no
 from mendflow.core.model.values import Value
+from mendflow.core.model.yes_no import is_yes_or_no
 from mendflow.lazy import lazy_pattern
 
 Activities = Mapping[str, ActivityNode]
@@ -43,8 +44,17 @@ def _of_part(part: ActivityNode | Flow, activities: Activities) -> Iterator[str]
             yield from _with_failed_ones(text, activities)
     if isinstance(part, JobActivity) and part.command is not None and runs_in_shell(part.shell):
         yield from _names_of_files(part.command)
+    if isinstance(part, JobActivity):
+        yield from _client_programs(part)
     if isinstance(part, ActivityNode) and part.when is not None and part.when.language == CEL:
         yield from _undeclared_answer(part.when.text, activities)
+
+
+def _client_programs(job: JobActivity) -> Iterator[str]:
+    """What is spoken by a program is spoken only where that is installed, and nobody knows yet where the job runs."""
+    urls = [*job.inputs.values(), *(each.url for each in job.publish.values())]
+    for protocol in sorted({protocol_of(url) for url in urls if isinstance(url, str)} & CLIENT_PROGRAMS.keys()):
+        yield f"files over {protocol}:// need the program `{CLIENT_PROGRAMS[protocol]}` where its pilot runs"
 
 
 def _texts(template: Any) -> list[str]:

@@ -27,7 +27,7 @@ from mendflow.core.engine.messages import (
     Order,
     WithdrawTask,
 )
-from mendflow.core.engine.owed import LiveItem, live_items
+from mendflow.core.engine.outstanding_orders import LiveItem, live_items
 from mendflow.core.engine.state import Case
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import ItemId

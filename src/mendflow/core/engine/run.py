@@ -246,7 +246,7 @@ class Run:
         if node.targets and not links.join_holds(self, instance, node):
             if not node.activity.suppress_join_failure:
                 raise flow_fault(JOIN_FAILURE, f"{node.name}: its incoming links do not let it run")
-            self.skip(instance, "an activity that it needs did not complete")
+            self.skip(instance, links.why_not_joined(self, instance, node))
         elif node.activity.when is not None and not data.holds(self.case, instance.env, node.activity.when):
             self.skip(instance, data.why_false(self.case, instance.env, node.activity.when))
         else:

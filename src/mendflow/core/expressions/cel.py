@@ -13,10 +13,10 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.cel_functions import COMPLETED_END, SKIPPED_END, extension
+from mendflow.core.expressions.cel_source import SORT_BY, SORTED, CelSource, cel_source
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.expression_hints import choice_hint, function_hint, operator_hint
 from mendflow.core.expressions.kinds import kind_of, no_overload
-from mendflow.core.expressions.library_text import SORT_BY, SORTED, LibraryText, library_text
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, demand_whole_texts, find_spilled, seal, too_large
 from mendflow.core.expressions.work_budget import WORK
@@ -80,7 +80,7 @@ class CompiledExpression:
         self.references = tuple(sorted(scanned.references, key=lambda each: len(each.members)))
         self.names = frozenset(reference.name for reference in scanned.references)
         self.path = plain_path(scanned.text, scanned.references)
-        for_library = library_text(scanned.text)
+        for_library = cel_source(scanned.text)
         try:
             self.program = None if self.path else _environment().compile(for_library.text, disable_check=True)
         except RuntimeError as error:
@@ -140,7 +140,7 @@ def compile_expression(text: str) -> CompiledExpression:
     return CompiledExpression(text)
 
 
-def original_place(scanned: Scan, compiled: LibraryText) -> Callable[[int], int]:
+def original_place(scanned: Scan, compiled: CelSource) -> Callable[[int], int]:
     """Leads from a place in what the library compiles to the same in the text as it was written."""
     return lambda offset: scanned.original_offset(compiled.original_offset(offset))
 
@@ -307,7 +307,7 @@ def flaw(text: str) -> ExpressionError | None:
     if found.path:
         return None
     scanned = scan(text)
-    for_library = library_text(scanned.text)
+    for_library = cel_source(scanned.text)
     try:
         checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(for_library.text)
     except RuntimeError as error:

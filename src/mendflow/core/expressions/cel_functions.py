@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from mendflow.core.expressions.cel_source import SORT_BY, SORTED
 from mendflow.core.expressions.contract import ExpressionError
 from mendflow.core.expressions.division import CEL_INT_MAX, quotient
 from mendflow.core.expressions.kinds import kind_of, mismatch
-from mendflow.core.expressions.library_text import SORT_BY, SORTED
 from mendflow.core.expressions.scanner import REWRITE
 from mendflow.core.expressions.text_values import as_json, demand_whole_texts, shell_quote
 from mendflow.core.expressions.work_budget import WORK, bounded_replace

@@ -18,6 +18,11 @@ Instant = int
 """Milliseconds since 1970, as the server's clock tells them. Durations are plain ints that end in `_ms`."""
 
 
+def item_name(item: str) -> str:
+    """The name of an item without the iterations of its loops: `align` of `align[3]`."""
+    return item.partition("[")[0]
+
+
 def item_text(item: ItemId, element: str) -> str:
     """An item for people, with the element of its loops that it is for: `clean[2] (s3.txt)`."""
     return f"{item} ({element})" if element and not item.endswith(f"[{element}]") else str(item)

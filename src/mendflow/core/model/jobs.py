@@ -48,13 +48,15 @@ MARK_CHARS = 16
 
 
 CHANGED_BESIDE: Final = " beside the flow was changed after the flow was deployed"
-"""Behind the path of a module, as `Outcome.other_code` says it."""
+"""Behind the path of a module, as `Outcome.code_mismatch` says it."""
 
 
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A Python function by name, with its module's source as a stored file. Never a pickle. `imports` is a digest of
     the modules beside it that the module imports, and those import; `modules` are these: for each the beginning of its
-    digest and its path, so that a worker can tell whether it has loaded the same."""
+    digest and its path, so that a worker can tell whether it has loaded the same. `bundle`
+    has the modules themselves, as they were when the flow was deployed. `uses` is a digest of what the function depends
+    on of all this; empty if that cannot be told."""
 
     module: str
     name: str
@@ -62,6 +64,8 @@ class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     folder: str = ""
     imports: str = ""
     modules: tuple[str, ...] = ()
+    bundle: FileRef | None = None
+    uses: str = ""
 
 
 class Submission(StrEnum):
@@ -101,7 +105,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     otherwise each is a copy of its own. `publish` says which of `files` go to a storage element instead of the server's
     keeping. `stage_in` says whether inputs are brought together or one after another. A job without a command only has
     files brought and taken on: so copies between storage elements are made. `cache` says whether its result may stand
-    for that of another job made from the same; None leaves that to what it declares (core/results/declared).
+    for that of another job made from the same; None leaves that to what it declares (core/results/reuse_checks).
 
     `shell` says what runs the command, in the words of core/model/shells. `unstaged` are files beside the flow that the
     command names and that are not among its inputs: a failure tells of them. `file_lists` are those of `files` whose
@@ -111,7 +115,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
     Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule.
 
-    `element` says for people which element of its loops the job is for."""
+    `element` says for people which element of its loops the job is for. `domain` is the domain that is to run it, or
+    `any`; empty: this one."""
 
     item: ItemId
     element: str = ""
@@ -142,6 +147,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
+    domain: str = ""
 
     @property
     def shown(self) -> str:
@@ -209,9 +215,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     its log, and all of it unless there is a `log`. `folder` is where its pilot has kept its working folder, for people
     to look into: that of a failed attempt, and for some time.
 
-    `other_code` says in which way the code that ran was not the code that the job names: then its result stands for no
-    other job's. `read_beside` says what a function read or loaded that the job does not name: a file beside its flow
-    or elsewhere, a variable, something of the network."""
+    `code_mismatch` says in which way the code that ran was not the code that the job names: then its result stands for
+    no other job's. `undeclared_reads` says what a function read or loaded that the job does not name: a file beside its
+    flow or elsewhere, a variable, something of the network."""
 
     fault: Fault | None = None
     outputs: Value = None
@@ -224,8 +230,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     values: dict[str, Value] = {}
     log: StoredLog | None = None
     folder: str = ""
-    other_code: str = ""
-    read_beside: str = ""
+    code_mismatch: str = ""
+    undeclared_reads: str = ""
 
     @property
     def ok(self) -> bool:

@@ -44,7 +44,7 @@ def references_in(value: Value) -> Iterator[tuple[str, dict[str, Value]]]:
                 pending += reversed([(f"{place}.{key}" if place else key, part) for key, part in each.items()])
 
 
-def given_files(*values: Value) -> Iterator[NamedFile]:
+def referenced_files(*values: Value) -> Iterator[NamedFile]:
     """The files that these values refer to."""
     for _, reference in references_in(list(values)):
         if (ref := file_of(reference)) is not None:

@@ -52,6 +52,7 @@ class DecisionView(View, frozen=True):
     ordered_by: str = ""  # the person who ordered it, where no rule concluded it
     trigger: str = ""  # the trigger that somebody raised
     condition: str = ""
+    reason: str = ""  # what the author of the rule says of it
     exlet: str = ""
     exlet_case: CaseId | None = None
     trail: list[TrailStep] = []

@@ -16,6 +16,8 @@ from mendflow.core.model.values import Value
 DEFAULT_RULES: Final = "*"
 """The name of the default rules, which are used for every flow whose own rules conclude nothing."""
 
+DEFAULT_RULES_WORDS: Final = "the default rules"
+
 ALL_TASKS: Final = "*"
 """The name of the tree for all tasks without their own."""
 
@@ -57,3 +59,8 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: Instant = 0
     note: str = ""
     kept: dict[str, Value] = {}
+
+
+def rule_text(rules: str, rule: int | None) -> str:
+    """A rule for people: `rule 8 of the default rules`, `rule 1 of night`."""
+    return f"rule {rule} of {DEFAULT_RULES_WORDS if rules == DEFAULT_RULES else rules}"

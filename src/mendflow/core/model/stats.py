@@ -99,6 +99,16 @@ class SiteCount(msgspec.Struct, frozen=True, kw_only=True):
     cache_bytes: int = 0
 
 
+class SiteLookCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the server looked at a site, by how that ended: answered and unanswered (by the batch system), unasked
+    (nothing depended on it), skipped (the look before was still under way), overtaken (others changed the site too
+    often), store-away, failed, or cancelled (the server stopped)."""
+
+    site: str
+    result: str
+    looks: int
+
+
 class StoreCount(msgspec.Struct, frozen=True, kw_only=True):
     """One operation of the store: durations in seconds, and how many calls found the store away."""
 
@@ -173,6 +183,7 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     spans: dict[str, int] = {}
     messages: list[MessageCount] = []
     partner_calls: dict[str, int] = {}  # by result
+    site_looks: list[SiteLookCount] = []
     transforms: dict[str, int] = {}  # style sheets that were run, by result
     running: list[RunningJob] = []
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 from mendflow.core.model.jobs import Job, JobState
@@ -19,8 +19,6 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
-UnhandledPolicy = Literal["", "fail", "hold"]
-"""What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
 
 CASE_END_STATES: Final = frozenset({"completed", "failed", "cancelled"})
 ITEM_END_STATES: Final = frozenset({"completed", "failed", "skipped", "cancelled", "cached"})
@@ -72,11 +70,13 @@ class CaseHold(View, frozen=True):
 
 
 class CaseOrigin(View, frozen=True):
-    """Where a case came from, on the machine of whoever started it: the flow's file, and the inputs that name files
-    there, as they were given on the command line, with absolute paths; and where its results are to go there."""
+    """Where a case came from, on the machine of whoever started it: the flow's file, the inputs that name files there,
+    as they were given on the command line, with absolute paths, and the file with the other inputs (`--inputs`); and
+    where its results are to go there."""
 
     flow: str = ""
     inputs: dict[str, str] = {}
+    inputs_file: str = ""
     output_dir: str = ""
     report: str = ""
 
@@ -164,7 +164,7 @@ class ItemView(View, frozen=True):
     files: dict[str, Value] = {}
     cache_reason: str = ""  # why its result was taken from the cache, or was not
     cached_from: str = ""  # the job that made its result, if another did
-    other_code: str = ""  # in which way the code that made its result was not the code that its job names
+    code_mismatch: str = ""  # in which way the code that made its result was not the code that its job names
     reason: str = ""  # why it was skipped
     command: str = ""
     log_tail: str = ""
@@ -270,7 +270,8 @@ ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
 
 
 class LogView(View, frozen=True):
-    """A part of what an attempt printed: the bytes from `offset` to `next`, as text. Where `offset` is later than what
+    """A part of what an attempt printed: the bytes from `offset` to `next`, as text, and where they are no text (UTF-8)
+    also as they are, in `data`. Where `offset` is later than what
     was asked for, the bytes between were left out, because the log is longer than its bound. `size` were printed so
     far, and it is `over` when no more will be, `job_over` when the job will not be tried again either. `silent`: its
     pilot does not answer, and `text` is the end of the log as it told that last. `folder` is where the pilot on `host`
@@ -287,6 +288,7 @@ class LogView(View, frozen=True):
     silent: bool = False
     host: str = ""
     folder: str = ""
+    data: bytes = b""
 
 
 class ChangeEvent(View, frozen=True):

@@ -14,6 +14,10 @@ from mendflow.lazy import lazy_pattern
 
 ERROR_CHARS_MAX: Final = 400
 LINES_READ_MAX: Final = 2_000
+LINE_CHARS_MAX: Final = 600
+"""Of a longer line its beginning and its end are looked at. Patterns take time with the square of a line's length, and
+a slot that looks for the error of a job does nothing else meanwhile."""
+
 
 _ESCAPES: Final = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 _TYPE: Final = r"(?:[A-Za-z_][\w$]*(?:\.|::|/))*[A-Za-z_][\w$]*"
@@ -90,7 +94,12 @@ def without_end(message: str) -> str:
 
 def _lines(text: str) -> list[str]:
     lines = [line.rstrip() for line in _ESCAPES.sub("", text).split("\n")[-LINES_READ_MAX:]]
-    return [line for line in lines if line]
+    return [line if len(line) <= LINE_CHARS_MAX else _shortened(line) for line in lines if line]
+
+
+def _shortened(line: str) -> str:
+    end = LINE_CHARS_MAX - ERROR_CHARS_MAX
+    return f"{line[:ERROR_CHARS_MAX]}{line[-end:]}"
 
 
 def _last_exception(lines: Sequence[str]) -> str:

@@ -46,12 +46,6 @@ def with_changes(
     return spec
 
 
-def next_source(spec: JobSpec, path: str) -> str:
-    """The next source of an input; empty if there is only the one that was tried."""
-    sources = sources_of(spec, path)
-    return sources[1] if len(sources) > 1 else ""
-
-
 def publishing_alone(spec: JobSpec, made: Outcome, *, to: Mapping[str, str], on: str) -> JobSpec:
     """What remains of a job whose files could not be published: they are brought from the server and taken to where
     they belong, by whichever pilot comes first. `to` and `on` name other places, as in Change."""

@@ -7,6 +7,7 @@ from mendflow.core.engine.activity_parts import kind_of, parts_of
 from mendflow.core.engine.plan import WORK, walk_activities
 from mendflow.core.model.flow import Activity, Flow, Scope
 from mendflow.core.model.repair_views import DecisionView
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.views import ItemView
 
 ITEMS_SHOWN: Final = 20
@@ -67,7 +68,7 @@ def _word(decision: DecisionView) -> str:
 
 
 def _by(decision: DecisionView) -> str:
-    rule = f", rule {decision.rule} of {decision.rules}" if decision.rule is not None else ""
+    rule = f", {rule_text(decision.rules, decision.rule)}" if decision.rule is not None else ""
     ordered = f", ordered by {decision.ordered_by}" if decision.ordered_by else ""
     case = f", case {decision.exlet_case}" if decision.exlet_case else ""
     return f"{decision.exlet}{rule}{ordered}{case}"

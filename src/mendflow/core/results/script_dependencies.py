@@ -10,19 +10,19 @@ from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
 from mendflow.core.model.shells import words_of
-from mendflow.core.results.other_languages import is_interpreter, outside_in, variables_of_jq
-from mendflow.core.results.outside_paths import places_in, variables_read_in
-from mendflow.core.results.programs import (
+from mendflow.core.results.assigned_variables import AssignedVariables
+from mendflow.core.results.interpreter_code import is_interpreter, outside_reads_in, variables_of_jq
+from mendflow.core.results.known_programs import (
     AWK,
     FETCHES,
     SED,
     SHELLS,
     STARTERS,
     TAKES_SCRIPT,
-    place_of_started,
     program_of,
+    started_program_at,
 )
-from mendflow.core.results.set_names import SetNames
+from mendflow.core.results.outside_paths import places_in, variables_read_in
 from mendflow.core.results.shell_reader import (
     PUT_IN,
     Arithmetic,
@@ -150,7 +150,9 @@ def _in_other_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
 
 
 def _of_language(text: str, known: Iterable[str]) -> Iterator[Doubt]:
-    yield from (Doubt(each.name, each.is_variable, each.is_program) for each in outside_in(text, frozenset(known)))
+    yield from (
+        Doubt(each.name, each.is_variable, each.is_program) for each in outside_reads_in(text, frozenset(known))
+    )
 
 
 class _ScriptNames:
@@ -158,7 +160,7 @@ class _ScriptNames:
 
     def __init__(self, known: Iterable[str], own_folder: Iterable[str] = (_OWN_FOLDER,)) -> None:
         """`own_folder` are variables that hold the path of the job's folder."""
-        self._names = SetNames(frozenset(known))
+        self._names = AssignedVariables(frozenset(known))
         self._own_folder = set(own_folder)
 
     @property
@@ -167,7 +169,8 @@ class _ScriptNames:
 
     def in_commands(self, commands: Sequence[Command]) -> Iterator[Doubt]:
         programs = [
-            program_of(command.words[place_of_started(command.words)]) if command.words else "" for command in commands
+            program_of(command.words[started_program_at(command.words)]) if command.words else ""
+            for command in commands
         ]
         for at, (command, following) in enumerate(zip_longest(commands, commands[1:])):
             self._names.before(command)
@@ -216,7 +219,7 @@ class _ScriptNames:
         elif first in _DECLARES:
             yield from self._in_declaration(rest)
         else:
-            yield from self._inprogram_of(rest)
+            yield from self._in_program(rest)
             self._known.update(_names_read_into(rest))
 
     def _in_declaration(self, words: list[Word]) -> Iterator[Doubt]:
@@ -231,8 +234,8 @@ class _ScriptNames:
             if name := _assigned(word) or (words[0].text not in ("export", "readonly") and _whole_name(word)):
                 self._known.add(name)
 
-    def _inprogram_of(self, words: list[Word]) -> Iterator[Doubt]:
-        at = place_of_started(words)
+    def _in_program(self, words: list[Word]) -> Iterator[Doubt]:
+        at = started_program_at(words)
         yield from self._in_words(words[: at + 1])
         program, rest = program_of(words[at]), words[at + 1 :]
         if program in STARTERS and any(program_of(word) == "env" for word in words):

@@ -65,12 +65,12 @@ def candidates(context: Mapping[str, Value], neighbour: Mapping[str, Value] | No
     proposed = sorted(proposals(here, there), key=lambda each: each[0])
     found: dict[str, Candidate] = {}
     for _, candidate in proposed[:EVALUATED_MAX]:
-        if candidate.condition not in found and tells_apart(candidate.condition, context, neighbour):
+        if candidate.condition not in found and distinguishes(candidate.condition, context, neighbour):
             found[candidate.condition] = candidate
     return list(found.values())[:most]
 
 
-def tells_apart(condition: str, context: Mapping[str, Value], neighbour: Mapping[str, Value] | None) -> bool:
+def distinguishes(condition: str, context: Mapping[str, Value], neighbour: Mapping[str, Value] | None) -> bool:
     if (
         condition_flaw(condition) is not None
         or not condition_of(condition).holds(KnownValues(context_lookup(context)))[0]

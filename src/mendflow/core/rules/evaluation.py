@@ -61,9 +61,6 @@ class CompiledRules:
         walked = walk(self.chain(type, tree), known)
         return RuleVerdict(self._conclusion(type, tree, walked), self._trials(type, tree, walked, known))
 
-    def conclude(self, type: ExceptionType, task: str, lookup: Lookup) -> Conclusion | None:
-        return self.judge(type, task, lookup).conclusion
-
     def walk_tree(self, type: ExceptionType, tree: str, lookup: Lookup) -> WalkResult:
         """Evaluate the tree of this name."""
         return walk(self.chain(type, tree), KnownValues(lookup))

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.scheduling.cache_index import CacheIndex, PilotCache
 from mendflow.core.scheduling.data_wait import DataWait
 from mendflow.core.scheduling.job_heap import LEVEL_BITS, Entry, level_end, priority_level
-from mendflow.core.scheduling.match import Match
+from mendflow.core.scheduling.matching import Match
 from mendflow.core.scheduling.reader_index import ReaderIndex
 
 OVERTAKES_MAX = 16

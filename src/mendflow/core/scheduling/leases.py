@@ -136,7 +136,7 @@ class Leases:
                     self._none_over_before = holding.until
         return over
 
-    def gone(self, *, now: Instant) -> list[PilotId]:
+    def forget_silent(self, *, now: Instant) -> list[PilotId]:
         """Remove every pilot that was silent for a whole lease and holds nothing."""
         if now < self._none_gone_before:
             return []

@@ -24,7 +24,7 @@ from mendflow.core.scheduling.cache_index import CacheIndex
 from mendflow.core.scheduling.data_match import DataMatch, LocalBytes, MatchReason
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, DataWait, Deferral
 from mendflow.core.scheduling.job_heap import Entry, Files, order_key, since
-from mendflow.core.scheduling.match import Match
+from mendflow.core.scheduling.matching import Match
 from mendflow.core.scheduling.offer import IdleResources, Offer, free_for_one, free_when_empty
 from mendflow.core.scheduling.ready_jobs import ReadyJobs
 

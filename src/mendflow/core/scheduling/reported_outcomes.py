@@ -11,10 +11,10 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.references import (
     foreign_reference,
-    given_files,
     malformed_reference,
     named_file,
     ref_flaw,
+    referenced_files,
     references_in,
 )
 from mendflow.core.model.values import FileRef, check_value, is_spilled
@@ -76,8 +76,8 @@ def _flaw_of_references(spec: JobSpec, outcome: Outcome) -> str:
     if flaw := malformed_reference(outcome.outputs, spilled=True):
         return flaw
     given = [*spec.args, *spec.kwargs.values()]
-    may_name = {named_file(ref) for ref in (*spec.inputs.values(), *_files_of(outcome))} | set(given_files(*given))
+    may_name = {named_file(ref) for ref in (*spec.inputs.values(), *_files_of(outcome))} | set(referenced_files(*given))
     if any(is_spilled(reference) for _, reference in references_in(given)):
         # Only the pilot has seen what a spilled argument refers to, and has checked it.
-        may_name |= set(given_files(found))
+        may_name |= set(referenced_files(found))
     return foreign_reference(outcome.outputs, may_name)

@@ -60,7 +60,7 @@ class FlowBuilder:
         fields = self.job_fields(options, work)
         return self.step(called, options, lambda name, label: JobActivity(name=name, label=label, **fields))
 
-    def as_far_as_it_goes(self, called: str, make: Callable[[], Handle]) -> Handle:
+    def with_problems_collected(self, called: str, make: Callable[[], Handle]) -> Handle:
         """The result, or a placeholder after an error, so that the rest can be read as well."""
         try:
             return make()

@@ -11,10 +11,9 @@ from mendflow.core.data.folder_names import names_in_folder
 from mendflow.core.data.path_arguments import CONTENT, PLACED
 from mendflow.core.data.path_patterns import is_pattern
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.flow import FILES
+from mendflow.core.model.flow import FILE, FILES
 from mendflow.core.model.values import Value
-from mendflow.formats.given_files import NoSuchFiles, given_files, given_inputs
-from mendflow.formats.python.annotations import FILE
+from mendflow.formats.input_files import NoSuchFiles, input_files_of, listed_files
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.spelling import nearest_word
@@ -62,7 +61,7 @@ def file_list(name: str, values: list[Any] | tuple[Any, ...], owner: object, fol
 def folder_inputs(name: str, source: str, folder: Path) -> dict[str, Value]:
     """All files of a folder beside the flow."""
     try:
-        return given_inputs({f"{name}/{Path(source).name}": f"{source}/"}, folder)
+        return input_files_of({f"{name}/{Path(source).name}": f"{source}/"}, folder)
     except NoSuchFiles as missing:
         raise bad_flow(str(missing)) from None
 
@@ -95,7 +94,7 @@ def sources_of(values: Any, folder: Path) -> list[str]:
 
 def matching(pattern: str, folder: Path) -> list[str]:
     try:
-        return given_files(pattern, folder)
+        return listed_files(pattern, folder)
     except NoSuchFiles as missing:
         raise bad_flow(str(missing)) from None
 

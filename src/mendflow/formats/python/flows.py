@@ -10,16 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import FILES, TABLE, Call, Flow, Input, OnUnhandled
+from mendflow.core.model.flow import FILE, FILES, TABLE, Call, Flow, Input, UnhandledPolicy
 from mendflow.core.model.ids import FlowName
 from mendflow.formats.links import parallel_with_links
-from mendflow.formats.python.annotations import FILE, annotations_of, file_parameters, type_of
+from mendflow.formats.python.annotations import annotations_of, file_parameters, type_of
 from mendflow.formats.python.builder import FlowBuilder, current_builder
 from mendflow.formats.python.file_arguments import as_paths, matching, value_text
 from mendflow.formats.python.handles import Handle, Holds, template_of
-from mendflow.formats.python.hints import told_of_option
+from mendflow.formats.python.hints import option_error
 from mendflow.formats.python.loops import Loop
-from mendflow.formats.python.options import KNOWN, KNOWN_OF_CALLS, OWN, CallOptions, JobOptions, check_options
+from mendflow.formats.python.options import (
+    KNOWN,
+    KNOWN_OF_CALLS,
+    OWN,
+    CallOptions,
+    JobOptions,
+    check_options,
+    domain_of,
+)
 from mendflow.formats.python.problems import bad_flow, bad_function, collect, problem_list
 from mendflow.formats.python.shell_jobs import check_shell
 from mendflow.formats.python.steps import StepFunction
@@ -45,7 +53,7 @@ class FlowFunction(StepFunction[P, R]):
         name: str,
         on_failure: Literal["finish", "stop"],
         env: Mapping[str, str],
-        on_unhandled: OnUnhandled = "",
+        on_unhandled: UnhandledPolicy = "",
         shell: str = "",
         defaults: Mapping[str, Any] | None = None,
         problems: Sequence[Problem] = (),
@@ -60,7 +68,7 @@ class FlowFunction(StepFunction[P, R]):
         self._env = env
         self._shell = shell
         self._defaults = dict(defaults or {})
-        self._on_unhandled: OnUnhandled = on_unhandled
+        self._on_unhandled: UnhandledPolicy = on_unhandled
         self._problems = list(problems)
         self._built: Flow | None = None
         self._is_building = False
@@ -84,6 +92,7 @@ class FlowFunction(StepFunction[P, R]):
         self, building: FlowBuilder, options: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Handle:
         flow, fields = self._call_fields(building, args, kwargs)
+        fields["domain"] = domain_of(options)
         handle = building.step(self.name, options, lambda name, label: Call(name=name, label=label, **fields))
         return building.part(handle, "result") if list(flow.outputs) == ["result"] else handle
 
@@ -97,6 +106,7 @@ class FlowFunction(StepFunction[P, R]):
     ) -> Handle:
         flow, fields = self._call_fields(building, args, kwargs)
         part = "result" if list(flow.outputs) == ["result"] else ""
+        fields["domain"] = domain_of(options)
         return building.each(
             self.name, options, lambda name, label: Call(name=name, label=label, **fields), loop, part=part
         )
@@ -214,7 +224,7 @@ def flow(
     *,
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
-    on_unhandled: OnUnhandled = "",
+    on_unhandled: UnhandledPolicy = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
     defaults: JobOptions | None = None,
@@ -226,7 +236,7 @@ def flow(
     *,
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
-    on_unhandled: OnUnhandled = "",
+    on_unhandled: UnhandledPolicy = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
     defaults: JobOptions | None = None,
@@ -236,16 +246,16 @@ def flow(
     """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`. `shell` is that of its shell
     jobs, and `defaults` are options of all its jobs. `on` is as in a flow file: `on={"files": {"in": "drop:incoming",
     "match": "*.csv"}}`."""
-    problems = [problem for each in others for problem in bad_flow(*told_of_flow(each)).problems]
+    problems = [problem for each in others for problem in bad_flow(*flow_option_error(each)).problems]
     if function is not None:
         return FlowFunction(function, name, on_failure, env or {}, on_unhandled, shell, defaults, problems, on)
     return lambda given: FlowFunction(given, name, on_failure, env or {}, on_unhandled, shell, defaults, problems, on)
 
 
-def told_of_flow(option: str) -> tuple[str, str]:
+def flow_option_error(option: str) -> tuple[str, str]:
     if option in KNOWN:
         return f"a flow has no option `{option}`; for all its jobs it is defaults={{'{option}': ...}}", ""
-    return told_of_option(option, "a flow", FLOW_OPTIONS)
+    return option_error(option, "a flow", FLOW_OPTIONS)
 
 
 def defaults_of(given: Mapping[str, Any]) -> JobOptions:

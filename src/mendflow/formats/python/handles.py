@@ -13,7 +13,7 @@ from mendflow.core.expressions import RESERVED
 from mendflow.core.model.flow import Activity, Call, ForEach, JobActivity
 from mendflow.core.model.values import Value
 from mendflow.formats.python.expression_text import COMPARISONS, CONDITIONS, FORMS, literal_text
-from mendflow.formats.python.hints import told_of_call
+from mendflow.formats.python.hints import call_error
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.spelling import nearest_word
 
@@ -129,7 +129,7 @@ class Handle:
         self._unknown("cannot be searched", "do it inside a job, or in a condition: when=f\"'a' in {value}\"")
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
-        self._unknown("cannot be called", told_of_call(self._expression))
+        self._unknown("cannot be called", call_error(self._expression))
 
     def __neg__(self) -> "Handle":
         return self._made(f"-{self._operand()}")

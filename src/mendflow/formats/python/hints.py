@@ -100,13 +100,14 @@ IMPORT_HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("wait", "gather", "as_completed"), "pass what jobs give to the next job, which waits for them"),
     **dict.fromkeys(("get_run_logger", "logger", "log"), "print(...) in a job writes to its log"),
     **dict.fromkeys(("map", "expand", "product", "zip"), "job.map(xs), job.map(xs, ys) and job.product(x=xs, y=ys)"),
+    **dict.fromkeys(("table", "samples", "csv"), 'a table is Table("samples.csv")'),
     "inputs": "the parameters of the flow's function are its inputs",
     "files": "files that a job takes are Path parameters or inputs=, those that it leaves are files=",
 }
 """For names that the package does not have."""
 
 
-def told_of_option(name: str, what: str, known: Iterable[str]) -> tuple[str, str]:
+def option_error(name: str, what: str, known: Iterable[str]) -> tuple[str, str]:
     """What is said of an unknown option, and what it may have been meant to be."""
     hint = OPTION_HINTS.get(name, "")
     if hint:
@@ -114,13 +115,13 @@ def told_of_option(name: str, what: str, known: Iterable[str]) -> tuple[str, str
     return f"{what} has no option `{name}`", nearest_word(name, known)
 
 
-def told_of_call(expression: str) -> str:
+def call_error(expression: str) -> str:
     """What to do instead of calling a part of a value that is not known yet."""
     method = expression.rpartition(".")[2].rpartition("[")[2].strip('"]')
     return CALL_HINTS.get(method, "pass it to a job and do it there")
 
 
-def told_of_argument(name: str, given: Iterable[str], options: Iterable[str], parameters: Iterable[str]) -> str:
+def argument_error(name: str, given: Iterable[str], options: Iterable[str], parameters: Iterable[str]) -> str:
     """What is said to somebody who gives an option of a job among its arguments."""
     for word in given:
         if word in parameters:

@@ -144,7 +144,7 @@ def in_plain_python(call: Callable[..., Any], turns: Iterable[PlainTurn], tolera
     return results
 
 
-def plain_turns(
+def plain_iterations(
     lists: Mapping[str, Any], fixed: Mapping[str, Any], positions: int, *, is_zip: bool
 ) -> Iterator[PlainTurn]:
     """The arguments of each iteration; the elements of so many lists are given by position."""

@@ -9,10 +9,10 @@ from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits, Submission
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
-from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
+from mendflow.formats.input_files import NoSuchFiles, input_files_of, means_several
 from mendflow.formats.python.file_arguments import require_file, value_text
 from mendflow.formats.python.handles import Handle, template_of
-from mendflow.formats.python.hints import told_of_option
+from mendflow.formats.python.hints import option_error
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.python.retries import Retry, retry_fields
 from mendflow.formats.spelling import nearest_word
@@ -57,6 +57,7 @@ class JobOptions(TypedDict, total=False):
     submit: Literal["wait", "poll", "notify", "forget"]
     stage_in: Literal["parallel", "sequence"]
     cache: bool
+    domain: str
     max_parallel: int
     tolerate: Any
     on_failure: Literal["finish", "stop"]
@@ -69,6 +70,7 @@ class CallOptions(TypedDict, total=False):
     when: Any
     needs: Sequence[Any]
     after: Sequence[Any]
+    domain: str
     max_parallel: int
     tolerate: Any
     on_failure: Literal["finish", "stop"]
@@ -86,7 +88,7 @@ def check_options(
     options: Mapping[str, Any], known: frozenset[str] = KNOWN, what: str = "a job"
 ) -> tuple[JobOptions, list[Problem]]:
     """The valid options, and what is wrong with the others."""
-    unknown = [bad_flow(*told_of_option(name, what, known)) for name in options if name not in known]
+    unknown = [bad_flow(*option_error(name, what, known)) for name in options if name not in known]
     found: JobOptions = {name: value for name, value in options.items() if name in known}  # type: ignore[assignment]  # every key was just looked at
     return found, [problem for each in unknown for problem in each.problems]
 
@@ -136,7 +138,16 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
         "submission": Submission(choice(options, "submit", [str(each) for each in Submission], "notify")),
         "stage_in": choice(options, "stage_in", ["parallel", "sequence"], "parallel"),
         "cache": boolean(options, "cache") if "cache" in options else None,
+        "domain": domain_of(options),
     }
+
+
+def domain_of(options: Mapping[str, Any]) -> str:
+    """The domain that a job or a call goes to; empty: it stays here."""
+    domain = options.get("domain", "")
+    if not isinstance(domain, str):
+        raise bad_flow(f'domain is the name of a domain, or "any", not {domain!r:.80}')
+    return domain
 
 
 def retry_wait(options: Mapping[str, Any], owner: object) -> Any:
@@ -188,13 +199,13 @@ def inputs_of(given: Any, owner: object, folder: Path) -> dict[str, Any]:
 
 def given_input(path: str, source: str, folder: Path) -> dict[str, Any]:
     """The input of a file beside the flow, or of all files of a folder or a pattern."""
-    if not is_given_list(source, folder):
+    if not means_several(source, folder):
         require_file(source, folder)
         return {path: source}
     if path != source and not path.endswith("/") and is_pattern(source):
         raise bad_flow(f"inputs: `{source}` may be several files; write `{path}/` to have a folder of them")
     try:
-        return given_inputs({path: source}, folder)
+        return input_files_of({path: source}, folder)
     except NoSuchFiles as missing:
         raise bad_flow(f"inputs: {missing}") from None
 

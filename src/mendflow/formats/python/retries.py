@@ -64,14 +64,14 @@ def retry_fields(given: Any) -> dict[str, Any]:
     if not rules or not all(isinstance(each, Retry) for each in rules):
         raise bad_flow(
             'retries is a whole number from 0 on, Retry(4, wait="1 s", on=75), or a list of these, not '
-            f"{given!r:.80}{told_of_numbers(given)}"
+            f"{given!r:.80}{number_error(given)}"
         )
     if any(not causes_of(each) for each in rules[:-1]):
         raise bad_flow("a Retry without `on` takes all failures; it must be the last of the list")
     return {"retry": tuple(map(rule_of, rules))}
 
 
-def told_of_numbers(given: Any) -> str:
+def number_error(given: Any) -> str:
     """What is said to somebody who lists the waits."""
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, (int, float)) for each in given):
         return ""

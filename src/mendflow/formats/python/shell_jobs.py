@@ -22,7 +22,7 @@ class ShellSteps:
         building = demand_builder()
         known, problems = check_options(options)
         collect(problems)
-        return building.as_far_as_it_goes("shell", lambda: once(building, command, known))
+        return building.with_problems_collected("shell", lambda: once(building, command, known))
 
     def map(self, command: str, *lists: Any, **named: Any) -> Any:
         """A shell job for each element of a list, which is `{item}` in the command, or of lists that go side by side
@@ -45,7 +45,7 @@ class ShellSteps:
                 raise bad_flow('several lists have names here: shell.map("cmp {a} {b}", a=xs, b=ys)')
             return each(building, command, known, {"item": lists[0]} if lists else over, is_zip=is_zip)
 
-        return building.as_far_as_it_goes("shell", make)
+        return building.with_problems_collected("shell", make)
 
 
 shell = ShellSteps()

@@ -8,8 +8,8 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from mendflow.formats.python.builder import FlowBuilder, current_builder
 from mendflow.formats.python.handles import Handle
-from mendflow.formats.python.hints import JOB_HINTS, told_of_argument
-from mendflow.formats.python.loops import Loop, in_plain_python, loop_over, named_lists, plain_turns, split_options
+from mendflow.formats.python.hints import JOB_HINTS, argument_error
+from mendflow.formats.python.loops import Loop, in_plain_python, loop_over, named_lists, plain_iterations, split_options
 from mendflow.formats.python.options import KNOWN
 from mendflow.formats.python.problems import bad_flow
 
@@ -32,7 +32,7 @@ class StepFunction(ABC, Generic[P, R]):
         building = current_builder.get()
         if building is None:
             return self._plainly(*args, **kwargs)
-        handle: Any = building.as_far_as_it_goes(self.name, lambda: self._once(building, args, kwargs))
+        handle: Any = building.with_problems_collected(self.name, lambda: self._once(building, args, kwargs))
         return handle  # type: ignore[no-any-return]  # stands for the result while the flow is being built
 
     def map(self, *lists: Any, **fixed: Any) -> list[R]:
@@ -50,9 +50,9 @@ class StepFunction(ABC, Generic[P, R]):
         building = current_builder.get()
         if building is None:
             over, fixed = named_lists(self.name, self._positions(len(lists)), lists, others, is_zip)
-            turns = plain_turns(over, fixed, len(lists), is_zip=is_zip)
+            turns = plain_iterations(over, fixed, len(lists), is_zip=is_zip)
             return in_plain_python(self._plainly, turns, {**self._options, **options}.get("tolerate"))
-        handle: Any = building.as_far_as_it_goes(
+        handle: Any = building.with_problems_collected(
             self.name, lambda: self._loop(building, lists, others, {**self._options, **options}, is_zip=is_zip)
         )
         return handle  # type: ignore[no-any-return]  # as above
@@ -100,7 +100,7 @@ class StepFunction(ABC, Generic[P, R]):
         try:
             return dict(self._signature().bind(*args, **kwargs).arguments)
         except TypeError as error:
-            hint = told_of_argument(self.name, kwargs, KNOWN, self._parameters())
+            hint = argument_error(self.name, kwargs, KNOWN, self._parameters())
             raise bad_flow(f"{self.name}(): {error}{hint}") from None
 
     @abstractmethod

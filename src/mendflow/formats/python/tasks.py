@@ -46,7 +46,7 @@ def task(
             deadline_ms=deadline_of(deadline, building),
         )
 
-    return building.as_far_as_it_goes("task", lambda: building.step("task", known, make))
+    return building.with_problems_collected("task", lambda: building.step("task", known, make))
 
 
 def checked_role(role: Any) -> str:

@@ -9,21 +9,14 @@ from mendflow.formats.rules.yaml_writer import write_rules
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from mendflow.formats.rules import xrs_reader, xrs_writer
+    from mendflow.formats.rules import xrs_reader
 else:
     xrs_reader = LazyModule("mendflow.formats.rules.xrs_reader")
-    xrs_writer = LazyModule("mendflow.formats.rules.xrs_writer")
 
-__all__ = ["load_rules", "read_rules", "rules_text", "write_rules"]
+__all__ = ["load_rules", "read_rules", "write_rules"]
 
 
 def load_rules(path: str | Path) -> RuleSet:
     """The rules in a file, of either format. Raises BadRules with every problem and its place. `load_xrs` also reports
     what an .xrs contains that has no counterpart here."""
     return xrs_reader.load_xrs(path).rule_set if Path(path).suffix == ".xrs" else load_yaml(path)
-
-
-def rules_text(rule_set: RuleSet, path: str | Path) -> str:
-    """A rule set as the text of a file at this path, of either kind."""
-    path = Path(path)
-    return xrs_writer.write_xrs(rule_set).text if path.suffix == ".xrs" else write_rules(rule_set, path.parent)

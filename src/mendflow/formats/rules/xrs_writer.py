@@ -52,7 +52,7 @@ class XrsWriter:
             root.children.append(
                 MarkupComment(str(comment)) if comment is not None else parse_kept(as_mapping(other).get("xml"))
             )
-        self.add_own_words(root)
+        self.add_extensions(root)
         return root
 
     def rules(self) -> list[Rule]:
@@ -109,7 +109,7 @@ class XrsWriter:
             if as_it_stood == "":
                 continue
             stood = parse_kept(as_it_stood) if isinstance(as_it_stood, str) else None
-            if stood is not None and self.still_means(stood, rule, type, steps):
+            if stood is not None and self.has_same_meaning(stood, rule, type, steps):
                 node.children.append(stood)
             else:
                 node.children.append(parse_kept(words.part(tag, rule, steps)))
@@ -117,7 +117,9 @@ class XrsWriter:
         node.children += [parse_kept(other) for other in kept.get("others", [])]
         return node
 
-    def still_means(self, stood: MarkupElement, rule: Rule, type: ExceptionType, steps: list[YawlStep] | None) -> bool:
+    def has_same_meaning(
+        self, stood: MarkupElement, rule: Rule, type: ExceptionType, steps: list[YawlStep] | None
+    ) -> bool:
         match stood.local:
             case "condition":
                 try:
@@ -141,7 +143,7 @@ class XrsWriter:
             message = f"{where}: YAWL has no words for the exlet `{rule.exlet}`; there the rule concludes nothing"
             self.problems.append(Problem(message=message))
 
-    def add_own_words(self, root: MarkupElement) -> None:
+    def add_extensions(self, root: MarkupElement) -> None:
         """Read what was written, and add what that does not tell."""
         reader = XrsReader("")
         reader.names = frozenset(words.names_in(root))

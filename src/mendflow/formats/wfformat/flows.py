@@ -106,7 +106,7 @@ class _FlowBuilder:
     def __init__(self, trace: Trace, scale: Scale, given: InputTemplate) -> None:
         self.names = job_names(trace)
         self._sizes = {file: scale.bytes(size) for file, size in trace.sizes.items()}
-        self._given = {file: given(file, self._sizes[file]) for file in trace.given}
+        self._given = {file: given(file, self._sizes[file]) for file in trace.initial_files}
         self._scale = scale
         self._keys = {
             task.id: {file: f"f{number}" for number, file in enumerate(task.makes, 1)} for task in trace.tasks.values()

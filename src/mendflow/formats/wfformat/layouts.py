@@ -39,6 +39,7 @@ class TraceLayout(msgspec.Struct):
     timed: bool
     makespan_s: float = 0.0
     machines: int = 0
+    machine_cores: int = 0
 
 
 def layout_of(root: JsonValue, version: str) -> TraceLayout | None:
@@ -72,7 +73,7 @@ def _split_layout(workflow: JsonValue) -> TraceLayout | None:
     if execution.value is not None and execution.is_map("`execution` is a map with `tasks`"):
         layout.runs = _runs(execution, called)
         layout.makespan_s = execution.number("makespanInSeconds", least=0, most=BYTES_MAX)
-        layout.machines = len(execution.items("machines"))
+        layout.machines, layout.machine_cores = _machines(execution)
     return layout
 
 
@@ -122,8 +123,20 @@ def _flat_layout(workflow: JsonValue) -> TraceLayout:
     called = {**names, **_ids_by_name(tasks)}
     layout = TraceLayout(workflow.parts, tasks, called, runs, sizes, timed=False)
     layout.makespan_s = workflow.number("makespanInSeconds", least=0, most=BYTES_MAX)
-    layout.machines = len(workflow.items("machines"))
+    layout.machines, layout.machine_cores = _machines(workflow)
     return layout
+
+
+def _machines(part: JsonValue) -> tuple[int, int]:
+    """How many machines there were, and how many cores they had together; one that does not say has one."""
+    machines = part.items("machines")
+    return len(machines), sum(_machine_cores(each.value) for each in machines)
+
+
+def _machine_cores(machine: object) -> int:
+    cpu = machine.get("cpu") if isinstance(machine, dict) else None
+    said = [cpu.get(key) for key in ("coreCount", "count")] if isinstance(cpu, dict) else []
+    return next((count for count in said if isinstance(count, int) and count > 0), 1)
 
 
 def _files_of(task: JsonValue, sizes: dict[str, int]) -> tuple[tuple[str, ...], tuple[str, ...]]:

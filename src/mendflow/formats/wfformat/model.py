@@ -27,8 +27,8 @@ class TraceTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """`sizes` has the bytes of every file. `makespan_s` is what the whole took where it was recorded, and
-    `system` what ran it there; 0 and empty: not said."""
+    """`sizes` has the bytes of every file. `makespan_s` is what the whole took where it was recorded, on so many
+    `machines` with so many `machine_cores` together, and `system` what ran it there; 0 and empty: not said."""
 
     name: str
     version: str
@@ -37,10 +37,11 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     makespan_s: float = 0.0
     machines: int = 0
+    machine_cores: int = 0
     system: str = ""
 
     @property
-    def given(self) -> list[str]:
+    def initial_files(self) -> list[str]:
         """The files that were there before, in the order in which they are first read."""
         return list(
             dict.fromkeys(file for task in self.tasks.values() for file in task.reads if file not in task.made_by)

@@ -87,6 +87,7 @@ def _trace(root: JsonValue) -> Trace | None:
         sizes=layout.sizes,
         makespan_s=layout.makespan_s,
         machines=layout.machines,
+        machine_cores=layout.machine_cores,
         system=_system(root),
     )
 

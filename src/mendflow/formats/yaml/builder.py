@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Rethrow, Scope, Sequence
-from mendflow.formats.hints import KIND_HINTS, STEP_HINTS, hint_for, told_with_hint
+from mendflow.formats.hints import KIND_HINTS, STEP_HINTS, hint_for, with_hint
 from mendflow.formats.loops import UNDOABLE_SUFFIX, WATCHED_SUFFIX
 from mendflow.formats.spelling import nearest_word, our_word_for, same_word, suggestion_for
 from mendflow.formats.yaml import flow_keys
@@ -263,7 +263,7 @@ class StepBuilder:
     def refuse_stranger(self, key: ScalarNode, name: str, kind: str, table: Table) -> None:
         message = f"a `{kind}` step has no key `{name}`"
         if hint_for(name, STEP_HINTS) and not same_word(name, table):
-            self.reader.problem(key, told_with_hint(message, name, STEP_HINTS))
+            self.reader.problem(key, with_hint(message, name, STEP_HINTS))
         else:
             self.reader.problem(key, message, suggestion_for(name, table))
 
@@ -279,7 +279,7 @@ class StepBuilder:
                 message = "a job of a `jobs:` map has its name before the colon; take `name` out"
             elif homes := [other for other, (_, own) in self.kinds.items() if name in own]:
                 message = f"`{name}` goes with {' or '.join(f'`{home}`' for home in homes[:4])}, not with `{kind}`"
-                message = told_with_hint(message, name, STEP_HINTS) if kind == "run" else message
+                message = with_hint(message, name, STEP_HINTS) if kind == "run" else message
             else:
                 self.refuse_stranger(entry.key, name, kind, fields.table)
                 continue

@@ -14,8 +14,8 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.core.model.shells import runs_in_shell
-from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
 from mendflow.formats.hints import LIMIT_HINTS
+from mendflow.formats.input_files import NoSuchFiles, input_files_of, means_several
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
@@ -137,6 +137,7 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         "submission": Submission(value("submit", "notify")),
         "stage_in": stage_in(value("stage-in", "parallel")),
         "cache": value("cache"),
+        "domain": value("domain", ""),
     }
 
 
@@ -175,7 +176,7 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
             reader.problem(place, "another job's files need a place in this job's folder", instead)
             continue
         reader.inputs_of_jobs.append((path, source, key.place))
-        if not is_given_list(source, reader.folder):
+        if not means_several(source, reader.folder):
             require_source(reader, place, source)
             found[path] = source
         elif path != source and is_pattern(path):
@@ -184,7 +185,7 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
             reader.problem(place, f"`{source}` may be several files; write `{path}/` to have a folder of them")
         else:
             try:
-                found |= given_inputs({path: source}, reader.folder)
+                found |= input_files_of({path: source}, reader.folder)
             except NoSuchFiles as missing:
                 reader.problem(place, str(missing), nearest_file(reader.folder / source.rstrip("/")))
     return found

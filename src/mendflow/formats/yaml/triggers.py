@@ -13,7 +13,7 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.flow_triggers import WATCH_MS, EndKind, EndNotice, FileArrival, FlowTriggers
-from mendflow.formats.hints import ON_HINTS, told_with_hint
+from mendflow.formats.hints import ON_HINTS, with_hint
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import trigger_keys
 from mendflow.formats.yaml.document import (
@@ -82,7 +82,7 @@ def _refuse_key(reader: YamlReader, flow: Flow, name: str, entry: MapEntry) -> N
     if name in SCHEDULES:
         reader.problem(entry.key, f"{message} yet; {_cron_hint(reader, flow, entry.value)}")
     elif name in ON_HINTS:
-        reader.problem(entry.key, told_with_hint(message, name, ON_HINTS))
+        reader.problem(entry.key, with_hint(message, name, ON_HINTS))
     else:
         reader.problem(entry.key, message, suggestion_for(name, trigger_keys.ON))
 

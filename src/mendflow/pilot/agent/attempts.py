@@ -174,7 +174,7 @@ class Attempts:
         """How many attempts have not ended, in slots or not."""
         return self._alive
 
-    def taken(self) -> ResourcesInUse:
+    def resources_in_use(self) -> ResourcesInUse:
         """The resources that running attempts use, whichever server assigned them."""
         needs = [held.resources for held in self.all.values() if held.alive]
         return ResourcesInUse(

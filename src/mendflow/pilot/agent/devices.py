@@ -14,7 +14,7 @@ NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 AMD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 
 
-def visible(environment: Mapping[str, str]) -> tuple[str, list[str]]:
+def visible_gpus(environment: Mapping[str, str]) -> tuple[str, list[str]]:
     """The variable to use on this machine, and the GPUs that this process may use."""
     for variable in (NVIDIA, AMD):
         if variable in environment:
@@ -48,7 +48,7 @@ class Devices:
     """`count` is how many GPUs the pilot offers, whatever was detected."""
 
     def __init__(self, count: int, environment: Mapping[str, str] = os.environ) -> None:
-        self.variable, names = visible(environment) if count else (NVIDIA, [])
+        self.variable, names = visible_gpus(environment) if count else (NVIDIA, [])
         if len(names) < count:  # given by the caller
             names = [str(number) for number in range(count)]
         self._all = names[:count]

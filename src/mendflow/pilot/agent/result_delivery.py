@@ -78,7 +78,7 @@ class ResultDelivery:
     async def _look_at_links(self, held: HeldAttempt) -> None:
         changed = await asyncio.to_thread(self._staging.check_links, held.links)
         assert held.done is not None
-        held.done = msgspec.structs.replace(held.done, outcome=changed.told_in(held.done.outcome))
+        held.done = msgspec.structs.replace(held.done, outcome=changed.with_messages(held.done.outcome))
         if changed.spoils_result:
             held.done = msgspec.structs.replace(held.done, files={}, file_lists={}, spills=[], publish={})
         if held.key in self._attempts.all and not held.is_abandoned:

@@ -224,7 +224,7 @@ class ServerLink:
             wait_ms=0 if leaving else self._wait_ms(),
             heard=self._heard,
             version=SYNC_VERSION,
-            taken=attempts.taken() if self._has_other_servers else None,
+            taken=attempts.resources_in_use() if self._has_other_servers else None,
             knows=self._others.mark if self._others is not None else 0,
             sent_at=self._wall_ms(),
             storage=self._storage,

@@ -42,7 +42,6 @@ class CacheContents(CacheAllocation):
         """`memory` keeps usage counts over restarts; `remember` writes it."""
         super().__init__(folder, size_bytes, policy, beside=beside, patience_s=patience_s)
         self.news = ChangeLog(first_version)
-        self.last_links = 0
         self._memory = memory
         self._hashed: dict[str, entries.FileState] = {}  # the state in which this process knows each to be right
         self._guests: dict[str, int] = {}
@@ -174,7 +173,7 @@ class CacheContents(CacheAllocation):
     def _evict(self, digest: str) -> None:
         """Remove from the disk first: a file that cannot be removed stays in the index and counts."""
         try:
-            self.last_links += entries.remove(self._path(digest))
+            entries.remove(self._path(digest))
         except OSError as error:
             log.warning("the file %s cannot be removed from the cache: %s", digest[:12], error)
             return

@@ -26,7 +26,7 @@ class DigestLocks:
                 else:
                     del self._locks[digest]
 
-    def taken(self, digest: str) -> bool:
+    def is_locked(self, digest: str) -> bool:
         """Whether the lock is held now, for callers that would rather come back later."""
         with self._guard:
             return digest in self._locks

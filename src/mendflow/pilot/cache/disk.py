@@ -155,7 +155,7 @@ class DiskCache(CacheContents):
     def link_in(self, digest: str, link: Callable[[str, str], bool]) -> bool:
         """Link a neighbour's file if there is space without evicting anything. It is hashed at its first use."""
         arriving = self._arriving(digest, room=True)
-        if self._turns.taken(digest):
+        if self._turns.is_locked(digest):
             return False  # it is being fetched
         with self._turns.of(digest):
             if self._has(digest):
@@ -176,7 +176,7 @@ class DiskCache(CacheContents):
         """Replace our file by a link to a neighbour's with the same content, unless it is in use: then the disk holds
         it once."""
         path = self._path(digest)
-        if self._turns.taken(digest):
+        if self._turns.is_locked(digest):
             return False
         with self._turns.of(digest):
             entries.discard(path + entries.ARRIVING)

@@ -124,22 +124,12 @@ def copy(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-def remove(path: str) -> bool:
-    """True if that was the last link to the file. Raises if it cannot be removed; a missing file is no error."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        os.unlink(path)
-        return False
+def remove(path: str) -> None:
+    """Remove the file. Raises if it cannot be removed; a missing file is no error."""
     try:
         os.unlink(path)
-        return os.fstat(descriptor).st_nlink == 0
     except FileNotFoundError:
-        return False
-    finally:
-        os.close(descriptor)
+        pass
 
 
 def discard(path: str) -> None:

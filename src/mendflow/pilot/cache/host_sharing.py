@@ -180,7 +180,7 @@ class HostSharing:
                         found.append((digest, theirs))
         return found
 
-    def merged(self, digest: str) -> None:
+    def record_merge(self, digest: str) -> None:
         """Our file of this name now has another inode."""
         with self._guard:
             for near in self._counted():

@@ -155,7 +155,7 @@ class SharedCache:
                 self.disk.link_in(digest, self._on_host.link)
         for digest, twin in self._on_host.find_duplicates(own, str(self._folder))[:MERGED_AT_ONCE]:
             if self.disk.merge(digest, twin):
-                self._on_host.merged(digest)
+                self._on_host.record_merge(digest)
         self._resize(set(), pilots=alive + 1)
         self.disk.look_at_links()
 

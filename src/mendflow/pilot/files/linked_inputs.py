@@ -29,7 +29,7 @@ class ChangedInputs(NamedTuple):
     by_it: list[str]
     by_somebody: list[str]
 
-    def told_in(self, raw: msgspec.Raw) -> msgspec.Raw:
+    def with_messages(self, raw: msgspec.Raw) -> msgspec.Raw:
         """The outcome of a job, encoded, with what is to be said about its linked inputs."""
         if not (self.by_it or self.by_somebody):
             return raw

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from mendflow.pilot.bounds import LOG_BYTES_MAX
 
 SHIPPED_BYTES: Final = 16 * 1024
-"""So much of the end of a log travels with the result; a log that is no longer is nowhere else."""
+"""So much of the end of a log travels with the result, as text; a text that is no longer is nowhere else."""
 
 BLOCK_BYTES: Final = 4096
 STEP_BYTES: Final = 4 << 20
@@ -37,6 +37,18 @@ if _libc is not None:
 
 def left_out_line(count: int) -> bytes:
     return b"\n[mendflow: %d bytes were left out here]\n" % count
+
+
+def is_stored(size: int, tail: bytes) -> bool:
+    """Whether a log is to be stored as a file, because the text that travels with the result is not all of it: it is
+    longer, or it is no text, of which a byte would be lost. `tail` is what travels."""
+    if size > SHIPPED_BYTES:
+        return True
+    try:
+        tail.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 class LogTail:
@@ -175,7 +187,7 @@ def read_log(path: str, offset: int, bytes_max: int) -> tuple[int, bytes, int]:
 
 
 def log_end(path: str) -> tuple[str, bool]:
-    """The end of a log as it travels with a result, and whether there is more of it; nothing if there is none."""
+    """The end of a log as it travels with a result, and whether all of it is to be stored; nothing if there is none."""
     try:
         with open(path, "rb") as log:
             size = log.seek(0, os.SEEK_END)
@@ -185,7 +197,7 @@ def log_end(path: str) -> tuple[str, bool]:
             tail.feed(log.read(SHIPPED_BYTES))
     except OSError:
         return "", False
-    return tail.text(), size > SHIPPED_BYTES
+    return tail.text(), is_stored(size, tail.content())
 
 
 class PackedLog(NamedTuple):

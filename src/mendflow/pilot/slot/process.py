@@ -30,6 +30,9 @@ ALONE_LOOK_MS = 500
 TOO_LATE_MS = 250
 """How long after the job should be dead its slot must be stopped, if it has not ended; the server waits longer."""
 
+LOOKED_AT_MS = 600_000
+"""How long a slot may look at what a job has left."""
+
 LULL_MS = 25
 """The kernel timer is switched off when nothing has run for this long."""
 
@@ -43,6 +46,7 @@ class Slot:
         self._poll = select.poll()
         self._agent_channel = AgentChannel(listener, self._poll)
         self._results = SlotResults(work_folder)
+        self._deadline = Deadline()
         self._runner = SlotRunner(
             work_folder,
             number,
@@ -51,10 +55,10 @@ class Slot:
             settings=settings,
             ended=self._ended,
             give_back=self._give_back,
+            all_dead=self._on_all_dead,
         )
         self._told_tail = ""
         self._over = False
-        self._deadline = Deadline()
         self._wake, self._wake_write = socket.socketpair()
         self._born = self._busy_at = now_ms()
 
@@ -138,6 +142,11 @@ class Slot:
             self._accept_agent()
 
     # from the runner
+
+    def _on_all_dead(self) -> None:
+        """Nothing of the attempt runs any more, so the lease binds nobody: looking for its files and its error may take
+        longer than that on a slow disk, and the loop does not come round to move the timer meanwhile."""
+        self._deadline.move(boot_ms() + LOOKED_AT_MS)
 
     def _ended(self, done: FinishedAttempt) -> None:
         self._agent_channel.done(done)

@@ -42,7 +42,7 @@ the last."""
 
 class SlotRunner:
     """`ended` is called with every attempt that has ended, `give_back` with those that other slots or pilots should
-    run."""
+    run. `all_dead` is called when nothing of an attempt is left to be killed: what follows may take long."""
 
     def __init__(
         self,
@@ -54,13 +54,14 @@ class SlotRunner:
         settings: SlotSettings,
         ended: Callable[[FinishedAttempt], None],
         give_back: Callable[[list[SlotWork]], None],
+        all_dead: Callable[[], None],
     ) -> None:
         self._work_folder = work_folder
         self._settings = settings
         self._keep = settings.keep_all
         self._poll = poll
         self._lease = lease
-        self._ended, self._give_back = ended, give_back
+        self._ended, self._give_back, self._all_dead = ended, give_back, all_dead
         self._environment = {name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"}
         self.reaper = Reaper()
         self._kernel_kills = OutOfMemoryKills()
@@ -240,6 +241,8 @@ class SlotRunner:
         assert shell is not None and monitor is not None
         monitor.end = self._stop_reason(monitor, shell.pid) if end is None else end
         left = self.reaper.kill_below(spare=self._worker.pid, group=shell.pid)
+        if not left:
+            self._all_dead()
         if shell.outlet >= 0:
             self._poll.unregister(shell.outlet)
         if monitor.reports is not None or shell.reported:

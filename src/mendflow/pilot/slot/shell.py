@@ -19,11 +19,11 @@ from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
 from mendflow.pilot.slot.kept_attempts import KeptAttempt, is_worth_keeping, mark_kept, secret_names, writable
-from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
+from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail, is_stored
 from mendflow.pilot.slot.memory import OutOfMemoryKills
 from mendflow.pilot.slot.messages import FinishedAttempt, SlotWork
 from mendflow.pilot.slot.monitor import AttemptMonitor
-from mendflow.pilot.slot.outputs import BadOutput, read_outputs, within_bounds
+from mendflow.pilot.slot.outputs import BadOutput, OutputNotes, read_outputs, within_bounds
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.script_shells import ScriptShells
@@ -212,7 +212,7 @@ class ShellRun:
         )
         files, lists = (found.files, found.lists) if fault is None else ({}, {})
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
-        log, work = self._log.made and self._log.seen > SHIPPED_BYTES, self.work
+        log, work = self._log.made and is_stored(self._log.seen, self.tail.content()), self.work
         folder = bool(files or lists or spills or kept or log or work.linked)
         return FinishedAttempt(
             work.job,
@@ -284,12 +284,12 @@ class ShellRun:
 
     def _outputs(self) -> tuple[Value, list[str], Fault | None]:
         try:
-            repeated: set[str] = set()
-            outputs = read_outputs(f"{self.folder}.output", repeated)
+            notes = OutputNotes()
+            outputs = read_outputs(f"{self.folder}.output", notes)
             if outputs is None:
                 return None, [], None
-            for key in sorted(repeated)[:KEYS_TOLD_MAX]:
-                self._add_line(f"[mendflow: $MENDFLOW_OUTPUT has several values for `{key}`; the last one counts]\n")
+            for sentence in notes.sentences()[:KEYS_TOLD_MAX]:
+                self._add_line(f"[mendflow: {sentence}]\n")
             kept, spills = within_bounds(outputs, self.folder)
             return kept, spills, None
         except (BadOutput, RecursionError, OverflowError) as error:

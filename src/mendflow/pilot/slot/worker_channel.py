@@ -15,7 +15,7 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
 from mendflow.pilot.slot.kept_attempts import is_worth_keeping, kept_call, mark_kept
-from mendflow.pilot.slot.logs import SHIPPED_BYTES, give_back_middle, left_out_line
+from mendflow.pilot.slot.logs import SHIPPED_BYTES, give_back_middle, is_stored, left_out_line
 from mendflow.pilot.slot.messages import FrameReader, FunctionCall, RawCallBatch, RawCallResult, SlotWork, frame
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
@@ -243,9 +243,9 @@ class WorkerChannel:
             return 0
 
     def hand_over_log(self, work: SlotWork) -> bool:
-        """The worker died in this call: let the attempt have its log, if that is longer than what travels with the
+        """The worker died in this call: let the attempt have its log, if that is more than what travels with the
         result. The next worker begins another."""
-        if self.printed_bytes() <= SHIPPED_BYTES:
+        if not is_stored(self.printed_bytes(), self.log_tail()):
             return False
         try:
             os.rename(self._log_path, f"{self._work_folder.attempt(work.job, work.fence)}.log")

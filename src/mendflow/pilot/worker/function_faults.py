@@ -5,9 +5,11 @@ The fault has the exception's name, so that a flow can catch it by that."""
 import os
 import subprocess
 import traceback
+from types import TracebackType
 
 import msgspec
 
+import mendflow
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.values import Value
 from mendflow.pilot.slot.faults import NO_ROOM, full_disk_fault, start_fault
@@ -17,6 +19,8 @@ from mendflow.pilot.worker.functions import CodeMismatch, NoSuchFunction
 MESSAGE_CHARACTERS = 4000
 TYPES_MAX = 8
 EXIT_CODE_MAX = 255
+CALLING = os.path.join(os.path.dirname(mendflow.__file__), "formats", "python", "")
+"""Where the functions that `@job` makes are called from."""
 
 
 class CallSetupFailed(Exception):
@@ -59,6 +63,8 @@ def _own_fault(error: BaseException, stage: AttemptStage, peak_bytes: int) -> Fa
         message = f"the function called sys.exit({error.code!r})"
     elif isinstance(error, MemoryError):
         category, data["peak_bytes"] = Category.MEMORY, peak_bytes
+    elif isinstance(error, KeyError):
+        message = f"KeyError: {message}"  # whose own text is the key and nothing else
     elif isinstance(error, FileNotFoundError):
         message += _elsewhere(error.filename)
     return Fault(
@@ -88,13 +94,21 @@ def _elsewhere(path: object) -> str:
 
 def _not_begun(error: BaseException) -> bool:
     """Whether the arguments did not match the function: then none of its own lines is in the traceback."""
-    trace = error.__traceback__
-    return isinstance(error, TypeError) and (trace is None or trace.tb_next is None)
+    return isinstance(error, TypeError) and _own_lines(error) is None
 
 
 def traceback_of(error: BaseException) -> str:
     """The traceback, starting with the function's first line."""
     if isinstance(error, (CodeMismatch, NoSuchFunction, CallSetupFailed, ArgumentMissing)):
         return ""
+    trace = _own_lines(error) or error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, trace))[-SHIPPED_BYTES:]
+
+
+def _own_lines(error: BaseException) -> TracebackType | None:
+    """The traceback from the function's first line on: how it was called is no business of its author. None if none of
+    its lines is in it."""
     trace = error.__traceback__.tb_next if error.__traceback__ else None
-    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))[-SHIPPED_BYTES:]
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(CALLING):
+        trace = trace.tb_next
+    return trace

@@ -13,9 +13,9 @@ from importlib.util import source_from_cache
 from types import FrameType
 from typing import Any, ClassVar, Final
 
-from mendflow.core.results.programs import SHELLS
+from mendflow.core.results.known_programs import SHELLS
 from mendflow.core.results.script_dependencies import OF_THE_ATTEMPT, SET_FOR_EACH_JOB, Doubt, first_doubt
-from mendflow.pilot.worker.own_places import OwnPlaces
+from mendflow.pilot.worker.trusted_paths import TrustedPaths
 
 SENTENCE_BYTES_MAX: Final = 2000
 """How much a process that the function forked can tell of what it read."""
@@ -35,7 +35,7 @@ class OutsideReads:
     """Install it once in a process; then each call begins and ends. `beside` is the folder of the flow."""
 
     def __init__(self, work_folder: str) -> None:
-        self.places = OwnPlaces(work_folder)
+        self.places = TrustedPaths(work_folder)
         self._loaded_outside = False
         self._active = False
         self._doubt = ""

@@ -19,14 +19,14 @@ import msgspec
 from mendflow.core.data.path_arguments import PLACED, paths_of_argument
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
-from mendflow.core.model.references import foreign_reference, given_files, malformed_reference, references_in
+from mendflow.core.model.references import foreign_reference, malformed_reference, referenced_files, references_in
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value, is_spilled
 from mendflow.pilot.cache.entries import GUESTS
 from mendflow.pilot.files.work_folder import remove_tree
 from mendflow.pilot.slot.faults import leftover_fault
 from mendflow.pilot.slot.kept_attempts import is_worth_keeping, kept_call, mark_kept
 from mendflow.pilot.slot.limits import lower_soft_limits
-from mendflow.pilot.slot.logs import SHIPPED_BYTES
+from mendflow.pilot.slot.logs import SHIPPED_BYTES, is_stored
 from mendflow.pilot.slot.messages import CallBatch, CallResult, FrameReader, FunctionCall, frame
 from mendflow.pilot.slot.outputs import spill
 from mendflow.pilot.slot.processes import MillisecondRounder, Reaper, become_reaper, die_with_parent
@@ -93,7 +93,7 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
             fault, crash = fault_of(error, stage, call.cwd or self._cwd, _peak_bytes()), traceback_of(error)
         ran_us = (time.perf_counter_ns() - clock) // 1000
-        other_code, read_beside = self._functions.used(call)
+        code_mismatch, undeclared_reads = self._functions.used(call)
         left = self._end_of_children()
         log, log_bytes, is_long = self._take_log(call, crash)
         kept = fault is not None and self._keep_folder(call, fault)
@@ -119,8 +119,8 @@ class Worker:
             log_tail=tail,
             measures=measures,
             folder=folder,
-            other_code=other_code,
-            read_beside=read_beside,
+            code_mismatch=code_mismatch,
+            undeclared_reads=undeclared_reads,
         )
         return CallResult(number, ran_us, outcome, spills, self._take_report(), is_long, kept)
 
@@ -186,7 +186,7 @@ class Worker:
         if not size:
             return crash, 0, False
         tail = os.pread(self._log, SHIPPED_BYTES, max(0, size - SHIPPED_BYTES))
-        is_long = size + len(crash) > SHIPPED_BYTES and self._hand_over_log(call, crash)
+        is_long = is_stored(size + len(crash), tail) and self._hand_over_log(call, crash)
         if not is_long:
             os.ftruncate(self._log, 0)
         return tail.decode(errors="replace") + crash, size, is_long
@@ -295,7 +295,7 @@ def _bad_reference(encoded: bytes, plain: Value, call: FunctionCall, real: Calla
         return flaw
     given = [call.args, call.kwargs]
     unseen = len(encoded) > VALUE_BYTES_MAX or any(is_spilled(reference) for _, reference in references_in(given))
-    return foreign_reference(plain, set(given_files(real(given)))) if unseen else ""
+    return foreign_reference(plain, set(referenced_files(real(given)))) if unseen else ""
 
 
 def _kept_value(path: str) -> Value:

@@ -29,7 +29,7 @@ def _announced(request: Request[Any, Any, Any]) -> int:
     return int(length) if length.isdecimal() and len(length) < 20 else 0
 
 
-async def keep(
+async def store_file(
     request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: Text = ""
 ) -> FileRef:
     """The body is the content. It is refused if it does not have that SHA-256."""
@@ -37,7 +37,7 @@ async def keep(
         raise TooLarge(f"the file is larger than the {file_bytes_max} bytes that are allowed", bytes_max=file_bytes_max)
     if len(name) > NAME_CHARS_MAX or "/" in name or "\0" in name:
         raise InvalidRequest("a file's name has no slash and at most 255 characters", field="name")
-    return await domain.keep(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)
+    return await domain.store_file(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)
 
 
 def _headers(sha256: str, size: int) -> dict[str, str]:
@@ -53,9 +53,9 @@ def _headers(sha256: str, size: int) -> dict[str, str]:
 _FROM = re.compile(r"bytes=(\d{1,18})-")
 
 
-async def kept(request: Request[Any, Any, Any], domain: TheDomain, sha256: Digest) -> Stream:
-    size = await domain.kept_size(sha256)
-    content: AsyncIterator[bytes] = domain.kept(sha256)
+async def read_file(request: Request[Any, Any, Any], domain: TheDomain, sha256: Digest) -> Stream:
+    size = await domain.file_size(sha256)
+    content: AsyncIterator[bytes] = domain.read_file(sha256)
     asked = _FROM.fullmatch(request.headers.get("range", ""))
     begin = int(asked[1]) if asked else 0
     if not 0 < begin < size:
@@ -71,9 +71,9 @@ async def _from(content: AsyncIterator[bytes], begin: int) -> AsyncIterator[byte
         begin = max(0, begin - len(piece))
 
 
-async def kept_size(domain: TheDomain, sha256: Digest) -> Response[None]:
-    size = await domain.kept_size(sha256)
+async def file_size(domain: TheDomain, sha256: Digest) -> Response[None]:
+    size = await domain.file_size(sha256)
     return Response(None, headers=_headers(sha256, size))
 
 
-HANDLERS: dict[str, Callable[..., Any]] = {"keep": keep, "kept": kept, "kept_size": kept_size}
+HANDLERS: dict[str, Callable[..., Any]] = {"store_file": store_file, "read_file": read_file, "file_size": file_size}

@@ -33,7 +33,7 @@ BY_HAND: dict[str, Handler] = {
     **history.HANDLERS,
     **metrics.HANDLERS,
 }
-UNBOUNDED = frozenset({"keep", "import_archive"})
+UNBOUNDED = frozenset({"store_file", "import_archive"})
 """Their bodies stream, and have bounds of their own."""
 _MEDIA_TYPES = {"docs": MediaType.HTML, "metrics": MediaType.TEXT}
 _METHODS: dict[str, Any] = {"GET": get, "HEAD": head, "PUT": put, "POST": post, "DELETE": delete}

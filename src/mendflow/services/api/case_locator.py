@@ -30,6 +30,6 @@ class CaseLocator:
     def find(self, server: str) -> ServerDocument | None:
         return self._server.membership.find(server)
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         """The other live servers."""
-        return self._server.membership.living()
+        return self._server.membership.live_servers()

@@ -14,7 +14,7 @@ from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.data import StoreAnswer, StoreRequest
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
@@ -28,7 +28,6 @@ from mendflow.core.model.views import (
     Health,
     PilotView,
     ServerView,
-    UnhandledPolicy,
 )
 from mendflow.core.recovery.undo_sentences import (
     ITEMS_SHOWN,
@@ -39,6 +38,7 @@ from mendflow.core.recovery.undo_sentences import (
 )
 from mendflow.lazy import LazyModule
 from mendflow.services.api.archive_operations import ArchiveOperations
+from mendflow.services.api.connection_operations import ConnectionOperations
 from mendflow.services.api.flow_operations import FlowOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.api.repair_operations import RepairOperations
@@ -46,8 +46,8 @@ from mendflow.services.api.result_operations import ResultOperations
 from mendflow.services.api.retry_waits import waiting_for, with_wait
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.task_operations import TaskOperations
+from mendflow.services.cases.case_starter import CaseStarter, demand_key, like_earlier
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.starting import CaseStarter, demand_key, like_earlier
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server
@@ -66,6 +66,7 @@ class Domain(
     TaskOperations,
     ArchiveOperations,
     SiteOperations,
+    ConnectionOperations,
     ResultOperations,
 ):
     """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
@@ -223,7 +224,7 @@ class Domain(
         case, item = await self._case_and_item(told.subject)
         repairs = await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
         undone = await self._undone(case, item, repairs)
-        explained = reasons.mended(told, repairs, undone)
+        explained = reasons.with_repairs(told, repairs, undone)
         levels = self._server.runtime.levels
         waiting = waiting_for(case, item, levels.entries())
         if not waiting:
@@ -276,20 +277,20 @@ class Domain(
 
     # Stored files, notices, health
 
-    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
+    async def store_file(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         """Store a file on the server; refused if `sha256` is given and does not match. The file is stored completely or
         not at all."""
         return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
 
-    async def keep_many(self, request: StoreRequest) -> StoreAnswer:
+    async def store_files(self, request: StoreRequest) -> StoreAnswer:
         """Store small files on the server: all of them, or none if one does not have its SHA-256."""
         await self._server.file_store.keep_many(request.contents)
         return StoreAnswer(stored=len(request.contents))
 
-    def kept(self, sha256: str) -> AsyncIterator[bytes]:
-        return self._server.file_store.kept(sha256)
+    def read_file(self, sha256: str) -> AsyncIterator[bytes]:
+        return self._server.file_store.read(sha256)
 
-    async def kept_size(self, sha256: str) -> int:
+    async def file_size(self, sha256: str) -> int:
         size = await self._server.file_store.size(sha256)
         if size is None:
             raise unusable_file(sha256, await self._server.file_store.stored_flaw(sha256))

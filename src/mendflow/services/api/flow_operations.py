@@ -40,7 +40,7 @@ class FlowOperations(AlertOperations, DataOperations):
     async def remove_flow(self, name: str, *, who: str) -> FlowView:
         """Nobody can start cases of it from now on, and its triggers are gone. Cases that are there go on."""
         runtime = self._server.runtime
-        await runtime.flows.look_again(name)
+        await runtime.flows.refresh(name)
         runtime.flows.newest(name)
         had_watch = runtime.triggers.watch_of(name) is not None
         await runtime.triggers.remove(name)
@@ -56,7 +56,7 @@ class FlowOperations(AlertOperations, DataOperations):
         return [self._with_triggers(each) for each in self._server.runtime.flows.all()]
 
     async def flow(self, name: str) -> FlowView:
-        await self._server.runtime.flows.look_again(name)
+        await self._server.runtime.flows.refresh(name)
         return self._with_triggers(self._server.runtime.flows.newest(name).view(whole=True))
 
     def _with_triggers(self, view: FlowView) -> FlowView:

@@ -128,7 +128,7 @@ class ItemList:
         if self._live is not None and (now := find_item(self._live.case, item)) is not None:
             serials.add(now.serial)
         if not serials:
-            called = (await self._runtime.manager.cases_called_by(self._case)).get(item)
+            called = (await self._runtime.manager.reader.cases_called_by(self._case)).get(item)
             serials |= {called.parent_serial} if called is not None else set()
         return serials - {0}
 
@@ -162,9 +162,9 @@ class ItemList:
             view = self._view(asked, serial, live.get(serial))
             if view is None or (serial in (earlier := begun.get(view.item, [])) and serial not in live):
                 continue
-            view = item_views.forced(view, counts_as.get(view.item))
+            view = item_views.as_forced(view, counts_as.get(view.item))
             before = (self._view(past, each) for each in earlier if each != serial)
-            yield item_views.begun_again(view, [each for each in before if each is not None]), ItemCursor(serial)
+            yield item_views.with_earlier_runs(view, [each for each in before if each is not None]), ItemCursor(serial)
 
     async def _documents(self, serials: Iterable[int]) -> SerialDocuments:
         ids = [f"{self._case}/{serial}" for serial in serials]

@@ -90,7 +90,7 @@ class StoredLogReader:
         position = offset if before_gap else offset - stored.left_out_bytes
         stream = self._open.pop((stored.file.sha256, position), None)
         if stream is None:
-            stream = LogStream(self._file_store.kept(stored.file.sha256))
+            stream = LogStream(self._file_store.read(stored.file.sha256))
         try:
             await stream.skip_to(position)
             data = await stream.read(min(PART_BYTES, run_end - offset))
@@ -166,11 +166,14 @@ class JobLogs:
         return msgspec.structs.replace(view, offset=offset, next=offset, silent=True)
 
     def _view(self, chosen: _Chosen, start: int, data: bytes, size: int, *, over: bool) -> LogView:
+        shown = self._server.hidden.mask_bytes(data)
+        text = shown.decode(errors="replace")
         return LogView(
             job=chosen.job.id,
             attempt=chosen.number,
             offset=start,
-            text=self._server.hidden.mask_bytes(data).decode(errors="replace"),
+            text=text,
+            data=b"" if text.encode() == shown else shown,
             next=start + len(data),
             size=size,
             over=over,

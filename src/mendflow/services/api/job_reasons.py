@@ -2,11 +2,11 @@
 
 import msgspec
 
-from mendflow.core.model.jobs import Attempt, Job, JobState
+from mendflow.core.model.jobs import Attempt, Job, JobState, Resources
 from mendflow.core.model.views import Reason
-from mendflow.core.results.declared import why_doubted, why_not_kept
-from mendflow.core.scheduling import explain, explain_data
-from mendflow.core.scheduling.amounts import clock
+from mendflow.core.results.reuse_checks import why_doubted, why_not_kept
+from mendflow.core.scheduling import data_explanations, explanations
+from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.base.cluster import story_of
 from mendflow.services.cases.live_case import state_of
@@ -19,14 +19,14 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
     if job.state is JobState.RUNNING:
         return _why_running(server, job)
     if job.state is JobState.FAILED:
-        return _why_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
+        return _why_cancelled(job) if state_of(job) == "cancelled" else explanations.why_failed(job)
     if job.state is JobState.AVAILABLE and server.stopped.holds(job.id):
         sentence = f"{job.spec.item} waits until somebody resumes its case: `mendflow resume {story_of(job.id)}`."
         return Reason(subject=job.id, state="waiting", sentence=sentence, facts=_attempts(job))
     if job.state is JobState.AVAILABLE:
         meta, now = server.runtime.meta, server.clock.now()
-        sites = server.runtime.sites.monitor.about(effective_needs(job))
-        told = explain.why_waiting(
+        sites = server.runtime.sites.monitor.help_for(effective_needs(job))
+        told = explanations.why_waiting(
             job,
             [_facts(server, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
             meta.queue.jobs_ahead(job.id),
@@ -35,14 +35,30 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         )
         kept, data = meta.queue.kept_back(job.id, now), []
         if job.spec.inputs:
-            data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
-        sentence = f"{job.spec.shown}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
-        about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
+            data = data_explanations.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
+        sentence = (
+            f"{job.spec.shown}: {data_explanations.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
+        )
+        about = [*sites.helps, *sites.cannot][: explanations.FACTS_MAX]
         facts = [*told.facts, *data, *about, *_attempts(job)]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.cache_reason, _why_not_again(job), *_attempts(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.shown} {how}.", facts=facts)
+
+
+def asked_for_more(first: Resources, last: Resources) -> str:
+    """What a job that was submitted again asked for, if that is other than at first: `128 MB of memory (64 MB at
+    first)`."""
+    told = [
+        f"{text(after)} of {word}" + (f" ({text(before)} at first)" if before else "")
+        for word, before, after, text in (
+            ("memory", first.memory_bytes, last.memory_bytes, size),
+            ("time", first.wall_ms, last.wall_ms, duration),
+        )
+        if after and before != after
+    ]
+    return " and ".join(told)
 
 
 def _why_not_again(job: Job) -> str:
@@ -63,10 +79,10 @@ def _why_cancelled(job: Job) -> Reason:
     return Reason(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
 
 
-def _facts(server: Server, pilot: PilotRecord) -> explain.PilotFacts:
+def _facts(server: Server, pilot: PilotRecord) -> explanations.PilotFacts:
     meta, now = server.runtime.meta, server.clock.now()
     free = pilot.offer((meta.jobs[id].spec.resources for id in pilot.held), rounds=1, now=now)
-    return explain.PilotFacts(
+    return explanations.PilotFacts(
         id=pilot.id,
         host=pilot.host,
         site=pilot.site,

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from mendflow.core.engine.partial_results import PartialResult, partial_in_case, removal_reason
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.state import Structure
 from mendflow.core.model.errors import NotFound
@@ -16,17 +17,20 @@ from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason, UserTaskView
-from mendflow.core.results.declared import why_run
-from mendflow.core.scheduling import explain
+from mendflow.core.recovery.ids import flow_job_id
+from mendflow.core.results.reuse_checks import why_run
+from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.services.api.job_reasons import why_job_is_so
+from mendflow.services.api.domain_reasons import call_with_way, with_way
+from mendflow.services.api.job_reasons import asked_for_more, why_job_is_so
 from mendflow.services.cases import suspensions
-from mendflow.services.cases.forced_items import by_force
+from mendflow.services.cases.forced_items import was_forced
 from mendflow.services.messaging.waits import waits_for
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 REMOVED_SHOWN = 5
+LOST_READ = 1_000
 FAILED_SHOWN = 5
 VALUE_CHARS_SHOWN = 200
 LOOPS = frozenset({"while", "until", "for-each"})
@@ -52,7 +56,8 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
             found = await domain.item(case, item)
         except NotFound:
             return await _with_case_state(domain, case, await why_not_begun(domain, case, item))
-        return await _with_case_state(domain, case, await why_item_found(domain, server, found))
+        told = await _with_case_state(domain, case, await why_item_found(domain, server, found))
+        return await _with_partial_results(domain, found, told)
     if "/" in subject:
         return await why_job(domain, server, subject)
     pilot = server.runtime.meta.pilots.get(PilotId(subject))
@@ -79,28 +84,48 @@ async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reas
     return msgspec.structs.replace(told, facts=[fact, *told.facts])
 
 
+async def _with_partial_results(domain: CaseQueries, item: ItemView, told: Reason) -> Reason:
+    """What an item worked without, of the loops whose results it asks for."""
+    partial = await _partial_results(domain, await domain.case(item.case))
+    facts = [f"incomplete: {each.sentence}" for each in partial if each.name == item.name]
+    return msgspec.structs.replace(told, facts=[*told.facts, *facts]) if facts else told
+
+
+async def _partial_results(domain: CaseQueries, case: CaseView) -> list[PartialResult]:
+    if not any(count.failed or count.cancelled for count in case.counts):
+        return []
+    lost = [
+        item for state in ("failed", "cancelled") for item in await domain.items(case.id, state=state, limit=LOST_READ)
+    ]
+    return partial_in_case(await domain.flow_of(case.id), case, lost)
+
+
 async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) -> Reason:
     """An item is more than its job or user task: it may have been ended by force, or before it was started."""
     if item.job:
         told = await why_job(domain, server, item.job)
         removed = item.state == "cancelled" and told.state != "cancelled"
-        return why_forced(item, told) if removed or by_force(item) else told
-    if by_force(item):
+        return why_forced(item, told) if removed or was_forced(item) else told
+    if was_forced(item):
         return why_forced(item)
     if item.kind == "user-task":
         try:
-            return await of_task(domain, item)
+            return await task_reason(domain, item)
         except NotFound:
             pass  # nobody was offered it
     present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
-    return of_item(item, waits_for(live, item.item, server.url) if live is not None else "")
+    told = item_reason(item, waits_for(live, item.item, server.url) if live is not None else "")
+    return await call_with_way(present.connected.router, item, told) if present is not None else told
 
 
 async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
     """Of one that completed also why it ran, and was not taken from the cache."""
     job = await domain.newest_submission(id)
-    told = why_job_is_so(server, job)
+    told = await with_way(server.runtime.connected.router, job, why_job_is_so(server, job))
+    first = await domain.job(flow_job_id(job.id))
+    if job.state is JobState.COMPLETED and (more := asked_for_more(first.spec.resources, job.spec.resources)):
+        told = msgspec.structs.replace(told, facts=[*told.facts, f"it was submitted again, with {more}"])
     if job.state is not JobState.COMPLETED or job.cache_reason:
         return told
     ran = why_run(job.spec, (await domain.case(job.case)).cache)
@@ -143,7 +168,7 @@ def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
         subject=f"{view.id}:{name}",
         state=state,
         sentence=f"{name} is {which}: {told}; `mendflow why {view.id}:{first}` says more of one.",
-        facts=facts[: explain.FACTS_MAX],
+        facts=facts[: explanations.FACTS_MAX],
     )
 
 
@@ -156,7 +181,7 @@ def _progress_text(item: ItemView | None) -> str:
     return f"{_AUXILIARY_VERBS.get(item.state, 'is')} {item.state}"
 
 
-async def of_task(domain: CaseQueries, item: ItemView) -> Reason:
+async def task_reason(domain: CaseQueries, item: ItemView) -> Reason:
     task = await domain.user_task(f"{item.case}/{item.serial}")
     subject = f"{item.case}:{item.item}"
     if task.state == "claimed":
@@ -171,7 +196,7 @@ async def of_task(domain: CaseQueries, item: ItemView) -> Reason:
     return Reason(subject=subject, state=item.state, sentence=sentence, facts=facts)
 
 
-def of_item(item: ItemView, waits: str = "") -> Reason:
+def item_reason(item: ItemView, waits: str = "") -> Reason:
     """`waits` says more precisely than the item's kind what it waits for."""
     words = {
         "wait": "waits for its time",
@@ -203,7 +228,7 @@ def why_forced(item: ItemView, job: Reason | None = None) -> Reason:
     return Reason(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
 
-def mended(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] = ()) -> Explanation:
+def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] = ()) -> Explanation:
     """The reason, with the repairs of the item, and sentences about what was undone. An item that is being mended has
     not failed yet."""
     newest = repairs[0] if repairs else None
@@ -215,9 +240,13 @@ def mended(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] 
         fields |= {"state": "waiting", "sentence": f"{newest.shown or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
-    if told.state == "running" and held and told.subject == held[0].case:
+    if told.state in ("running", "stopped") and held and told.subject == held[0].case:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
-        fields["facts"] = [*(f"{each.shown}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
+        fields["facts"] = [
+            *(f"{each.shown}: {_fault_text(each)}" for each in held[1:]),
+            *_ways_on(held[0]),
+            *told.facts,
+        ]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
         rule = f"`mendflow failures show {newest.group}` offers a rule"
         goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
@@ -234,12 +263,16 @@ def mended(told: Reason, repairs: Sequence[DecisionView], undone: Sequence[str] 
 
 
 def _held_sentence(held: DecisionView) -> str:
-    return (
-        f"case {held.case} is held: {held.shown} failed and no rule took it up: {_fault_text(held)}."
-        f" `mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it;"
-        f" `mendflow mend {held.case} --exlet EXLET` mends it, `mendflow resume {held.case}` tries it again,"
-        f" `mendflow cancel {held.case}` ends it."
-    )
+    return f"case {held.case} is held for a person: {held.shown} failed and no rule took it up: {_fault_text(held)}."
+
+
+def _ways_on(held: DecisionView) -> list[str]:
+    """What a person can do about a case that is held."""
+    return [
+        f"`mendflow resume {held.case}` tries it again as it is, `mendflow cancel {held.case}` ends the case",
+        f"`mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it",
+        f"`mendflow mend {held.case} --exlet EXLET` mends it on the spot",
+    ]
 
 
 def _fault_text(held: DecisionView) -> str:
@@ -269,7 +302,8 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
         took = f" after {duration(case.ended_at - case.started_at)}"
-        facts = [*_work_done(case), *_outputs(case), *await _removed_items(domain, case)]
+        partial = [f"incomplete: {each.sentence}" for each in await _partial_results(domain, case)]
+        facts = [*_work_done(case), *partial, *_outputs(case), *await _removed_items(domain, case)]
         return Reason(
             subject=case.id,
             state=case.status,
@@ -289,11 +323,12 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
         *_hold_sentences(case),
         *await _removed_items(domain, case),
     ]
-    sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
+    state, sentence = "running", f"case {case.id} is running: {running} items run, {waiting} wait."
     if case.stopped:
+        state = "stopped"
         still = f", {running} still run" if running else ""
         sentence = f"case {case.id} is stopped ({waiting} waiting{still}); `mendflow resume {case.id}` continues it."
-    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+    return Reason(subject=case.id, state=state, sentence=sentence, facts=facts)
 
 
 async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
@@ -303,7 +338,7 @@ async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
     first = next((item for item in failed if item.fault and item.fault.message == said), None)
     facts = [f"{item.shown}: {item.fault.message}" for item in failed if item.fault and item is not first]
     facts += [*_work_done(case), *await _removed_items(domain, case)]
-    printed = explain.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
+    printed = explanations.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
     where = f"{first.shown}: " if first else ""
     sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
@@ -374,7 +409,6 @@ async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
         return []
     told = []
     for item in await domain.items(case.id, state="cancelled", limit=100):
-        said = item.fault.message if item.fault else item.reason
-        reason = said.removeprefix("cancelled").removeprefix("it was removed").removeprefix(": ")
+        reason = removal_reason(item)
         told += [f"{item.shown} was cancelled: {reason}"] if reason else []
     return told[:REMOVED_SHOWN]

@@ -40,9 +40,10 @@ from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.core.rules import insertion
 from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.api.rule_service import RuleService
+from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
-from mendflow.services.observe.history_order import merged
+from mendflow.services.observe.history_order import merge_entries
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.decision_views import (
     RuleVersionCache,
@@ -72,7 +73,7 @@ class RepairOperations(DomainReader):
     async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
         """The newest version, or the one asked for, whole."""
         await self._settled()
-        await self._server.runtime.exceptions.rules.look_again(name)
+        await self._server.runtime.exceptions.rules.refresh(name)
         return await RuleService(self._server).one(name, version)
 
     async def rule_versions(self, name: str) -> list[RuleSetView]:
@@ -144,10 +145,12 @@ class RepairOperations(DomainReader):
         others = await self._decisions.search(where, limit=1)
         return others[0].context if others else None
 
-    async def apply_rules(self, group: str, *, who: str, retry: bool = False) -> ApplyResult:
+    async def apply_rules(self, group: str, *, who: str, retry: bool = False, skip: Sequence[str] = ()) -> ApplyResult:
         """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
-        case goes on from where it stood. `retry`: what no rule takes up is tried again as it is."""
+        case goes on from where it stood, unless it is in `skip`. `retry`: what no rule takes up is tried again as it
+        is."""
         view, members = await find_group(await self._read(), group)
+        members = [each for each in members if root_of(each.case) not in skip]
         applied = await self._server.runtime.recovery.groups.apply(view.id, members, who=who, retry=retry)
         await self._settled()
         return applied
@@ -180,7 +183,7 @@ class RepairOperations(DomainReader):
         right = await self._administration.reject(
             wish.decision,
             exlet=exlet,
-            steps=wish.flow if known else await RuleService(self._server).along(exlet, None, rules),
+            steps=wish.flow if known else await RuleService(self._server).exlet_to_send(exlet, None, rules),
             condition=wish.condition,
             note=wish.note,
             who=who,
@@ -217,12 +220,12 @@ class RepairOperations(DomainReader):
         tasks = [_decode_task(found.body) async for found in store.scan(TASK_KIND, f"{id}/")]
         decisions = await self._decisions.of_case(id)
         journal = history.with_actors(await history.journal(store, id), jobs, tasks)
-        told = [*history.attempts(jobs, decisions, now=self._server.clock.now()), *history.decided(decisions)]
+        told = [*history.attempts(jobs, decisions, now=self._server.clock.now()), *history.decision_entries(decisions)]
         steps = list[HistoryEntry]()
         for decision in decisions:
             if decision.exlet_case is not None and decision.exlet_case != id:
                 steps += history.primitives(await history.journal(store, decision.exlet_case), decision)
-        return merged(journal, told, steps)
+        return merge_entries(journal, told, steps)
 
     # From outside, and by hand
 
@@ -246,7 +249,7 @@ class RepairOperations(DomainReader):
         decision = await self._administration.mend(
             id,
             exlet=exlet,
-            steps=await RuleService(self._server).along(exlet, wish.flow, flow),
+            steps=await RuleService(self._server).exlet_to_send(exlet, wish.flow, flow),
             condition=wish.condition,
             item=wish.item,
             decision=wish.decision,

@@ -8,8 +8,8 @@ from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import CachePolicy, ResultView
-from mendflow.core.results.declared import why_doubted, why_never, why_not_kept, why_undeclared
-from mendflow.core.results.key import made_from
+from mendflow.core.results.result_key import made_from
+from mendflow.core.results.reuse_checks import why_doubted, why_never, why_not_kept, why_undeclared
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.cases.result_index import ResultIndex
 from mendflow.stores.contract import FieldCondition

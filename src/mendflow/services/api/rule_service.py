@@ -102,7 +102,7 @@ class RuleService:
         """The exlet of the rule: sent along, or found by its name."""
         if wish.flow is not None or wish.exlet in rules.exlets or type is ExceptionType.SELECTION:
             return wish.flow
-        found = await self.found(wish.exlet)
+        found = await self.find_exlet(wish.exlet)
         if found is None:
             defaults, patterns = (
                 self._rules.newest(DEFAULT_RULES).exlets,
@@ -114,7 +114,7 @@ class RuleService:
             )
         return found
 
-    async def found(self, exlet: str) -> Flow | None:
+    async def find_exlet(self, exlet: str) -> Flow | None:
         """An exlet of the default rules, a repair pattern of the repository, or a deployed flow, by its name."""
         shipped = self._rules.newest(DEFAULT_RULES).exlets.get(exlet)
         if shipped is not None:
@@ -127,14 +127,14 @@ class RuleService:
         except NotFound:
             return None
 
-    async def along(self, exlet: str, flow: Flow | None, name: str) -> Flow | None:
+    async def exlet_to_send(self, exlet: str, flow: Flow | None, name: str) -> Flow | None:
         """The flow to send along with an order to run an exlet that is neither in the flow's rules nor in the default
         rules. Raises NotFound if there is none."""
         if flow is not None or exlet in self._rules.newest_or_empty(name).exlets:
             return flow
         if exlet in self._rules.newest(DEFAULT_RULES).exlets:
             return None
-        found = await self.found(exlet)
+        found = await self.find_exlet(exlet)
         if found is None:
             raise NotFound(
                 f"there is no exlet {exlet!r} in the rules of {name}, nor in the default rules, nor a flow so named"

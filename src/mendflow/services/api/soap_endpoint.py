@@ -52,7 +52,7 @@ class LocalSoapGateway:
         try:
             return flows.newest(name)
         except NotFound:
-            await flows.look_again(name)
+            await flows.refresh(name)
         return flows.newest(name)
 
     async def post(self, flow: str, channel: str, message: Mapping[str, Value], *, id: str, who: str) -> PostReceipt:

@@ -159,7 +159,7 @@ class ViewOperations(DomainReader):
         return msgspec.structs.replace(query, case=await self._id(query.case)) if query.case else query
 
     async def job(self, job: str) -> Job:
-        return job_search.shown(self._server.runtime.meta, await self._job(job))
+        return job_search.public_job(self._server.runtime.meta, await self._job(job))
 
     async def newest_submission(self, job: str) -> Job:
         """The newest submission of the job; when it is over, with the attempts of all its submissions."""

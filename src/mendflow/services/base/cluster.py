@@ -101,7 +101,7 @@ class Membership(Protocol):
         """Whether a heartbeat of this server was acknowledged so recently that nobody can have taken over its cases."""
         ...
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         """The other live servers, as last seen."""
         ...
 

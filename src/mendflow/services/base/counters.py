@@ -14,7 +14,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Job, JobState, Measurements
 from mendflow.core.model.repair import Decision
 from mendflow.core.model.stats import OTHER, HistogramView
-from mendflow.core.scheduling import jobs as job_lifecycle
+from mendflow.core.scheduling import job_events
 
 LABELS_MAX: Final = 100
 """How many flows, rules or sites have a series of their own: those that came first. A counter must not move from one
@@ -90,7 +90,7 @@ class LabeledCounter:
 SOURCES: Final = ("cache", "neighbour", "elsewhere")
 """Where the inputs of a job come from: its pilot's cache, another pilot's, or further away."""
 
-_END_EVENTS: Final = (job_lifecycle.JobFinished, job_lifecycle.AttemptRequeued)
+_END_EVENTS: Final = (job_events.JobFinished, job_events.AttemptRequeued)
 
 
 class JobMetrics:
@@ -114,9 +114,9 @@ class JobMetrics:
         self.run_s = Histogram(WAIT_S)
         self.trusted_since: Instant = 0
 
-    def job_changed(self, job: Job, event: job_lifecycle.JobEvent) -> None:
+    def job_changed(self, job: Job, event: job_events.JobEvent) -> None:
         """Called after the event was applied to the job."""
-        if type(event) is job_lifecycle.AttemptGranted:
+        if type(event) is job_events.AttemptGranted:
             self.granted += 1
             if job.available_at >= self.trusted_since:
                 self.queue_s.observe((job.history[-1].granted_at - job.available_at) / 1000)
@@ -199,6 +199,7 @@ class ServerMetrics:
         self.messages = LabeledCounter(width=2)  # messages for flows, by what was done with them
         self.partner_calls = LabeledCounter()  # by how they ended
         self.transforms = LabeledCounter()  # by how they ended
+        self.site_looks = LabeledCounter(width=2, most=LABELS_MAX * 8)  # at sites, by site and how they ended
         self.trees_taken = 0
         self.spans = {"sent": 0, "dropped": 0}
         self.store_away_ms = 0

@@ -42,14 +42,14 @@ NOTHING_INHERITED: Final[Mapping[JobId, int]] = {}
 
 class CaseTree(NamedTuple):
     """A tree that has its home here and is not in memory yet. `moved`: another server may still believe that it owns
-    the tree, and has to be fenced out. `again`: it was ours before, and our own last write may still be on its way:
+    the tree, and has to be fenced out. `was_ours`: it was ours before, and our own last write may still be on its way:
     that has to be fenced out as well. `promised_ms`: for how long pilots may count on their attempts of it; None: a
     whole lease. `begins`: its home was made for a new case, and nobody has checked yet whether that began.
     `inherited_ms`: the same as `promised_ms` for jobs whose pilots the last server never promised anything itself."""
 
     root: CaseId
     moved: bool = False
-    again: bool = False
+    was_ours: bool = False
     promised_ms: int | None = None
     begins: bool = False
     inherited_ms: Mapping[JobId, int] = NOTHING_INHERITED
@@ -207,7 +207,7 @@ class HomeRegistry:
             taken += await self._claim([(0, self._document(root)) for root in roots])
             await self._store.write([Put(LAYOUT_KIND, HOME_KIND, b"{}", 0)])
         left_ms = self._membership.earlier_promises_ms()
-        return [tree._replace(again=shared, promised_ms=left_ms) for tree in taken]
+        return [tree._replace(was_ours=shared, promised_ms=left_ms) for tree in taken]
 
     async def take(self, found: Sequence[StoredDocument]) -> list[CaseTree]:
         """Make these homes ours; returns those where no other server was faster, and no case is being begun here."""

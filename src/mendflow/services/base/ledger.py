@@ -35,7 +35,20 @@ RESULT_KIND = "result"
 new result takes the place of an older one, and a mere note that one was used gives way to any other change."""
 _LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot", RESULT_KIND})
 """Documents of these kinds never delay journal entries: no entry follows from them that could be written too early."""
-SHARED_KINDS = frozenset({"flow", "flow-triggers", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
+SHARED_KINDS = frozenset(
+    {
+        "flow",
+        "flow-triggers",
+        "rules",
+        "pattern",
+        "compensation",
+        "engine",
+        "webhook",
+        "storage",
+        "domain",
+        "domain-own",
+    }
+)
 DEFERRED_MAX = 500
 DEFERRED_S = 0.5
 """So many documents are deferred at most, and for so long."""

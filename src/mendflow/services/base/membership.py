@@ -56,7 +56,7 @@ class SingleServer:
     def may_promise(self) -> bool:
         return True
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         return []
 
     def find(self, server: str) -> ServerDocument | None:

@@ -88,7 +88,7 @@ class Paging(NamedTuple):
     after: str = ""
 
 
-def wanted(
+def parse_query(
     words: SearchFields, where: str, also: list[str], paging: Paging, *, now: Instant, order: str, usual: str
 ) -> SearchQuery:
     both = Search(words, where, now), Search(words, " && ".join(also), now)
@@ -112,28 +112,28 @@ async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPa
 async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -> tuple[dict[str, int], str, int]:
     """Counts by the values of a field, or of all under the empty name; the cursor to continue from, if there are more;
     and how many documents were evaluated."""
-    name = counted_by(wanted.search.words, by) if by else None
+    name = count_field(wanted.search.words, by) if by else None
     counts: dict[str, int] = {} if name else {"": 0}
     looked_at = 0
     async for document in _documents(store, wanted):
         data = _decode_data(see(document))
         looked_at += 1
         if wanted.holds(data):
-            word = as_word(value_of(name, data)) if name else ""
+            word = word_of(value_of(name, data)) if name else ""
             counts[word] = counts.get(word, 0) + 1
         if looked_at == EXAMINED_MAX or len(counts) == COUNTED_NAMES_MAX:
             return counts, _make_cursor(wanted.order, document), looked_at
     return counts, "", looked_at
 
 
-def counted_by(words: SearchFields, by: str) -> SearchField:
+def count_field(words: SearchFields, by: str) -> SearchField:
     found = words.names.get(by)
     if found is None or found.kind == "data":
         refuse(f"nothing can be counted by {by!r}; known are {', '.join(words.names)}")
     return found
 
 
-def as_word(value: Value) -> str:
+def word_of(value: Value) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -52,6 +52,20 @@ class Sealer:
         self._keys = (mark, cover)
         return self._keys
 
+    async def seal_text(self, text: str) -> str:
+        """A secret of the server itself, for a document."""
+        return _seal(self._keys or self._take(await self._secret()), text)
+
+    async def open_text(self, sealed: str) -> str:
+        """The secret that was sealed here, or by another server on the store."""
+        await self.start()
+        return self._open(sealed)
+
+    async def derived(self, purpose: str) -> str:
+        """A token for one purpose: the same each time, here and on every other server on the store."""
+        keys = self._keys or self._take(await self._secret())
+        return hmac.new(keys[0], f"derived: {purpose}".encode(), hashlib.sha256).hexdigest()
+
     async def sealed(self, given: Sealable) -> Sealable:
         """The flow, or the inputs of a case, without a password in the clear."""
         if not _has_password(given):
@@ -67,6 +81,12 @@ class Sealer:
         opened: JobSpec = _changed(spec, lambda text: change_seals(text, self._open))
         command = spec.command and change_seals(spec.command, self._open_for_shell)
         return replace(opened, command=command)
+
+    def opened_value(self, given: Any) -> Any:
+        """A flow, or inputs, as another domain needs them, which cannot open our seals."""
+        if self._keys is None or SEAL.encode() not in msgspec.json.encode(given):
+            return given
+        return _changed(given, lambda text: change_seals(text, self._open))
 
     def _open_for_shell(self, text: str) -> str:
         """Whoever quoted the URL for the shell has seen the seal only, which needs no quotes."""

@@ -17,7 +17,7 @@ class StoppedCases:
         self._stories: set[CaseId] = set()
         self._may_find = not continues_found
 
-    def found(self, cases: Iterable[CaseId]) -> None:
+    def add_found(self, cases: Iterable[CaseId]) -> None:
         """The unfinished cases in the store, at the first opening. When the services are built anew later, cases that
         this server has begun itself are among them."""
         if self._may_find:

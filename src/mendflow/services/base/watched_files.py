@@ -60,8 +60,8 @@ class WatchedFileStore:
     async def path_flaw(self, path: str) -> str:
         return await self._files.path_flaw(path)
 
-    def kept(self, sha256: str) -> AsyncGenerator[bytes, None]:
-        return self._files.kept(sha256)
+    def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
+        return self._files.read(sha256)
 
     async def size(self, sha256: str) -> int | None:
         return await self._files.size(sha256)

@@ -31,7 +31,7 @@ async def count(store: Store, living: Living, query: CaseQuery, by: str, now: In
 
 def _search_query(query: CaseQuery, now: Instant) -> SearchQuery:
     also = [equals(name, value) for name, value in (("flow", query.flow), ("status", query.status)) if value]
-    return paging.wanted(
+    return paging.parse_query(
         CASES,
         query.where,
         also,

@@ -47,9 +47,9 @@ class LoadedJobs(Protocol):
 
 
 class OrderExecutor(Protocol):
-    """Carries out what a case orders. `again` says that the orders may have been carried out before."""
+    """Carries out what a case orders. `reissued` says that the orders may have been carried out before."""
 
-    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None: ...
+    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, reissued: bool = False) -> None: ...
 
 
 class UndoLibrary(Protocol):
@@ -62,7 +62,7 @@ class UndoLibrary(Protocol):
 class RecoveryHooks(Protocol):
     """What the order dispatcher reports to the exception service besides exceptions, and who carries out primitives."""
 
-    async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
+    async def do(self, live: LiveCase, order: RunPrimitive, reissued: bool) -> None:
         """Carry out the primitive, then finish the item."""
         ...
 

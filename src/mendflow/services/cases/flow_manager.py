@@ -15,15 +15,12 @@ from mendflow.core.engine import (
     LiveItem,
     StaleAnswer,
     decide,
-    evolve,
     evolve_new,
     find_item,
-    owed,
-    restore,
+    outstanding_orders,
     snapshot,
 )
 from mendflow.core.engine.messages import (
-    CaseMoved,
     Command,
     Event,
     FinishItem,
@@ -38,49 +35,37 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.repair import ExceptionType
-from mendflow.core.results.earlier import EarlierResults
-from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES, root_of
+from mendflow.core.results.earlier_results import EarlierResults
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases import unstarted
-from mendflow.services.cases.facts import CaseEnded, ItemFinished, LoadedJobs, OrderExecutor, UndoLibrary
+from mendflow.services.cases.case_reader import SNAPSHOT_EVERY_EVENTS, CaseReader
+from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, UndoLibrary
 from mendflow.services.cases.interception_points import InterceptionPoints
-from mendflow.services.cases.journals import catch_up
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
     RUNS_KIND,
     SNAPSHOT_KIND,
     CaseDocument,
-    ItemDocument,
-    ItemRuns,
     LiveCase,
     Snapshot,
     journal_of,
-    name_of,
-    state_of,
 )
-from mendflow.stores.contract import Append, Store, WriteDone
+from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.cases")
 
-SNAPSHOT_EVERY_EVENTS = 2_000
 SNAPSHOT_EVERY_WORK = 300_000
 """Work on XML, as the engine's meter counts it: after more than this a snapshot is written, so that it is not
 repeated."""
 
-JOBS_AT_ONCE = 1_000
-
 _encode = msgspec.json.Encoder().encode
 _decode_event = msgspec.json.Decoder(Event).decode
 _decode_document = msgspec.json.Decoder(CaseDocument).decode
-_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
-_decode_item = msgspec.json.Decoder(ItemDocument).decode
-_decode_runs = msgspec.json.Decoder(ItemRuns).decode
-_decode_job = msgspec.json.Decoder(Job).decode
 
 
 class FlowManager:
@@ -99,6 +84,7 @@ class FlowManager:
         points: InterceptionPoints,
         counts: ServerMetrics,
     ) -> None:
+        self.reader = CaseReader(store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub)
         self._hub = hub
         self._homes = homes
         self._store = store
@@ -113,23 +99,7 @@ class FlowManager:
     async def load(self, tree: CaseTree) -> list[LiveCase]:
         """Load the cases of a tree that are not over. All are put into memory in one step, so that none is seen without
         the cases that it refers to."""
-        found: list[LiveCase] = []
-        there = False
-        async for document in self._store.scan(CASE_KIND, tree.root):
-            if root_of(document.id) != tree.root:
-                continue
-            there |= document.id == tree.root
-            try:
-                case = _decode_document(document.body)
-            except msgspec.MsgspecError:
-                log.exception("the document of case %s cannot be read, so the case does not continue", document.id)
-                continue
-            if case.live or case.posted:
-                self._ledger.known(CASE_KIND, document.id, document.version)
-                live = await self._read_or_fail(case, fenced=tree.moved or tree.again)
-                found += [live] if live is not None else []
-        if tree.begins and not there and await self._has_settled(tree.root):
-            return await self.load(tree)
+        found = await self.reader.read_tree(tree, self._give_up)
         for live in found:
             self.live[live.id] = live
             self._homes.hold(live.id, live.id)
@@ -144,24 +114,12 @@ class FlowManager:
             if live.id not in self.live:
                 continue
             try:
-                await self._execute(live, owed(live.case), again=True)
+                await self._execute(live, outstanding_orders(live.case), reissued=True)
             except StoreUnavailable:
                 raise
             except Exception as error:  # whatever is wrong with one case, the others must go on
                 log.exception("case %s has failed by an internal error when it was loaded; run it again", live.id)
                 self._give_up(live.document, f"internal error of mendflow: {error!r:.300}; run the case again")
-
-    async def _read_or_fail(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
-        """Load one case. If it cannot be read, it is reported and ended as failed, so that the others continue."""
-        try:
-            return await self._read(document, fenced=fenced)
-        except StoreUnavailable:
-            raise
-        except Exception as error:  # whatever is wrong with one case, the others must go on
-            log.exception("case %s cannot be read and has failed; run it again", document.id)
-            message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
-            self._give_up(document, message)
-            return None
 
     def _give_up(self, document: CaseDocument, message: str) -> None:
         """An internal error in one case ends that case, and no other."""
@@ -179,108 +137,6 @@ class FlowManager:
     def _drop_case(self, case: CaseId) -> None:
         self.live.pop(case, None)
         self._homes.release(case, case)
-
-    async def _read(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
-        case, position, version = Case.blank(), 0, 0
-        kept = await self._store.get(SNAPSHOT_KIND, document.id)
-        if kept is not None:
-            image = _decode_snapshot(kept.body)
-            case, position, version = restore(image.state), image.position, kept.version
-            self._ledger.known(SNAPSHOT_KIND, document.id, version)
-        live = LiveCase(case, document)
-        live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
-        live.position = position
-        await catch_up(self._store, self._clock, live)
-        if live.case.flow is None:
-            # The document was written, but not the first event.
-            if document.id != root_of(document.id):
-                self._ledger.drop(CASE_KIND, document.id)  # the caller starts it again
-                return None
-            return await self._read(document, fenced=fenced) if await self._has_settled(document.id) else None
-        if fenced:
-            await self._fence(live)
-        await self._restore_counts(live)
-        return live
-
-    async def _has_settled(self, root: CaseId) -> bool:
-        return await unstarted.settle(self._store, self._clock, self._homes.server, root)
-
-    async def _fence(self, live: LiveCase) -> None:
-        """Fence: write the next journal entry, so that the former server, or a delayed write of our own, is refused.
-        Whatever was written before it is valid.
-
-        A server that was paused after it took the case may have read the fence of the server that took it over later,
-        and would write behind it: so after the journal the home is checked again. A server that takes the case later
-        than that either fences before our entry, or finds it."""
-        taken = f"another server has taken case {live.id}; reading everything again"
-        if not await self._homes.is_still_ours(root_of(live.id)):
-            raise StoreUnavailable(taken)
-        while True:
-            event = Event(self._clock.now(), CaseMoved(server=self._homes.server))
-            [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
-            if isinstance(result, WriteDone):
-                break
-            if await catch_up(self._store, self._clock, live):
-                # The former server may have restarted under the same home, and must not be fenced out by one that was
-                # paused.
-                raise StoreUnavailable(taken)
-        evolve(live.case, event)
-        live.position += 1
-        message = f"server {self._homes.server} goes on with it"
-        self._events.tell(event.at, "case", live.id, state=live.document.status, message=message)
-
-    async def _restore_counts(self, live: LiveCase) -> None:
-        restored = set()
-        async for found in self._store.scan(RUNS_KIND, f"{live.id}/"):
-            runs = _decode_runs(found.body)
-            self._ledger.known(RUNS_KIND, found.id, found.version)
-            live.runs[runs.item] = runs
-            live.past.update(runs.serials)
-        if live.document.rerun_of is not None:
-            live.earlier = EarlierResults(await self.jobs_of(live.document.rerun_of))
-        results, jobs = self._hub.provider(LoadedJobs), list[Job]()
-        async for found in self._store.scan("job", f"{live.id}/"):
-            job = _decode_job(found.body)
-            jobs.append(job)
-            if results is not None and len(jobs) >= JOBS_AT_ONCE:
-                await results.jobs_loaded(live, jobs)
-                jobs = []
-            self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
-            live.move_job(job, state_of(job, runs=False))  # not before its pilot reports that it has begun
-        if results is not None:
-            await results.jobs_loaded(live, jobs)
-        async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
-            item = _decode_item(found.body)
-            self._ledger.known(ITEM_KIND, found.id, found.version)
-            live.noted.add(found.id)
-            if item.kind == "invoke" and item.state == "completed":
-                live.count_call(item.item, item.name)
-            elif item.kind not in ("receive", "invoke"):  # these are not work, and are not counted
-                live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
-            restored.add(item.serial)
-        for serial in list(live.failed):
-            live.heard(serial)
-        for called in (await self.cases_called_by(live.id)).values():
-            serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
-            gone = serial in restored or serial in live.past
-            if ended and called.parent_item and not gone and serial not in live.case.index.serials:
-                live.tally.move(name_of(called.parent_item), "call", "", called.status)
-
-    async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
-        """The jobs of an earlier case, by item."""
-        await self._ledger.settled()
-        return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
-
-    async def cases_called_by(self, case: CaseId) -> dict[ItemId, CaseDocument]:
-        """The cases that a case has called, by the item that called them."""
-        called = sorted(await self.cases_begun_by(case), key=lambda each: each.parent_serial)
-        return {each.parent_item: each for each in called if each.parent_item is not None}
-
-    async def cases_begun_by(self, case: CaseId) -> list[CaseDocument]:
-        """The cases that a case has begun, whether or not it waits for them."""
-        await self._ledger.settled()
-        found = [_decode_document(found.body) async for found in self._store.scan(CASE_KIND, f"{case}.")]
-        return [each for each in found if each.parent == case]
 
     async def begin(
         self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job], *, later: bool = False
@@ -370,7 +226,7 @@ class FlowManager:
         self._hub.publish(ItemFinished(live, serial, outcome))
         with self._ledger.atomic():
             orders = self._record(live, events)
-            live.heard(serial)
+            live.note_told(serial)
             if orders:
                 await self._carry_out(live, orders)
             elif live.document.posted:
@@ -417,7 +273,7 @@ class FlowManager:
     def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
         """An item was restarted: its earlier orders belong to an earlier run."""
         if begun.serial and begun.serial not in live.case.index.serials:
-            runs = live.begun_again(begun.item, begun.name, begun.kind, begun.serial)
+            runs = live.record_restart(begun.item, begun.name, begun.kind, begun.serial)
             self._ledger.touch(RUNS_KIND, f"{live.id}/{begun.item}", runs)
 
     def _note_status(self, live: LiveCase) -> None:
@@ -437,8 +293,8 @@ class FlowManager:
         live.work = -len(state) // 2
         self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
 
-    async def _execute(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
-        await self._executor().carry_out(live, orders, again=again)
+    async def _execute(self, live: LiveCase, orders: Sequence[Order], *, reissued: bool = False) -> None:
+        await self._executor().carry_out(live, orders, reissued=reissued)
 
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
         await self._execute(live, orders)

@@ -91,7 +91,7 @@ class Flows:
             if self._read.get(name) == before[name]:  # else it was deployed meanwhile
                 self._forget(name)
 
-    async def look_again(self, name: str) -> None:
+    async def refresh(self, name: str) -> None:
         """Where other servers may have deployed a newer version: load it."""
         before = self._read.get(name)
         found = await self._store.get(FLOW_KIND, name)
@@ -140,7 +140,7 @@ class Flows:
             version = newest.version + 1 if newest else await self._next_version(flow.name)
             if (made := await self._put(flow, digest, version)) is not None:
                 return made.view(whole=False)
-            await self.look_again(flow.name)
+            await self.refresh(flow.name)
         raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
 
     async def _next_version(self, name: str) -> int:
@@ -151,7 +151,7 @@ class Flows:
     async def remove(self, name: str) -> FlowView:
         """Nobody can start it from now on. Its cases have their own copies of it, and its versions stay known."""
         for _ in range(TRIES):
-            await self.look_again(name)
+            await self.refresh(name)
             removed = self.newest(name)
             if await self._ledger.put_now(FLOW_KIND, name, None, self._read[name]) is not None:
                 self._forget(name)

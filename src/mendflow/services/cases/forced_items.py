@@ -14,7 +14,7 @@ _FORCED_WORDS: Final = {"completed": "force-completed", "failed": "force-failed"
 _REPORTED_STATES: Final = ("cancelled", "running", "waiting", "suspended")
 
 
-def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None:
+def record_end(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None:
     """Count the item, and return the document to write. An item that was removed while it was under way needs none."""
     if order.state == "cancelled" and live.state_counted(order.serial) in _REPORTED_STATES:
         return None
@@ -37,6 +37,6 @@ def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None
     )
 
 
-def by_force(item: ItemView) -> bool:
+def was_forced(item: ItemView) -> bool:
     """Whether the item was forced to complete or to fail."""
     return item.reason.startswith((_FORCED_WORDS["completed"], _FORCED_WORDS["failed"]))

@@ -28,7 +28,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.state import InstancePhase, JobItem, TimedItem
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
@@ -46,7 +46,7 @@ from mendflow.services.cases.intercepted_types import (
     RulesChanged,
     event_id,
 )
-from mendflow.services.cases.live_case import Interception, LiveCase, name_of
+from mendflow.services.cases.live_case import Interception, LiveCase
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.stores.contract import Store
 
@@ -92,17 +92,17 @@ class InterceptionPoints:
 
     # Before
 
-    async def before_item(self, live: LiveCase, order: Any, again: bool, send: Send) -> bool:
+    async def before_item(self, live: LiveCase, order: Any, reissued: bool, send: Send) -> bool:
         """Before an order for an item goes out. An item passes this point once, however many orders it gives: a job
         whose files were staged has passed it."""
         instance = item_of(live.case, order.serial)
         if type(order) is SubmitJob and isinstance(instance, JobItem) and instance.needs_staging:
             return False
-        if again and await self._was_sent(live, order):
+        if reissued and await self._was_sent(live, order):
             return False
         item = order.spec.item if type(order) is SubmitJob else order.item
         facts = partial(_job_facts, live.owned(order.spec)) if type(order) is SubmitJob else None
-        go = partial(_send, live, order, again, send)
+        go = partial(_send, live, order, reissued, send)
         self._hold(live, ExceptionType.ITEM_PRE, go, serial=order.serial, item=item, patient=True, facts=facts)
         return True
 
@@ -191,7 +191,7 @@ class InterceptionPoints:
                 case=live.id,
                 flow=live.document.flow,
                 item=each.item,
-                task=name_of(each.item),
+                task=item_name(each.item),
                 serial=each.serial,
                 facts={"timed_out": item},
             )
@@ -218,7 +218,7 @@ class InterceptionPoints:
             case=live.id,
             flow=live.document.flow,
             item=item,
-            task=name_of(item) if item else "",
+            task=item_name(item) if item else "",
             serial=serial,
             facts=facts() if facts is not None else {},
             **more,
@@ -257,26 +257,26 @@ class InterceptionPoints:
                 await self._go(live, held)
 
     async def _go(self, live: LiveCase, held: Interception) -> None:
-        if held.patient and standing(live, held.item):
+        if held.patient and is_suspended(live, held.item):
             return
         if live.held.pop(held.event, None) is not None:
             self._cases.pop(held.event, None)
             await held.go()
 
 
-async def _send(live: LiveCase, order: Any, again: bool, send: Send) -> None:
+async def _send(live: LiveCase, order: Any, reissued: bool, send: Send) -> None:
     """Send the order with its current values: rules may have written values into its item. An order that is no longer
     wanted is not sent."""
     current = item_order(live.case, order.serial)
     if current is not None:
-        await send(live, current, again)
+        await send(live, current, reissued)
 
 
 def _job_facts(spec: JobSpec) -> dict[str, Value]:
     return {"job": job_facts_of(spec)}
 
 
-def standing(live: LiveCase, item: ItemId | None) -> bool:
+def is_suspended(live: LiveCase, item: ItemId | None) -> bool:
     """Whether the item, or the whole case, is suspended."""
     if live.case.over:
         return live.document.ending is not None and bool(live.document.ending.holders)

@@ -6,11 +6,11 @@ import msgspec
 
 from mendflow.core.engine.activities.items import files_of
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.ids import JobId
+from mendflow.core.model.ids import JobId, item_name
 from mendflow.core.model.jobs import Attempt, Job, Measurements
 from mendflow.core.model.views import AttemptView, ItemState, ItemView, RunView
-from mendflow.core.results.declared import why_not_kept
-from mendflow.services.cases.live_case import CaseDocument, ItemDocument, name_of, state_of
+from mendflow.core.results.reuse_checks import why_not_kept
+from mendflow.services.cases.live_case import CaseDocument, ItemDocument, state_of
 from mendflow.services.cases.user_tasks import TaskDocument, outcome_of
 
 _TASK_STATES: dict[str, ItemState] = {
@@ -74,7 +74,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
     return ItemView(
         case=job.case,
         item=job.spec.item,
-        name=name_of(job.spec.item),
+        name=item_name(job.spec.item),
         kind="job",
         serial=int(generation_of(job.id)[0].rpartition("/")[2]),
         state=state_of(job, runs=runs),
@@ -88,7 +88,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         files=files_of(outcome) if outcome else {},
         cache_reason=job.cache_reason,
         cached_from=outcome.cached_from if outcome else "",
-        other_code=why_not_kept(outcome) if outcome else "",
+        code_mismatch=why_not_kept(outcome) if outcome else "",
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,
         element=job.spec.element,
@@ -99,7 +99,7 @@ def of_task(task: TaskDocument) -> ItemView:
     return ItemView(
         case=task.case,
         item=task.item,
-        name=name_of(task.item),
+        name=item_name(task.item),
         kind="user-task",
         serial=task.serial,
         state=_TASK_STATES[task.state],
@@ -112,7 +112,7 @@ def of_task(task: TaskDocument) -> ItemView:
     )
 
 
-def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
+def with_earlier_runs(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
     """The last run of an item that was restarted, with those before it; the attempts of all are numbered through."""
     if not earlier:
         return view
@@ -145,7 +145,7 @@ def _run_view(view: ItemView) -> RunView:
     )
 
 
-def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
+def as_forced(view: ItemView, document: ItemDocument | None) -> ItemView:
     """The item as it counts after it was ended by force: its order was cancelled."""
     if document is None or document.serial != view.serial:
         return view
@@ -166,7 +166,7 @@ def of_called(called: CaseDocument) -> ItemView:
     return ItemView(
         case=called.parent,
         item=called.parent_item,
-        name=name_of(called.parent_item),
+        name=item_name(called.parent_item),
         kind="call",
         serial=called.parent_serial,
         state=called.status,

@@ -10,8 +10,8 @@ from mendflow.core.engine import Case
 from mendflow.core.engine.dependents import with_dependents
 from mendflow.core.engine.state import Item
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.flow import Flow, UnhandledPolicy
+from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import (
@@ -21,10 +21,9 @@ from mendflow.core.model.views import (
     CaseView,
     ItemState,
     NameCount,
-    UnhandledPolicy,
 )
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
-from mendflow.core.results.earlier import EarlierResults, NamedJobs
+from mendflow.core.results.earlier_results import EarlierResults, NamedJobs
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
 ITEM_KIND = "item"
@@ -34,11 +33,6 @@ SNAPSHOT_KIND = "snapshot"
 
 def journal_of(case: CaseId) -> str:
     return f"{JOURNALS}{case}"
-
-
-def name_of(item: str) -> str:
-    """The name of an item without the iterations of its loops."""
-    return item.partition("[")[0]
 
 
 class EndAmendments(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -212,7 +206,7 @@ class Tally:
             if self._kinds[name] != "user-task"
         )
 
-    def mended(self, name: str) -> None:
+    def count_mended(self, name: str) -> None:
         self._mended[name] = self._mended.get(name, 0) + 1
 
     def counts(self) -> list[NameCount]:
@@ -311,7 +305,7 @@ class LiveCase:
         if state == "failed" or state == "cancelled" or state == "completed":
             self.failed[serial] = state
 
-    def heard(self, serial: int) -> None:
+    def note_told(self, serial: int) -> None:
         """The flow was told of an item that is over: a completed one stays completed, unless the item itself is
         suspended."""
         if self.failed.get(serial) == "completed" and serial not in self.case.index.serials:
@@ -327,7 +321,7 @@ class LiveCase:
         """The position of an item that begins now and gives no order."""
         return self.case.last_serial + 1
 
-    def begun_again(self, item: ItemId, name: str, kind: str, serial: int) -> ItemRuns:
+    def record_restart(self, item: ItemId, name: str, kind: str, serial: int) -> ItemRuns:
         """An item was restarted: its run so far no longer counts."""
         if before := self.take_back(serial):
             self.tally.move(name, kind, before, "")
@@ -345,7 +339,7 @@ class LiveCase:
     def move_job(self, job: Job, state: ItemState) -> bool:
         """A job of this case is now in this state; returns whether that is a change. A new submission takes the place
         of the one before."""
-        id, name = job.id, job.name or name_of(job.spec.item)
+        id, name = job.id, job.name or item_name(job.spec.item)
         again = GENERATION_MARK in id
         serial = serial_of(id) if again else int(id.rpartition("/")[2])  # asked thrice of every job
         if serial in self.past:
@@ -357,14 +351,14 @@ class LiveCase:
             return False  # it still waits, now with a pilot
         self.move(serial, name, "job", state)
         if job.state is JobState.COMPLETED and (was_mended(job) or again or job.spec.item in self.runs):
-            self.tally.mended(name)
+            self.tally.count_mended(name)
         return before is None or before[2] != state
 
     def count_call(self, item: ItemId, name: str) -> None:
         """A partner has answered. That is no work of its own, and is counted only if the call had to be mended."""
         if item in self.runs:
             self.tally.move(name, "invoke", "", "completed")
-            self.tally.mended(name)
+            self.tally.count_mended(name)
 
     def view(self) -> CaseView:
         return self.document.view(self.tally.counts())

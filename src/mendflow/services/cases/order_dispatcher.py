@@ -38,7 +38,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.views import ItemState
@@ -54,7 +54,7 @@ from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcom
 from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.interception_points import OUTGOING, InterceptionPoints
-from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase
 from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
@@ -133,7 +133,7 @@ class OrderDispatcher:
     async def stop(self) -> None:
         await self._background.stop()
 
-    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
+    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, reissued: bool = False) -> None:
         handlers = self._handlers
         if live.flow.xml is not None:
             orders = self._register_listeners(live, orders)
@@ -142,12 +142,12 @@ class OrderDispatcher:
             for order in orders:
                 handler = handlers[type(order)]
                 if type(order) not in OUTGOING or not await self._interception_points.before_item(
-                    live, order, again, handler
+                    live, order, reissued, handler
                 ):
-                    await handler(live, order, again)
+                    await handler(live, order, reissued)
         else:
             for order in orders:
-                await handlers[type(order)](live, order, again)
+                await handlers[type(order)](live, order, reissued)
         if live.document.decision and any(type(order) in WAITS for order in orders):
             recovery = self._hub.provider(RecoveryHooks)
             if recovery is not None:
@@ -224,30 +224,30 @@ class OrderDispatcher:
 
     # Jobs
 
-    async def _submit(self, live: LiveCase, order: SubmitJob, again: bool) -> None:
+    async def _submit(self, live: LiveCase, order: SubmitJob, reissued: bool) -> None:
         case, spec = live.id, live.owned(order.spec, element_of(live.case, order.serial))
-        found = await self._results.look_up(live, order.serial, spec, again=again)
+        found = await self._results.look_up(live, order.serial, spec, reissued=reissued)
         job = NewJob(JobId(f"{case}/{order.serial}"), case, spec, found.reason, key=found.key)
         if found.outcome is not None:
             self._results.take_over(live, job, found.outcome)
             self._background.start(self.job_finished(live.id, order.serial, found.outcome))
             return
-        await self._submitter.submit(job, again=again)
+        await self._submitter.submit(job, reissued=reissued)
 
-    async def _cancel_job(self, live: LiveCase, order: CancelJob, again: bool) -> None:
+    async def _cancel_job(self, live: LiveCase, order: CancelJob, reissued: bool) -> None:
         await self._meta.cancel(JobId(f"{live.id}/{order.serial}"), reason=order.reason)
 
-    async def _suspend_job(self, live: LiveCase, order: SuspendJob, again: bool) -> None:
+    async def _suspend_job(self, live: LiveCase, order: SuspendJob, reissued: bool) -> None:
         await self._meta.suspend(JobId(f"{live.id}/{order.serial}"))
 
-    async def _resume_job(self, live: LiveCase, order: ResumeJob, again: bool) -> None:
+    async def _resume_job(self, live: LiveCase, order: ResumeJob, reissued: bool) -> None:
         await self._meta.resume(JobId(f"{live.id}/{order.serial}"))
 
     # Files, people, time
 
-    async def _stage(self, live: LiveCase, order: StageFiles, again: bool) -> None:
+    async def _stage(self, live: LiveCase, order: StageFiles, reissued: bool) -> None:
         item = find_item(live.case, order.item)
-        live.move(order.serial, name_of(order.item), item.kind if item else "stage", "staging")
+        live.move(order.serial, item_name(order.item), item.kind if item else "stage", "staging")
         self._staging.start(live.id, order, live.flow.folder)
 
     async def _case_that_asked_the_same(self, live: LiveCase, serial: int) -> CaseId | None:
@@ -261,35 +261,35 @@ class OrderDispatcher:
         earlier = await self._manager.document(document.rerun_of)
         return earlier.id if earlier is not None and earlier.inputs == document.inputs else None
 
-    async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
-        live.move(order.serial, name_of(order.item), "user-task", "waiting")
-        earlier = None if again else await self._case_that_asked_the_same(live, order.serial)
+    async def _offer(self, live: LiveCase, order: OfferTask, reissued: bool) -> None:
+        live.move(order.serial, item_name(order.item), "user-task", "waiting")
+        earlier = None if reissued else await self._case_that_asked_the_same(live, order.serial)
         outcome = await self._tasks.offer(
-            live.id, order, element_of(live.case, order.serial), again=again, earlier=earlier
+            live.id, order, element_of(live.case, order.serial), reissued=reissued, earlier=earlier
         )
         if outcome is not None:
             self._background.start(self.finished(live.id, order.serial, outcome))
 
-    async def _withdraw(self, live: LiveCase, order: WithdrawTask, again: bool) -> None:
+    async def _withdraw(self, live: LiveCase, order: WithdrawTask, reissued: bool) -> None:
         ended = await self._tasks.withdraw(live.id, order.serial, order.reason)
         if (known := live.states.get(order.serial)) is not None:
             live.move(order.serial, known[0], known[1], "failed" if ended == "expired" else "cancelled")
 
-    async def _set_timer(self, live: LiveCase, order: SetTimer, again: bool) -> None:
+    async def _set_timer(self, live: LiveCase, order: SetTimer, reissued: bool) -> None:
         self._timers.set(live.id, order.serial, order.at)
 
-    async def _drop_timer(self, live: LiveCase, order: DropTimer, again: bool) -> None:
+    async def _drop_timer(self, live: LiveCase, order: DropTimer, reissued: bool) -> None:
         self._timers.drop(live.id, order.serial)
 
-    async def _begin_case(self, live: LiveCase, order: ContinueLater, again: bool) -> None:
+    async def _begin_case(self, live: LiveCase, order: ContinueLater, reissued: bool) -> None:
         go = partial(self._resume_case, live.id, order.serial)
         if not self._interception_points.beginning(live, order, go):
             self._background.start(go())
 
-    async def _run_primitive(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
+    async def _run_primitive(self, live: LiveCase, order: RunPrimitive, reissued: bool) -> None:
         recovery = self._hub.provider(RecoveryHooks)
         assert recovery is not None, "only exlets have primitives, and only the exception service starts exlets"
-        self._background.start(recovery.do(live, order, again))
+        self._background.start(recovery.do(live, order, reissued))
 
     async def _resume_case(self, case: CaseId, serial: int) -> None:
         try:
@@ -299,7 +299,7 @@ class OrderDispatcher:
 
     # Other cases and partners
 
-    async def _call_partner(self, live: LiveCase, order: CallPartner, again: bool) -> None:
+    async def _call_partner(self, live: LiveCase, order: CallPartner, reissued: bool) -> None:
         if order.port_type:
             self._partners().call(live, order)
             return
@@ -309,12 +309,12 @@ class OrderDispatcher:
             self._notices.post(message, case=live.id, item=order.item)
         self._background.start(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
 
-    async def _transform(self, live: LiveCase, order: RunStyleSheet, again: bool) -> None:
+    async def _transform(self, live: LiveCase, order: RunStyleSheet, reissued: bool) -> None:
         self._style_sheets().begin(live, order)
 
-    async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
+    async def _send_reply(self, live: LiveCase, order: SendReply, reissued: bool) -> None:
         self._events.tell(self._clock.now(), "message", live.id, state="reply", message=order.channel)
-        if not self._board().take_reply(live, order) and not again:
+        if not self._board().take_reply(live, order) and not reissued:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
         self._background.start(self._manager.finish(live.id, order.serial, Outcome()))
 
@@ -329,14 +329,14 @@ class OrderDispatcher:
 
     # Ends
 
-    async def _item_skipped(self, live: LiveCase, order: ItemSkipped, again: bool) -> None:
+    async def _item_skipped(self, live: LiveCase, order: ItemSkipped, reissued: bool) -> None:
         self._note_item(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
 
-    async def _item_done(self, live: LiveCase, order: ItemDone, again: bool) -> None:
+    async def _item_done(self, live: LiveCase, order: ItemDone, reissued: bool) -> None:
         """Write the item's document for lists of items; it is not work, so it is not counted, unless it was mended."""
         at = self._clock.now()
-        name, id = name_of(order.item), f"{live.id}/{order.item}"
-        if order.kind == "invoke" and order.fault is None and not again:
+        name, id = item_name(order.item), f"{live.id}/{order.item}"
+        if order.kind == "invoke" and order.fault is None and not reissued:
             live.count_call(order.item, name)
         state: ItemState = "completed" if order.fault is None else "failed"
         done = ItemDocument(
@@ -348,15 +348,15 @@ class OrderDispatcher:
         message = order.fault.message if order.fault else ""
         self._events.tell(at, "item", live.id, order.item, state=state, message=message)
 
-    async def _item_ended(self, live: LiveCase, order: ItemEnded, again: bool) -> None:
-        noted = forced_items.ended(live, order, self._clock.now())
+    async def _item_ended(self, live: LiveCase, order: ItemEnded, reissued: bool) -> None:
+        noted = forced_items.record_end(live, order, self._clock.now())
         if noted is not None:
             id = f"{live.id}/{noted.item}"
             live.noted.add(id)
             self._ledger.touch(ITEM_KIND, id, noted)
             self._events.tell(noted.ended_at, "item", live.id, noted.item, noted.state, noted.reason)
 
-    async def _item_failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
+    async def _item_failed_early(self, live: LiveCase, order: ItemFailed, reissued: bool) -> None:
         self._note_item(live, order, "failed", fault=order.fault)
         recovery = self._hub.provider(RecoveryHooks) if order.early else None
         if recovery is not None:
@@ -373,7 +373,7 @@ class OrderDispatcher:
     ) -> None:
         """Write a document for an item that was never started, or whose result is not used, so that people see it."""
         now = self._clock.now()
-        name = name_of(order.item)
+        name = item_name(order.item)
         serial = order.serial if isinstance(order, ItemSkipped) else 0
         live.tally.move(name, order.kind, live.take_back(serial), state)
         noted = ItemDocument(
@@ -394,7 +394,7 @@ class OrderDispatcher:
         message = fault.message if fault else reason
         self._events.tell(now, "item", live.id, ItemId(order.item), state=state, message=message)
 
-    async def _end(self, live: LiveCase, order: EndCase, again: bool) -> None:
+    async def _end(self, live: LiveCase, order: EndCase, reissued: bool) -> None:
         go = partial(self._publish_end, live, order)
         if not live.document.live or not self._interception_points.ending(live, order, go):
             await go()

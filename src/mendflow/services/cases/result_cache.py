@@ -3,7 +3,7 @@
 A result is found by its key, which says what it was made from: in the case that is run again, if there is one, and then
 in all cases of the store. A case never uses what it made itself, not even through the cases that it calls: two equal
 jobs in one case are two jobs. What a command reads without declaring it cannot be checked: so results are used without
-being asked for only where the job declares enough (core/results/declared)."""
+being asked for only where the job declares enough (core/results/reuse_checks)."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,12 +13,14 @@ import msgspec
 from mendflow.core.engine import Case
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CachePolicy
 from mendflow.core.recovery.ids import serial_of
-from mendflow.core.results.declared import (
+from mendflow.core.results.earlier_results import AGAIN, JOBS_READ_MAX, NEW, NamedJobs, new_element, summary, why_rerun
+from mendflow.core.results.result_key import base_of, number_in, numbered, result_key
+from mendflow.core.results.reuse_checks import (
     ALTHOUGH,
     gives_nothing,
     stored_files,
@@ -28,9 +30,8 @@ from mendflow.core.results.declared import (
     why_to_run,
     why_undeclared,
 )
-from mendflow.core.results.earlier import AGAIN, JOBS_READ_MAX, NEW, NamedJobs, new_element, summary, why_again
-from mendflow.core.results.key import base_of, number_in, numbered, result_key
-from mendflow.core.results.undoable import can_be_undone
+from mendflow.core.results.undo_checks import can_be_undone
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.amounts import moment
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, story_of
@@ -39,7 +40,7 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.facts import CaseEnded, LoadedJobs
-from mendflow.services.cases.live_case import CaseDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.result_index import IndexedResult, ResultIndex
 from mendflow.stores.contract import FieldCondition, Store
 
@@ -89,21 +90,21 @@ class ResultCache:
         hub.subscribe(CaseEnded, self._ended)
         hub.provide(LoadedJobs, self)
 
-    async def look_up(self, live: LiveCase, serial: int, spec: JobSpec, *, again: bool = False) -> Lookup:
-        """Look for a result for a job that is to be submitted; `again`: it may have been submitted already."""
+    async def look_up(self, live: LiveCase, serial: int, spec: JobSpec, *, reissued: bool = False) -> Lookup:
+        """Look for a result for a job that is to be submitted; `reissued`: it may have been submitted already."""
         if why_never(spec) or live.document.decision:
             return Lookup(None, "", "")
-        if again and (known := live.stored_keys.pop(serial, "")):
+        if reissued and (known := live.stored_keys.pop(serial, "")):
             return Lookup(None, "", known)  # it was submitted and counted
         base = result_key(spec)
         key = numbered(base, self._count(live, base))
-        if again or not _wants_results(live.document):
+        if reissued or not _wants_results(live.document):
             return Lookup(None, "", key)
         if spec.item in live.runs:
             await self._forget_runs(live, spec.item)
             return Lookup(None, "", key)
         if live.runs_again(serial):
-            return Lookup(None, why_again(name_of(spec.item), live.document.again), key)
+            return Lookup(None, why_rerun(item_name(spec.item), live.document.again), key)
         if not spec.cache and can_be_undone(live.case, serial):
             return Lookup(None, UNDOABLE, key)
         outcome, reason = await self._find(live, spec, base, key)
@@ -133,9 +134,9 @@ class ResultCache:
         job = job_lifecycle.create(new.id, new.case, new.spec, now=now)
         job.key = new.key
         for event in job_lifecycle.take_over(job, outcome, why=new.note, now=now):
-            job_lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
-        live.move(int(new.id.rpartition("/")[2]), name_of(new.spec.item), "job", "cached")
+        live.move(int(new.id.rpartition("/")[2]), item_name(new.spec.item), "job", "cached")
         self._events.tell(now, "item", live.id, ItemId(new.spec.item), state="cached", message=new.note)
 
     async def jobs_loaded(self, live: LiveCase, jobs: Sequence[Job]) -> None:
@@ -246,7 +247,7 @@ class ResultCache:
 
     async def _changed_since(self, live: LiveCase, spec: JobSpec) -> str:
         """What is other than in the nearest job of this name, in the last cases of the flow; empty if there is none."""
-        name = name_of(spec.item)
+        name = item_name(spec.item)
         if name not in live.compared:
             live.compared[name] = await self._earlier_jobs(live, name)
         earlier = live.compared[name].nearest_to(spec)

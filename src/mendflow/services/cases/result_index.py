@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import ResultView
-from mendflow.core.results.declared import stored_files, why_doubted, why_not_kept, why_undeclared
+from mendflow.core.results.reuse_checks import stored_files, why_doubted, why_not_kept, why_undeclared
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.ledger import RESULT_KIND, Ledger
 from mendflow.stores.contract import Delete, FieldCondition, Store, StoredDocument

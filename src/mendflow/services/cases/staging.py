@@ -16,9 +16,9 @@ from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import FILES, TABLE, Flow
+from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, TABLE, Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
@@ -53,17 +53,28 @@ class FileStaging:
         await self._background.stop()
 
     async def fixed_inputs(self, flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
-        """The inputs of a case, with inputs of the type `files`, and the files that tables name, as the files that are
-        there now, stored: what the case works on does not change when files come or go."""
+        """The inputs of a case, with inputs of the types `file` and `files`, and the files that tables name, as the
+        files that are there now, stored: what the case works on does not change when files come or go."""
         fixed = dict(given)
         for name, declared in flow.inputs.items():
             value = given.get(name, declared.default)
             if declared.type == FILES and value is not None:
                 fixed[name] = await self._files_of(name, value, flow.folder)
+            elif declared.type == FILE and value is not None:
+                fixed[name] = await self._file_given(name, value, flow.folder)
             elif declared.type == TABLE and (paths := paths_in(value, declared.columns)):
                 files = {path: (await self._file_of(path, flow.folder)).as_value() for path in sorted(paths)}
                 fixed[name] = with_files(value, declared.columns, files)
         return fixed
+
+    async def _file_given(self, name: str, value: Value, folder: str) -> Value:
+        """A file that is given, or is the default, by its path. What a URL leads to is not stored."""
+        if not isinstance(value, str) or "://" in value:
+            return value
+        try:
+            return (await self._file_of(value, folder)).as_value()
+        except NotFound as error:
+            raise InvalidRequest(f"input {name}: {error.message}") from None
 
     async def demand_early_files(self, flow: Flow, inputs: dict[str, Value]) -> None:
         """Refuse a case whose first jobs are to read files that are not there: nothing in the flow can make them, and
@@ -79,7 +90,7 @@ class FileStaging:
 
     async def _readable_path(self, source: str, folder: str) -> Path | None:
         """The path, if the server may read it."""
-        if "\0" in source:
+        if "\0" in source or folder == NO_FOLDER:
             return None
         path = await asyncio.to_thread(Path(folder, source).resolve)
         allowed = self._roots is None or any(path.is_relative_to(root) for root in self._roots)
@@ -122,6 +133,10 @@ class FileStaging:
     async def _file_of(self, source: str, folder: str) -> FileRef:
         return await (self._resolve(source) if source.startswith(LOGICAL_PREFIX) else self._store_path(source, folder))
 
+    async def stored(self, source: str, folder: str) -> FileRef:
+        """A file that a flow in this folder names, stored."""
+        return await self._file_of(source, folder)
+
     async def _fetch(self, name: str, source: str, folder: str) -> FileRef:
         try:
             return await self._file_of(source, folder)
@@ -143,7 +158,7 @@ class FileStaging:
     async def _with_spilled(self, value: Value) -> Value:
         """The value with the content of its parts that are stored as files because of their size."""
         if (spilled := spilled_file(value)) is not None:
-            chunks = [chunk async for chunk in self._file_store.kept(spilled.sha256)]
+            chunks = [chunk async for chunk in self._file_store.read(spilled.sha256)]
             return msgspec.json.decode(b"".join(chunks))
         if isinstance(value, dict):
             return {key: await self._with_spilled(part) for key, part in value.items()}
@@ -156,6 +171,11 @@ class FileStaging:
             raise InvalidRequest(f"{source!r:.200} is not a path: it has a NUL character")
         if "://" in source:
             raise InvalidRequest(f"{source:.200}: {URL_NOT_STAGED}")
+        if folder == NO_FOLDER:
+            raise Forbidden(
+                f"{source:.200} is a path, which means nothing in another domain: give the file itself as an input, or"
+                " its logical name"
+            )
         path = await self._readable_path(source, folder)
         if path is None:
             raise Forbidden(

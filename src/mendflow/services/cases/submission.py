@@ -34,30 +34,30 @@ class Submitter:
     async def stop(self) -> None:
         await self._background.stop()
 
-    async def submit(self, job: NewJob, *, again: bool) -> None:
+    async def submit(self, job: NewJob, *, reissued: bool) -> None:
         try:
-            await self._patterns[job.spec.submission](job, again)
+            await self._patterns[job.spec.submission](job, reissued)
         except SubmissionFailed as failed:
             self._background.start(self._report(job.id, Outcome(fault=failed.fault)))
 
-    async def _notify(self, job: NewJob, again: bool) -> None:
-        await self._meta.submit([job], again=again)
+    async def _notify(self, job: NewJob, reissued: bool) -> None:
+        await self._meta.submit([job], reissued=reissued)
         await self._meta.subscribe(job.id, self._report)
 
-    async def _forget(self, job: NewJob, again: bool) -> None:
-        await self._meta.submit([job], again=again)
+    async def _forget(self, job: NewJob, reissued: bool) -> None:
+        await self._meta.submit([job], reissued=reissued)
         await self._meta.subscribe(job.id, self._report_forgotten)
 
-    async def _wait(self, job: NewJob, again: bool) -> None:
-        self._background.start(self._run(job, again))
+    async def _wait(self, job: NewJob, reissued: bool) -> None:
+        self._background.start(self._run(job, reissued))
 
-    async def _poll(self, job: NewJob, again: bool) -> None:
-        await self._meta.submit([job], again=again)
+    async def _poll(self, job: NewJob, reissued: bool) -> None:
+        await self._meta.submit([job], reissued=reissued)
         self._background.start(self._poll_until_ended(job))
 
-    async def _run(self, job: NewJob, again: bool) -> None:
+    async def _run(self, job: NewJob, reissued: bool) -> None:
         try:
-            outcome = await self._meta.run(job, again=again)
+            outcome = await self._meta.run(job, reissued=reissued)
         except SubmissionFailed as failed:
             outcome = Outcome(fault=failed.fault)
         await self._report(job.id, outcome)

@@ -11,9 +11,9 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.task_fields import answer, is_yes_or_no
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
+from mendflow.core.model.yes_no import answer, is_yes_or_no
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.events import EventStream
@@ -96,12 +96,12 @@ class UserTasks:
             self._write(task)
 
     async def offer(
-        self, case: CaseId, order: OfferTask, element: str, *, again: bool, earlier: CaseId | None = None
+        self, case: CaseId, order: OfferTask, element: str, *, reissued: bool, earlier: CaseId | None = None
     ) -> Outcome | None:
         """Offer the task, which is for this element of the loops around it. If it was offered before and is over
         already, its outcome is returned; so is the answer that the same task got in an earlier case."""
         id = f"{case}/{order.serial}"
-        if again and (kept := await self._store.get(TASK_KIND, id)) is not None:
+        if reissued and (kept := await self._store.get(TASK_KIND, id)) is not None:
             self._ledger.known(TASK_KIND, id, kept.version)
             task = _decode(kept.body)
             if task.state not in OPEN_STATES:

@@ -113,7 +113,7 @@ class ServerMembership:
     def may_promise(self) -> bool:
         return self._registered and self._meter() < self._promised_until
 
-    def living(self) -> list[ServerDocument]:
+    def live_servers(self) -> list[ServerDocument]:
         return [peer.document for peer in self.peer_states.values() if not peer.document.ended]
 
     def find(self, server: str) -> ServerDocument | None:

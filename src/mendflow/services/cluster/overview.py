@@ -44,7 +44,7 @@ class ClusterOverview:
 
     async def pilots(self, own: list[PilotView]) -> list[PilotView]:
         """Each pilot once, as the server that it is connected to sees it, with what it runs for all servers."""
-        me, living = self._membership.id, self._membership.living()
+        me, living = self._membership.id, self._membership.live_servers()
         found = {me: own}
         if living:
             answers = await asyncio.gather(*map(self._pilots_of, living))

@@ -117,7 +117,7 @@ class Relay:
     def pilot_arrived(self, pilot: PilotId, serial: int) -> None:
         """A pilot that was connected to another server until now, or to none. Servers that had something for it learn
         where it is, and what it has read."""
-        living = self.membership.living()
+        living = self.membership.live_servers()
         if living:
             self._peer_state.setdefault(pilot, PilotPeerState()).owed |= {server.id: serial for server in living}
 
@@ -136,7 +136,7 @@ class Relay:
         """The part of the pilot's cache that a server which is asked for jobs does not know yet."""
         if self._caches is None:
             return None
-        return self._caches.passed(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
+        return self._caches.changes_for_peer(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
 
     def cache_seen(self, pilot: PilotId, server: str, version: int) -> None:
         if version or pilot in self._caches_seen:
@@ -153,7 +153,7 @@ class Relay:
         """The addresses of all servers, if the pilot knows different ones."""
         now = self.clock.now()
         if now - self._servers_at >= SERVERS_EVERY_MS:
-            living, me = self.membership.living(), self.membership.find(self.membership.id)
+            living, me = self.membership.live_servers(), self.membership.find(self.membership.id)
             self._servers = sorted({server.url for server in (*living, *([me] if me else [])) if server.url})
             self._mark, self._servers_at = servers_mark(self._servers), now
         alone = len(self._servers) < 2 and not request.knows
@@ -276,7 +276,7 @@ class RelayedRequest:
         membership = self._relay.membership
         wanted = {home for home in homes.values() if home and home != membership.id}
         if self._request.leaving:
-            wanted |= {server.id for server in membership.living()}
+            wanted |= {server.id for server in membership.live_servers()}
         servers = [found for id in sorted(wanted - self._asked) if (found := membership.find(id)) is not None]
         want = max(0, self._request.want - len(self._draft.jobs))
         best_donor = self._donor()

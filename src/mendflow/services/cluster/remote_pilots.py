@@ -36,7 +36,7 @@ class RemotePilots:
     async def _run(self) -> None:
         while True:
             try:
-                await asyncio.gather(*map(self.ask, self._membership.living()))
+                await asyncio.gather(*map(self.ask, self._membership.live_servers()))
             except Exception:  # whatever one server answers, the next round may succeed
                 log.exception("pilots of other servers could not be read; trying again")
             await self._clock.sleep(self._refresh_ms)

@@ -45,7 +45,7 @@ class WorkSignals:
         jobs."""
         able = [
             server
-            for server in self._membership.living()
+            for server in self._membership.live_servers()
             if self._has_work(server) and declined.get(server.id) != self.of(server)
         ]
         return max(able, key=lambda server: (server.waiting, server.id), default=None)
@@ -79,7 +79,7 @@ class Nudges:
 
     def work_waits(self) -> None:
         """A job was put into the queue."""
-        if not self._announcing and self._membership.living():
+        if not self._announcing and self._membership.live_servers():
             self._announcing = True
             self._run_in_background(self._announce_work())
 
@@ -88,7 +88,7 @@ class Nudges:
         self._announcing = False
         if len(self._queue):
             self._announced_at = self._clock.now()
-            for server in self._membership.living():
+            for server in self._membership.live_servers():
                 self._send(server, [], work=True)
 
     def _summon_all(self) -> None:

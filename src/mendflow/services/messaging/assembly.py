@@ -13,10 +13,10 @@ from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
+from mendflow.services.cases.case_starter import CaseStartContext, CaseStarter
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
-from mendflow.services.cases.starting import CaseStartContext, CaseStarter
 from mendflow.services.messaging.callbacks import Callbacks
 from mendflow.services.messaging.calls import Finished, PartnerCaller
 from mendflow.services.messaging.contracts import PartnerClient, ServerPort

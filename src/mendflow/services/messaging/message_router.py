@@ -89,7 +89,7 @@ class MessageRouter:
         Raises NotFound if the flow, or the channel, does not exist; WrongServer if its cases live on another server;
         Conflict if the id was used for another message; another RequestError if the flow does not accept the message;
         TemporarilyUnavailable if too many wait already."""
-        await self._flows.look_again(flow)
+        await self._flows.refresh(flow)
         newest = self._flows.newest(flow)
         plan, name = self._plan(newest), message_key(flow, who, id)
         self._demand_channel(plan, Deliver(id=name, channel=channel, value=message))

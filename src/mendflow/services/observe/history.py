@@ -43,12 +43,13 @@ from mendflow.core.engine.messages import (
     WithdrawTask,
     WriteData,
 )
-from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.jobs import Attempt, Job, Requeue
-from mendflow.core.model.repair import BY_HAND, Decision, ExceptionType
+from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ItemView
-from mendflow.services.cases.live_case import journal_of, name_of
+from mendflow.services.cases.live_case import journal_of
 from mendflow.services.cases.user_tasks import TaskDocument
 from mendflow.stores.contract import Store
 
@@ -176,7 +177,7 @@ class _Reader:
                 case=self._id,
                 source="service" if by else "person",
                 what=what,
-                name=name_of(item) if item else _flow_name(self._case),
+                name=item_name(item) if item else _flow_name(self._case),
                 item=item,
                 lifecycle=lifecycle,
                 by=by.rpartition("/")[0],
@@ -204,7 +205,7 @@ class _Reader:
     def _add_outgoing(self, at: Instant, order: Order) -> None:
         what, lifecycle = _ORDER_WORDS[type(order)]
         item = order.spec.item if isinstance(order, SubmitJob) else getattr(order, "item", ItemId(""))
-        name = order.do.value if isinstance(order, RunPrimitive) else name_of(item)
+        name = order.do.value if isinstance(order, RunPrimitive) else item_name(item)
         self._items[getattr(order, "serial", 0)] = _Outgoing(item, what, name)
         element = element_of(self._case, getattr(order, "serial", 0))
         self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_order_text(order), element=element)
@@ -226,7 +227,7 @@ class _Reader:
                 case=self._id,
                 source="engine",
                 what=what,
-                name=name or (name_of(item) if item else ""),
+                name=name or (item_name(item) if item else ""),
                 item=item,
                 lifecycle=lifecycle,
                 message=message,
@@ -266,7 +267,7 @@ def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = (), *, now: In
             if attempt.end == "returned" and attempt.requeue is None:
                 continue  # the grant came back, and the attempt never began
             text = f"attempt {number}" + (f" of submission {again}" if again else "")
-            known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": name_of(job.spec.item)}
+            known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": item_name(job.spec.item)}
             begun = _begun_at(attempt, now)
             yield msgspec.convert(
                 {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": text},
@@ -312,7 +313,7 @@ def _requeue_entry(job: Job, requeue: Requeue, text: str, begun: Instant) -> His
         case=job.case,
         source="person",
         what="requeued",
-        name=name_of(job.spec.item),
+        name=item_name(job.spec.item),
         item=job.spec.item,
         lifecycle="reassign",
         by=requeue.by,
@@ -368,7 +369,7 @@ def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[
             yield msgspec.structs.replace(entry, source="service", decision=decision.id, exlet=decision.exlet)
 
 
-def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
+def decision_entries(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
     """What the exception service concluded, and the result."""
     for decision in decisions:
         if raised := _trigger_entry(decision):
@@ -421,7 +422,14 @@ def _rule_of(decision: Decision) -> str:
     conclusion = decision.conclusion
     if conclusion is not None and conclusion.rule == BY_HAND:
         return conclusion.ordered_by or "a person"
-    return f"{conclusion.rules} v{conclusion.version} rule {conclusion.rule}" if conclusion else ""
+    return _rule_words(conclusion) if conclusion else ""
+
+
+def _rule_words(conclusion: Conclusion) -> str:
+    """`default rule 8`, `night v2 rule 1`: of rules that somebody changed, with the version."""
+    if conclusion.rules == DEFAULT_RULES and not conclusion.version:
+        return f"default rule {conclusion.rule}"
+    return f"{conclusion.rules} v{conclusion.version} rule {conclusion.rule}"
 
 
 def _conclusion_text(decision: Decision) -> str:

@@ -18,7 +18,7 @@ _STEP_OF: Final = {
 """The primitive by which an exlet gives a command to the case that it mends."""
 
 
-def merged(
+def merge_entries(
     journal: Iterable[HistoryEntry], attempts_and_decisions: Iterable[HistoryEntry], steps: Iterable[HistoryEntry]
 ) -> list[HistoryEntry]:
     """All entries in the order of time. `steps` are those of exlets."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.repair_views import TriggerView
 from mendflow.core.model.rules import DEFAULT_RULES
@@ -33,7 +33,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.live_case import LiveCase, name_of
+from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.recovery.decisions import EngineCaseId, successor
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.levels import Levels
@@ -76,7 +76,7 @@ class ManualRepairs(RuleEditor):
         self._rejections.resume(decisions)
         for decision in decisions:
             if decision.state == "waiting" and decision.safeguard:
-                self._service.run_in_background(self._suspend_case(decision, again=True))
+                self._service.run_in_background(self._suspend_case(decision, reissued=True))
 
     # From outside
 
@@ -87,7 +87,7 @@ class ManualRepairs(RuleEditor):
             raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
         if item:
             _demand_live(live, item)
-        tasks = [name_of(item)] if item else sorted(live.tally.names())
+        tasks = [item_name(item)] if item else sorted(live.tally.names())
         found: dict[tuple[str, str, str], TriggerView] = {}
         for name in (live.document.flow, DEFAULT_RULES):
             rules = self._rules.newest_or_empty(name)
@@ -127,7 +127,7 @@ class ManualRepairs(RuleEditor):
         await self._suspend_case(decision)
         return decision
 
-    async def _suspend_case(self, decision: Decision, *, again: bool = False) -> None:
+    async def _suspend_case(self, decision: Decision, *, reissued: bool = False) -> None:
         """Suspend the case of an unexpected exception and tell the administrator, once."""
         if decision.state != "waiting":
             return
@@ -138,7 +138,7 @@ class ManualRepairs(RuleEditor):
             f"unexpected: {decision.context.get('trigger')!r:.{TRIGGER_CHARS_MAX}} was raised on {about}, and no rule"
             f" knows it. The case is suspended; `mendflow mend {decision.case}` handles it. Its data: {data}"
         )
-        if again and any(message == notice.message for notice in await self._notices.latest(NOTICES_CHECKED)):
+        if reissued and any(message == notice.message for notice in await self._notices.latest(NOTICES_CHECKED)):
             return
         self._notices.post(message, case=decision.case, item=decision.item)
 
@@ -162,7 +162,7 @@ class ManualRepairs(RuleEditor):
             case=case,
             flow=live.document.flow,
             item=ItemId(item) if item else None,
-            task=name_of(item) if item else "",
+            task=item_name(item) if item else "",
             serial=self._serial(case, item),
             facts={"trigger": trigger, "data": {"said": {} if data is None else data, "by": who}},
         )

@@ -180,8 +180,8 @@ class RecoveryServices:
 
     # Called by the order dispatcher
 
-    async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
-        await self.primitives.do(live, order, again)
+    async def do(self, live: LiveCase, order: RunPrimitive, reissued: bool) -> None:
+        await self.primitives.do(live, order, reissued)
 
     def item_failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
         return self.exceptions.record_early_failure(

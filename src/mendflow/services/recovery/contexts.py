@@ -41,7 +41,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, ItemId, JobId
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value, check_value
-from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.classification import classify
 from mendflow.core.recovery.redaction import redact
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts

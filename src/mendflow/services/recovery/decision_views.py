@@ -19,11 +19,11 @@ from mendflow.core.rules.candidates import (
     TELLING_PATHS,
     Candidate,
     candidates,
+    distinguishes,
     leaves,
     phrases,
     quote_literal,
     root_weight,
-    tells_apart,
 )
 from mendflow.core.rules.evaluation import context_lookup
 from mendflow.services.recovery.failures import group_id
@@ -86,6 +86,7 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
         ordered_by=conclusion.ordered_by if conclusion else "",
         trigger=str(decision.context.get("trigger") or ""),
         condition=decided.condition if decided else "",
+        reason=decided.note if decided else "",
         exlet=decision.exlet,
         exlet_case=decision.exlet_case,
         trail=_trail(conclusion, rules) if conclusion else [],
@@ -183,7 +184,9 @@ def _error_conditions(sample: Decision, neighbour: Mapping[str, Value] | None) -
         return []
     made = [f"job.log_tail.contains({quote_literal(phrase)})" for phrase in phrases(error, "")]
     return [
-        Candidate(condition=each, path="job.log_tail") for each in made if tells_apart(each, sample.context, neighbour)
+        Candidate(condition=each, path="job.log_tail")
+        for each in made
+        if distinguishes(each, sample.context, neighbour)
     ]
 
 

@@ -16,6 +16,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value
 from mendflow.services.base.alerts import ProblemFound
 from mendflow.services.base.background_tasks import BackgroundTasks
@@ -34,7 +35,7 @@ from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
 from mendflow.services.recovery.failures import unhandled_finding
 from mendflow.services.recovery.held_actions import HeldActions
-from mendflow.services.recovery.holding import HoldingPolicy
+from mendflow.services.recovery.holding_policy import HoldingPolicy
 from mendflow.services.recovery.removals import RemovalHandler
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -203,7 +204,7 @@ class ExceptionService:
 
     async def _decide_by_rules(self, event: ExceptionEvent, *, own_only: bool, goes_on: bool) -> Decision | None:
         if self.rules.shared:
-            await self.rules.look_again(event.flow)
+            await self.rules.refresh(event.flow)
         facts = await self.facts(event)
         context = await self.contexts.build(event, facts, exlet_depth(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)
@@ -301,7 +302,7 @@ class ExceptionService:
         return (
             ""
             if exlet is not None
-            else f"rule {conclusion.rule} of {conclusion.rules} concludes {conclusion.exlet}, which is nowhere"
+            else f"{rule_text(conclusion.rules, conclusion.rule)} concludes {conclusion.exlet}, which is nowhere"
         )
 
     def new_decision(self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None) -> Decision:

@@ -4,6 +4,7 @@ from typing import Final
 
 from mendflow.core.engine.messages import ItemFailed
 from mendflow.core.model.faults import Category
+from mendflow.core.model.ids import item_name
 from mendflow.core.model.jobs import Outcome, sources_of
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
@@ -11,7 +12,7 @@ from mendflow.core.recovery.ids import serial_of
 from mendflow.core.scheduling.retries import are_spent, stated_retries
 from mendflow.services.base.contracts import Failure
 from mendflow.services.cases.exception_facts import job_facts_of, outcome_facts
-from mendflow.services.cases.live_case import CaseDocument, name_of
+from mendflow.services.cases.live_case import CaseDocument
 
 RETRY_IS_FUTILE: Final = frozenset({Category.MEMORY, Category.TIME})
 """Categories where a retry without changes would fail in the same way."""
@@ -32,7 +33,7 @@ def failure_event(failure: Failure, flow: str) -> ExceptionEvent:
         case=failure.case,
         flow=flow,
         item=failure.spec.item,
-        task=name_of(failure.spec.item),
+        task=item_name(failure.spec.item),
         serial=serial,
         facts={"job": _job(failure), "outcome": outcome_facts(failure.outcome), "pattern": failure.pattern},
         fault=failure.fault,
@@ -48,7 +49,7 @@ def early_failure_event(document: CaseDocument, order: ItemFailed) -> ExceptionE
         case=document.id,
         flow=document.flow,
         item=order.item,
-        task=name_of(order.item),
+        task=item_name(order.item),
         facts={"outcome": {"ok": False}},
         fault=order.fault,
     )

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.ids import CaseId, JobId, item_name
 from mendflow.core.model.jobs import Job, JobState, Resources
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
@@ -27,7 +27,7 @@ from mendflow.services.cases.exception_facts import job_facts_of
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.intercepted_types import InterceptedFlows, InterceptedTypes, RulesChanged
 from mendflow.services.cases.interception_points import InterceptionPoints
-from mendflow.services.cases.live_case import LiveCase, name_of
+from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.scheduling.facts import AttemptHeartbeat
@@ -161,7 +161,7 @@ class ExceptionMonitor:
         in_vain: set[tuple[CaseId, str]] = set()
         like = [self._meta.jobs[id] for id in self._meta.queue.similar_jobs(waiting.first, ALIKE_JOBS_MAX)]
         for job in sorted(like, key=lambda each: each.available_at):
-            live, alike = self._case_with_rules(job, ExceptionType.UNAVAILABLE), (job.case, name_of(job.spec.item))
+            live, alike = self._case_with_rules(job, ExceptionType.UNAVAILABLE), (job.case, item_name(job.spec.item))
             if live is None or alike in in_vain or job.id not in self._meta.jobs:
                 continue
             now = self._clock.now()
@@ -214,7 +214,7 @@ class ExceptionMonitor:
             case=job.case,
             flow=live.document.flow,
             item=job.spec.item,
-            task=name_of(job.spec.item),
+            task=item_name(job.spec.item),
             serial=serial_of(job.id),
             facts={"job": about, **facts},
             job=flow_job_id(job.id),

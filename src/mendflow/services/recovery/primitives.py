@@ -95,10 +95,10 @@ class Primitives:
             Primitive.REREGISTER: self._reregister,
         }
 
-    async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
+    async def do(self, live: LiveCase, order: RunPrimitive, reissued: bool) -> None:
         """Carry out a primitive, and report to the exlet that it is done."""
         try:
-            outcome = await self._perform(live, order, again)
+            outcome = await self._perform(live, order, reissued)
         except StoreUnavailable:
             raise  # the exlet repeats the order after everything was loaded again
         except (RequestError, SubmissionFailed) as problem:
@@ -109,16 +109,16 @@ class Primitives:
         if outcome is not None:
             await self._manager.finish(live.id, order.serial, outcome)
 
-    async def _perform(self, live: LiveCase, order: RunPrimitive, again: bool) -> Outcome | None:
+    async def _perform(self, live: LiveCase, order: RunPrimitive, reissued: bool) -> Outcome | None:
         mended = await self._targets.resolve(live, order)
-        if not again:
+        if not reissued:
             self._note_absence(mended, order)
         if order.do is Primitive.UNWIND:
             return await self._unwind(mended, live, order)
         if order.do is Primitive.RETRY_LATER:
             return await self._retry_later(mended, order)
         if order.do is Primitive.NOTIFY:
-            await self._notify(mended, order, again)
+            await self._notify(mended, order, reissued)
         else:
             if order.target != "item" and order.do not in WHOLE_CASES:
                 raise InvalidRequest(f"{order.do.value} is for items, not for {order.target}")
@@ -131,7 +131,7 @@ class Primitives:
         """Whether the item of the decision is settled by this primitive. If the item is over, the failure of its job is
         still held."""
         job = job_of_ended_item(mended)
-        return mended.at_hand and (bool(mended.items) or job is None or self._jobs.standing(job) != "held")
+        return mended.at_hand and (bool(mended.items) or job is None or self._jobs.phase_of(job) != "held")
 
     def _note_step(self, mended: RepairTarget, do: Primitive) -> None:
         """Record the step in the decision."""
@@ -322,13 +322,13 @@ class Primitives:
             self._service.decisions.note(mended.decision)
         return None if begun.is_live else Outcome()
 
-    async def _notify(self, mended: RepairTarget, order: RunPrimitive, again: bool) -> None:
+    async def _notify(self, mended: RepairTarget, order: RunPrimitive, reissued: bool) -> None:
         settings = order.settings
         to = f"to {settings['to']}: " if settings.get("to") else ""
         data = settings.get("data")
         with_data = f" ({msgspec.json.encode(data).decode()[:500]})" if data is not None else ""
         message = f"{to}{settings.get('message') or 'an exlet asks for attention'}{with_data} [{mended.by}]"
-        if again and any(message == notice.message for notice in await self._notices.latest(200)):
+        if reissued and any(message == notice.message for notice in await self._notices.latest(200)):
             return
         self._notices.post(message, case=mended.case, item=mended.item)
         await self._notices.posted()

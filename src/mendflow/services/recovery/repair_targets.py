@@ -8,11 +8,11 @@ import msgspec
 from mendflow.core.engine.messages import RunPrimitive
 from mendflow.core.engine.plan import WORK
 from mendflow.core.model.errors import InvalidRequest, NotFound
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.services.base.engine_interfaces import Engine, ItemFacts
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.live_case import CaseDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.recovery.decisions import DecisionStore
 
 ITEMS_SHOWN: Final = 20
@@ -104,7 +104,7 @@ class RepairTargets:
 
     def _demand_known(self, case: CaseId, item: ItemId) -> None:
         live = self._manager.live.get(case)
-        if live is None or any(name_of(item) in (node.name, node.shown) for node in live.case.plan.nodes):
+        if live is None or any(item_name(item) in (node.name, node.shown) for node in live.case.plan.nodes):
             return
         known = sorted({node.shown or node.name for node in live.case.plan.nodes if node.kind in WORK})
         text = f"it has {', '.join(known[:ITEMS_SHOWN])}" + (" and more" if len(known) > ITEMS_SHOWN else "")

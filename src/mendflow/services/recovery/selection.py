@@ -6,11 +6,11 @@ the same worklet, and a wrong choice can be rejected. The call is then restarted
 from mendflow.core.engine.messages import StartCalledCase
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.repair import Decision, ExceptionEvent, ExceptionType
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.intercepted_types import event_id
-from mendflow.services.cases.live_case import LiveCase, name_of
+from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.recovery.exception_service import ExceptionService
 
 
@@ -26,7 +26,7 @@ class WorkletSelector:
             case=live.id,
             flow=live.document.flow,
             item=order.item,
-            task=name_of(order.item),
+            task=item_name(order.item),
             serial=order.serial,
         )
         decision = await self._service.decisions.find(event.id) or await self._choose(event)

@@ -20,6 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import CalledCases
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
@@ -27,7 +28,6 @@ from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import UserTasks
@@ -47,6 +47,7 @@ from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
+from mendflow.services.runtime.neighbourhood import connected_domains, work_across
 from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
@@ -74,8 +75,8 @@ class Runtime:
         self.hub = hub = Hub()
         self.events = events = EventStream(clock.now())
         self.notices = Notices(store, ledger, clock, events)
-        self._sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
-        self.flows = Flows(store, ledger, clock, self._sealer)
+        self.sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
+        self.flows = Flows(store, ledger, clock, self.sealer)
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: dict[CaseId, LiveCase] = {}
         self.counts = server.counts
@@ -97,7 +98,7 @@ class Runtime:
             signals=self._signals,
             is_loading=self.homes.is_loading,
             is_stopped=server.stopped.holds,
-            spec_for_pilot=lambda job: self._sealer.opened(
+            spec_for_pilot=lambda job: self.sealer.opened(
                 server.tracer.spec_for_pilot(job) if server.tracer is not None else job.spec
             ),
             promised_until=self._promised_until,
@@ -107,10 +108,11 @@ class Runtime:
         if (tracer := server.tracer) is not None:
             tracer.listen(hub, live, self.meta.pilots)
             hub.subscribe(DecisionEnded, lambda ended: tracer.decision_closed(ended.decision))
-        domains = {**server.domains, "": server.way_to_queue(self.meta)}
+        self.connected = connected_domains(self, server)
+        domains = {**server.domains, "": self.connected.router}
         self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=server.patterns)
         self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
-        self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
+        self.jobs: MetaScheduler = self.proxy if settings.recovery else self.connected.router
         self.interception_points = InterceptionPoints(live=live, ledger=ledger, hub=hub, meta=self.jobs, store=store)
         self.manager = FlowManager(
             store=store,
@@ -130,12 +132,12 @@ class Runtime:
         self.timers = Timers(clock, self._fired)
         self.results = ResultCache(store, server.file_store, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
-        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self._finished)
+        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self.finished)
         self.staging = FileStaging(
-            server.file_store, self.catalogue.resolve, self._finished, settings.files_roots, ledger
+            server.file_store, self.catalogue.resolve, self.finished, settings.files_roots, ledger
         )
-        self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
-        self.messaging = MessagingServices(self, server, self._finished)
+        self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub)
+        self.messaging = MessagingServices(self, server, self.finished)
         self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
         self.dispatcher = OrderDispatcher(
             manager=self.manager,
@@ -169,6 +171,7 @@ class Runtime:
             files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        self.domains = work_across(self, server)
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
@@ -221,6 +224,7 @@ class Runtime:
             batch_systems=server.batch_systems,
             elements=self.catalogue.elements.find,
             look_ms=server.settings.sites_look_ms,
+            looks=self.counts.site_looks,
             chance=server.chance,
         )
 
@@ -286,21 +290,23 @@ class Runtime:
         self.watch.start()
         self.sites.monitor.start()
         self._data.start()
+        await self.domains.start()
         if self._takeover is not None:
             self._takeover.start()
             self._progress.start()
 
     async def read_shared(self) -> None:
         """Load what all servers on the store share; other servers may have changed it."""
-        await self._sealer.start()
+        await self.sealer.start()
         await self.flows.start()
+        await self.connected.read_shared()
         await self._data.read_shared()
         await self.catalogue.elements.start()
         await self.patterns.start()
         await self.watch.read_shared()
         await self.recovery.read_shared()
 
-    def read_shared_soon(self) -> None:
+    def schedule_read_shared(self) -> None:
         if self._reading is None or self._reading.done():
             self._reading = asyncio.get_running_loop().create_task(self._read_shared_again())
 
@@ -324,13 +330,15 @@ class Runtime:
         await self.watch.load(roots)
         await self.messaging.load(roots)
         await self.recovery.load(roots)
+        await self.domains.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
-        self._stopped.found(live.document.id for live in cases)
+        self._stopped.add_found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.recovery.resume(roots)
         await self.messaging.resume(roots, cases)
+        await self.domains.resume(cases)
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
         self.meta.enqueue_held_back()
@@ -355,6 +363,8 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
+        await self.domains.stop()
+        await self.connected.stop()
         await self._data.stop()
         await self.watch.stop()
         if self._takeover is not None:
@@ -377,7 +387,7 @@ class Runtime:
         self.events.stop()
         await self.ledger.stop()
 
-    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+    async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         await self.dispatcher.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:

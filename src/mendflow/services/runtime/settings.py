@@ -16,7 +16,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     the waits of the retry levels; `check_ms` the interval of the check for jobs that no pilot can take. Without
     `recovery` no rule is asked. `holds_unhandled`: a case whose failure no rule takes up is held for a person, unless
     its flow says otherwise. Without `continues_found`, cases that a server alone on its store finds unfinished wait
-    until it is asked to resume them."""
+    until it is asked to resume them. `domain` is the name that the owner gives to this domain; one without a name is
+    called like the machine, `host`."""
 
     lease_ms: int = 30_000
     losses_max: int = 20
@@ -29,3 +30,5 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     sites_look_ms: int = SITES_LOOK_MS
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
     continues_found: bool = True
+    domain: str = ""
+    host: str = ""

@@ -89,7 +89,7 @@ class AnswerBuilder:
             logs=self.logs,
             unclaimed=self.unclaimed,
             servers=servers,
-            cache_seen=caches.seen(request.pilot),
+            cache_seen=caches.known_version(request.pilot),
             neighbours=neighbours,
             neighbours_mark=mark,
             idle_exit_ms=idle_exit_ms,

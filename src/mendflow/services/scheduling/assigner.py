@@ -51,7 +51,7 @@ class Assigner:
                 token=pilot.owner,
                 serial=request.serial,
                 lease_ms=self._meta.leases.lease_ms,
-                because=self._meta.because(job),
+                because=self._meta.match_reason(job),
             )
             self._meta.apply(job, events)
             assert job.pilot == pilot.id

@@ -8,6 +8,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.sync import AttemptReport
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.reported_outcomes import accepted_outcome, unprocessed_outcome
 from mendflow.services.base.cluster import JOB_KIND
@@ -104,7 +105,7 @@ class AttemptEnds:
         while len(self._changed) > CHANGED_REMEMBERED_MAX:
             del self._changed[next(iter(self._changed))]
 
-    async def end(self, job: Job, events: Sequence[job_lifecycle.JobEvent], outcome: Outcome | None = None) -> None:
+    async def end(self, job: Job, events: Sequence[job_events.JobEvent], outcome: Outcome | None = None) -> None:
         """The attempt ends with these events; unless it would be retried, and the job is mended instead."""
         self._meta.detach(job)
         failed = job_lifecycle.pending_retry(events)

@@ -42,7 +42,7 @@ class CacheRegistry:
         self._caches.forget(id)
         self.neighbourhood.leave(id)
 
-    def seen(self, pilot: PilotId) -> int:
+    def known_version(self, pilot: PilotId) -> int:
         """The version of its cache that this server has."""
         shelf = self._caches.of(pilot)
         return shelf.version if shelf is not None else 0
@@ -55,7 +55,7 @@ class CacheRegistry:
     def should_answer_at_once(self, pilot: PilotRecord, request: SyncRequest) -> bool:
         """Whether to tell the pilot at once which version this server has; once for each version of its cache, since it
         may have nothing more to report."""
-        if request.front or request.cache_version in (self.seen(pilot.id), pilot.cache_asked):
+        if request.front or request.cache_version in (self.known_version(pilot.id), pilot.cache_asked):
             return False
         pilot.cache_asked = request.cache_version
         return True
@@ -80,9 +80,9 @@ class CacheRegistry:
             for neighbour in self.neighbourhood.at_site(request.pilot, self._caches.holders(file_key(digest)))
         ]
 
-    def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheUpdate | None:
+    def changes_for_peer(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheUpdate | None:
         """The changes of the pilot's cache for another server, which has that version."""
-        version = self.seen(pilot.id)
+        version = self.known_version(pilot.id)
         if seen == version or pilot.cache is None:
             return None
         news = request.cache

@@ -37,6 +37,7 @@ from mendflow.services.scheduling.assigner import Assigner
 from mendflow.services.scheduling.attempt_ends import AttemptEnds
 from mendflow.services.scheduling.facts import (
     AttemptHeartbeat,
+    BorrowedWork,
     JobMoved,
     PilotLost,
     PilotPaused,
@@ -140,12 +141,13 @@ class Exchange:
             if not request.front and (pilot.front or not pilot.seen_at):
                 self._relay.pilot_arrived(pilot.id, request.serial)
         if request.submission and self._sites is not None and _is_news(pilot, request):
-            self._sites.heard(request)
+            self._sites.pilot_reported(request)
         lacked_room = pilot.lacks_room
         pilot.hear(request, self._clock.now())
         if pilot.lacks_room and not lacked_room and not request.front:
             self._hub.publish(PilotPaused(pilot))
         self._meta.caches.hear(pilot, request)
+        await self._stop_borrowed()
         self._assigner.expect(pilot, request)
         if self._relay is not None and self._meta.leases.inherits(pilot.id):
             self._unannounced.add(pilot.id)
@@ -196,6 +198,7 @@ class Exchange:
         while True:
             # for other servers to claim its attempts: more jobs would only be killed with the rest
             waits = relay is not None and draft.unclaimed
+            await self._stop_borrowed()
             if not (request.leaving or self._stopping or waits):
                 self._assigner.hand_out(pilot, request, draft, self._hold_ms(request, draft) + IDLE_ASK_MS)
             draft.orders += pilot.take_orders()
@@ -216,6 +219,12 @@ class Exchange:
         servers = relay.servers_for(request) if relay is not None else []
         idle_ms = self._sites.idle_exit_ms(request.submission) if request.submission and self._sites is not None else 0
         return draft.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
+
+    async def _stop_borrowed(self) -> None:
+        """Stop what another domain lets us do no longer. This server may have been paused since it last looked."""
+        borrowed = self._hub.provider(BorrowedWork)
+        if borrowed is not None and borrowed.is_due():
+            await borrowed.stop_due()
 
     def _hold_ms(self, request: SyncRequest, draft: AnswerBuilder) -> int:
         """How long an answer may be held. Other servers hear from the pilot only when it asks; and when an attempt is
@@ -329,7 +338,7 @@ class Exchange:
             try:
                 for attempt in self._meta.leases.expired_attempts(now=self._meta.steady_ms_now()):
                     await self._expire_or_give_up(attempt)
-                for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
+                for id in self._meta.leases.forget_silent(now=self._meta.steady_ms_now()):
                     self._forget_lost(id)
                 self._wake_queue()
             except StoreUnavailable:

@@ -8,7 +8,7 @@ import msgspec
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.sync import SyncRequest
-from mendflow.core.scheduling import jobs as job_lifecycle
+from mendflow.core.scheduling import job_events
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
@@ -22,7 +22,7 @@ class AttemptEnding(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Published before an event of a job is applied to it."""
 
     job: Job
-    event: job_lifecycle.JobEvent
+    event: job_events.JobEvent
 
 
 class FailedAttempts(Protocol):
@@ -61,10 +61,20 @@ class PilotPaused(NamedTuple):
 class SubmittedPilots(Protocol):
     """Pilots that were submitted to batch systems."""
 
-    def heard(self, request: SyncRequest) -> None:
+    def pilot_reported(self, request: SyncRequest) -> None:
         """One of them has arrived, or leaves."""
         ...
 
     def idle_exit_ms(self, submission: str) -> int:
         """After how long without a job such a pilot is to leave; 0: never."""
         ...
+
+
+class BorrowedWork(Protocol):
+    """Work that this server may do for another domain only while that lets it. Asked before pilots are answered."""
+
+    def is_due(self) -> bool:
+        """Whether some of it must be stopped before a pilot gets it, or keeps it."""
+        ...
+
+    async def stop_due(self) -> None: ...

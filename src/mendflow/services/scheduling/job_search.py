@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder().encode
 _RUNNING = b"running"
 
 
-def shown(meta: PilotScheduler, job: Job) -> Job:
+def public_job(meta: PilotScheduler, job: Job) -> Job:
     """The job as people see it."""
     if job.state is JobState.RUNNING and not meta.runs(job):
         return msgspec.structs.replace(job, state=JobState.AVAILABLE)
@@ -45,7 +45,7 @@ def _search_query(query: JobQuery, now: Instant) -> SearchQuery:
     also = [equals(name, value) for name, value in fields.items() if value]
     if query.attempts_min:
         also.append(f"attempts >= {query.attempts_min}")
-    return paging.wanted(
+    return paging.parse_query(
         JOBS,
         query.where,
         also,
@@ -61,4 +61,4 @@ def _current_body(meta: PilotScheduler, document: StoredDocument) -> bytes:
     if live is None and _RUNNING not in document.body:
         return document.body
     job = live if live is not None else _decode(document.body)
-    return _encode(shown(meta, job))
+    return _encode(public_job(meta, job))

@@ -16,8 +16,9 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outco
 from mendflow.core.model.sync import AttemptControl, AttemptOrder, LogPart, LogRequest
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
-from mendflow.core.scheduling.explain_data import because, files_of
+from mendflow.core.scheduling.data_explanations import files_of, match_sentence
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.queue import JobQueue, WaitingGroup
@@ -99,8 +100,8 @@ class PilotScheduler:
 
     # The contract
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
-        if again:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
+        if reissued:
             jobs = await self._load_known(jobs)
         now = self._clock.now()
         self.counts.submitted += len(jobs)
@@ -111,14 +112,14 @@ class PilotScheduler:
             self.enqueue(job)
             self.changed(job)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
         async def tell(_: JobId, outcome: Outcome) -> None:
             if not over.done():
                 over.set_result(outcome)
 
-        await self.submit([job], again=again)
+        await self.submit([job], reissued=reissued)
         await self.subscribe(job.id, tell)
         return await over
 
@@ -214,12 +215,12 @@ class PilotScheduler:
 
     # What the exchange and the views use
 
-    def apply(self, job: Job, events: Iterable[job_lifecycle.JobEvent]) -> bool:
+    def apply(self, job: Job, events: Iterable[job_events.JobEvent]) -> bool:
         """Apply the events; whether there were any."""
         happened = False
         for event in events:
             self.hub.publish(AttemptEnding(job, event))
-            job_lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
             self.counts.job_changed(job, event)
             happened = True
         return happened
@@ -251,13 +252,13 @@ class PilotScheduler:
             )
             self.idle.wake()
 
-    def because(self, job: Job) -> str:
+    def match_reason(self, job: Job) -> str:
         """Why a job was just chosen for a pilot: what its data had to do with it."""
         chosen = self.queue.chosen.get(job.id)
         if chosen is None:
             return ""
         self.counts.placed.add("turn" if chosen.turn else "data" if chosen.bytes else "order")
-        return because(job.spec, chosen)
+        return match_sentence(job.spec, chosen)
 
     def changed(self, job: Job, *, from_outside: bool = False) -> None:
         """`from_outside`: it changed because of a report of its pilot, or of the clock; every other change follows from

@@ -127,7 +127,8 @@ class SimulatedAttempt:
             self._end()
             return
         self.state = "running"
-        self._enter(self._work.seconds + self._location.site.overhead_s, self._computed)
+        overhead_s = self._location.site.overhead_s + self._context.start_delay_s()
+        self._enter(self._work.seconds + overhead_s, self._computed)
 
     def _computed(self) -> None:
         self._computed_s = self._context.now_s

@@ -30,6 +30,7 @@ class GridContext:
         self.records: list[JobRecord] = []
         self.attempts_running = 0
         self.pending = 0
+        self._next_start_s = 0.0
         self._context = copy_context()
         loop.in_trouble = self.fail
 
@@ -45,6 +46,14 @@ class GridContext:
     def chance(self, *what: object) -> Random:
         """A random generator for this purpose alone."""
         return Random(f"{self.scene.seed} {' '.join(map(str, what))}")
+
+    def start_delay_s(self) -> float:
+        """How long an attempt that could begin now has to wait for those before it."""
+        gap_s = self.scene.start_gap_s
+        if not gap_s:
+            return 0.0
+        self._next_start_s = max(self.now_s, self._next_start_s) + gap_s
+        return self._next_start_s - self.now_s
 
     def after(self, seconds: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
         return self.loop.call_at(self.loop.true_s + seconds, callback, *args, context=self._context)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.services.base.contracts import Callback, CapacityReport, NewJob, Status
@@ -31,20 +32,20 @@ class DirectSubmission:
         self._callbacks: dict[JobId, Callback] = {}
         self._line: dict[str, deque[Job]] = {name: deque() for name in self._pools}
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         for new in jobs:
             if new.id not in self._jobs:
                 job = life.create(new.id, new.case, new.spec, now=self._now(), not_before=new.not_before)
                 self._jobs[job.id] = job
                 self._send(job)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
         async def tell(_: JobId, outcome: Outcome) -> None:
             over.set_result(outcome)
 
-        await self.submit([job], again=again)
+        await self.submit([job], reissued=reissued)
         await self.subscribe(job.id, tell)
         return await over
 
@@ -148,9 +149,9 @@ class DirectSubmission:
             assert job.outcome is not None
             await callback(job.id, job.outcome)
 
-    def _apply(self, job: Job, events: Iterable[life.JobEvent]) -> None:
+    def _apply(self, job: Job, events: Iterable[job_events.JobEvent]) -> None:
         for event in events:
-            life.evolve(job, event)
+            job_events.evolve(job, event)
 
     def _pool_of(self, job: Job) -> HostPool:
         return self._pools.get(job.spec.resources.site) or next(iter(self._pools.values()))

@@ -36,7 +36,7 @@ class VirtualFileStore:
     async def path_flaw(self, path: str) -> str:
         return ""
 
-    def kept(self, sha256: str) -> Any:
+    def read(self, sha256: str) -> Any:
         raise AssertionError("files of a grid have no content")
 
     async def size(self, sha256: str) -> int | None:

@@ -5,6 +5,8 @@ from itertools import groupby
 
 import msgspec
 
+from mendflow.core.model.ids import item_name
+
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt. Times are seconds since the start. `own` files came from the pilot's cache, `shared` from another
@@ -35,7 +37,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def step(self) -> str:
         """The name of its job in the flow, without loop iterations."""
-        return self.item.partition("[")[0]
+        return item_name(self.item)
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -91,6 +91,7 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     recovery: bool = False  # whether rules and exlets repair failures; without it jobs have only their retries
     look_s: float = 5.0  # the minimum sleep of all services
     quiet_s: float = 86_400.0  # after so long without an event the simulation counts as stuck
+    start_gap_s: float = 0.0  # attempts begin one after the other, so far apart, wherever they run
     steps_max: int = 0  # limit of callbacks; 0: none
 
 

@@ -69,7 +69,7 @@ class WriteAttempt:
             version = self.write.expected + len(self.write.entries)
         self.outcome = WriteDone(0 if isinstance(self.write, Delete) else version)
 
-    def taken(self, actual: int) -> None:
+    def mark_taken(self, actual: int) -> None:
         write = self.write
         if isinstance(write, Append):
             self.outcome = WriteConflict("stream", write.stream, write.expected, actual)
@@ -95,7 +95,7 @@ class WriteAttempt:
             return False
         actual = 0 if seen is None or seen.gone else seen.version
         if actual != self.write.expected:
-            self.taken(actual)
+            self.mark_taken(actual)
         elif isinstance(self.write, Delete) and not actual:
             self.done(0)
         else:

@@ -199,7 +199,7 @@ class ElasticWriter:
             if end == each.write.expected and _has_entries(each):
                 end = await self._streams.settle(_stream(each), patience)
             if end != each.write.expected:
-                each.taken(end)
+                each.mark_taken(end)
             elif _has_entries(each):
                 each.at = 0
             else:

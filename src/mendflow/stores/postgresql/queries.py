@@ -3,13 +3,13 @@
 Values are always bound, never part of the text; a field path is validated before, and is bound too."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.fields import field_of, is_number, rank_of
+from mendflow.stores.sql import Params, all_conditions
 
 WRITE_GROUP = b"""
 SELECT write_group(%b, %b::bigint, %b::bigint, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b)
@@ -51,7 +51,6 @@ _ALONE = "documents d"
 _WITH_DATA = "documents d CROSS JOIN LATERAL (SELECT data_of(d.body) AS data OFFSET 0) j"
 """OFFSET 0 makes PostgreSQL parse the body once per row, however many fields are used."""
 
-Params = list[Any]
 """Parameters of a statement."""
 
 
@@ -118,12 +117,7 @@ def _has_column(where: FieldCondition) -> bool:
 
 
 def _conditions(kind: str, where: Sequence[FieldCondition]) -> tuple[str, Params]:
-    parts, params = ["d.kind = %s"], [kind]
-    for each in where:
-        part, more = _condition(each)
-        parts.append(part)
-        params += more
-    return " AND ".join(parts), params
+    return all_conditions("d.kind = %s", kind, where, _condition)
 
 
 def _condition(where: FieldCondition) -> tuple[str, Params]:

@@ -19,8 +19,8 @@ from mendflow.stores.postgresql.migrations import migrate
 from mendflow.stores.postgresql.write_groups import fields_of
 from mendflow.stores.postgresql.writer import PostgresqlWriter
 from mendflow.stores.retry import RetryTimer
+from mendflow.stores.sql import SCAN_PAGE, scan_pages
 
-SCAN_PAGE = 1000
 READERS_MAX = 4
 
 
@@ -78,14 +78,11 @@ class PostgresqlStore:
         rows = await self._rows(sql.LENGTH, (stream,), prepare=True)
         return int(rows[0][0]) if rows else 0
 
-    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
-        statement, after = sql.SCAN_FIRST, prefix
-        while page := _documents(kind, await self._rows(statement, (kind, after, SCAN_PAGE), prepare=True)):
-            for document in page:
-                if not document.id.startswith(prefix):
-                    return
-                yield document
-            statement, after = sql.SCAN_NEXT, page[-1].id
+    def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
+        async def read(statement: bytes, after: str) -> list[StoredDocument]:
+            return _documents(kind, await self._rows(statement, (kind, after, SCAN_PAGE), prepare=True))
+
+        return scan_pages(read, sql.SCAN_FIRST, sql.SCAN_NEXT, prefix)
 
     async def search(
         self,

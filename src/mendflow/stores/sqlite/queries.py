@@ -3,13 +3,13 @@
 Values are always bound, never part of the text; a field path is validated before, and is bound too."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.fields import field_of
+from mendflow.stores.sql import Params, all_conditions
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -76,7 +76,6 @@ _COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
 _ID_AFTER_SEARCH = "+id"  # the plus keeps SQLite from walking all documents by id just to sort them
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
-Params = list[Any]
 """Parameters of a statement."""
 
 
@@ -146,12 +145,7 @@ def count(kind: str, where: Sequence[FieldCondition], by: str) -> tuple[str, Par
 
 
 def _conditions(kind: str, where: Sequence[FieldCondition]) -> tuple[str, Params]:
-    parts, params = ["kind = ?"], [kind]
-    for each in where:
-        part, more = _condition(each)
-        parts.append(part)
-        params += more
-    return " AND ".join(parts), params
+    return all_conditions("kind = ?", kind, where, _condition)
 
 
 def _condition(where: FieldCondition) -> tuple[str, Params]:

@@ -18,12 +18,12 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.stores.contract import FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import check
 from mendflow.stores.file_lock import FileLock
+from mendflow.stores.sql import SCAN_PAGE, scan_pages
 from mendflow.stores.sqlite import queries as sql
 from mendflow.stores.sqlite.errors import unavailable
 from mendflow.stores.sqlite.migrations import migrate
 from mendflow.stores.sqlite.writer import SqliteWriter
 
-SCAN_PAGE = 1000
 INLINE_IDS_MAX = 32
 BUSY_SECONDS = 5.0
 
@@ -72,14 +72,11 @@ class SqliteStore:
         (row,) = self._translating_errors(lambda: self._ready().loop_reader.execute(sql.LENGTH, (stream,)).fetchall())
         return int(row[0])
 
-    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
-        statement, after = sql.SCAN_FIRST, prefix
-        while page := _documents(kind, await self._rows(statement, (kind, after, SCAN_PAGE))):
-            for document in page:
-                if not document.id.startswith(prefix):
-                    return
-                yield document
-            statement, after = sql.SCAN_NEXT, page[-1].id
+    def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
+        async def read(statement: str, after: str) -> list[StoredDocument]:
+            return _documents(kind, await self._rows(statement, (kind, after, SCAN_PAGE)))
+
+        return scan_pages(read, sql.SCAN_FIRST, sql.SCAN_NEXT, prefix)
 
     async def search(
         self,

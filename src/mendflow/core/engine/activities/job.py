@@ -75,6 +75,9 @@ class JobKind(ItemKind[JobItem]):
     def prepare(self, run: Run, instance: JobItem) -> None:
         node = run.nodes[instance.node]
         activity: JobActivity = node.activity
+        if activity.given is not None:
+            instance.order = SubmitJob(serial=0, spec=replace(activity.given, item=instance.item))
+            return
         if node.job_template is None:
             node.job_template = job_template(activity)
         fields = dict(node.job_template.fixed)
@@ -242,6 +245,7 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "submission": activity.submission,
         "stage_in": activity.stage_in,
         "cache": activity.cache,
+        "domain": activity.domain,
     }
     open_parts = []
     for part in PARTS:

@@ -10,8 +10,8 @@ from mendflow.formats.bpel.analysis import (
     data,
     declarations,
     documents,
+    expression_flaws,
     expressions,
-    flaws,
     handlers,
     links,
     messages,
@@ -37,13 +37,13 @@ RULES: Final[tuple[AnalysisRule, ...]] = tuple(
 def flaws_in(given: ParsedProcess) -> list[Problem]:
     """Expressions that can never be evaluated."""
     view = _view(given)
-    return [_problem(view, each) for each in flaws.flaws(view)]
+    return [_problem(view, each) for each in expression_flaws.flaws(view)]
 
 
 def differences_in(given: ParsedProcess) -> list[Problem]:
     """Expressions in XPath 2.0 that may mean something else as XPath 1.0."""
     view = _view(given)
-    return [_problem(view, each) for each in flaws.differences(view)]
+    return [_problem(view, each) for each in expression_flaws.differences(view)]
 
 
 def analyse(given: ParsedProcess) -> list[Problem]:

@@ -12,7 +12,7 @@ from mendflow.core.engine import Replay, decide
 from mendflow.core.engine.messages import Event, Suspend
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
-from mendflow.core.scheduling import jobs as job_lifecycle
+from mendflow.core.scheduling import job_events
 from mendflow.services.api.archive.kinds import ID, ROOT, SHA256, SHARED_KINDS, TREE_KINDS
 from mendflow.services.api.archive.records import (
     AnyRecord,
@@ -177,7 +177,7 @@ class _Checker:
                 tree.uncalled[case.id] = case.flow
         elif kind == JOB_KIND:
             job = _decode_job(body)
-            job_lifecycle.validate(job)
+            job_events.validate(job)
             if job.id != id:
                 _refuse(f"the document of job {id} is another job's")
         else:

@@ -53,7 +53,7 @@ class ExportContext(Protocol):
     clock: Clock
     peers: Peers
 
-    def living(self) -> dict[CaseId, LiveCase]: ...
+    def live_cases(self) -> dict[CaseId, LiveCase]: ...
     async def home(self, root: CaseId) -> ServerDocument | None:
         """The other server to ask for the tree; None if it lives here, or is over and read from the store."""
         ...
@@ -149,7 +149,7 @@ class Exporter:
 
     async def _records_of_tree(self, root: CaseId, remote_trees: RemoteTrees) -> AsyncIterator[AnyRecord]:
         """The records of a tree, from this server or from the one that it lives on by now."""
-        if self._tree_only or not await remote_trees.asked(root):
+        if self._tree_only or not await remote_trees.is_fetched(root):
             async for record in self._tree(root):
                 yield record
             return
@@ -181,8 +181,8 @@ class Exporter:
                             places[kind, found.id] = (spool.tell(), len(found.body))
                             spool.write(found.body)
                 # No await from here to the end of the block: this is the moment that the archive shows.
-                lengths = {id: live.position for id, live in self._context.living().items() if root_of(id) == root}
-                live = [id for id, each in self._context.living().items() if id in lengths and each.document.live]
+                lengths = {id: live.position for id, live in self._context.live_cases().items() if root_of(id) == root}
+                live = [id for id, each in self._context.live_cases().items() if id in lengths and each.document.live]
                 for key, document in changed.items():
                     if key[0] in TREE_KINDS:
                         places.pop(key, None)
@@ -224,7 +224,7 @@ class Exporter:
             return
         yield FileRecord(sha256, size)
         gathered = b""
-        async for chunk in self._context.file_store.kept(sha256):
+        async for chunk in self._context.file_store.read(sha256):
             gathered += chunk
             while len(gathered) >= PIECE_BYTES:
                 yield PieceRecord.of(gathered[:PIECE_BYTES])

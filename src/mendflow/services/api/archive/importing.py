@@ -16,6 +16,7 @@ from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.views import ImportReport
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.services.api.archive.checking import Inventory, TreeContents
 from mendflow.services.api.archive.kinds import IMPORTED_KIND, NAMED_KINDS, name_of_version, renamed
@@ -297,10 +298,10 @@ class _TreeWriter:
         if job.finished:
             return body
         for event in job_lifecycle.lose(job, now=self._now, policy=LOST, why=LOSS_REASON):
-            job_lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
         if not self._resume:
             for event in job_lifecycle.suspend(job):
-                job_lifecycle.evolve(job, event)
+                job_events.evolve(job, event)
         return _encode(job)
 
     async def _suspended_case(self, body: bytes) -> bytes:

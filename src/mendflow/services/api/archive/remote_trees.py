@@ -47,13 +47,13 @@ class RemoteTrees:
         it, or leave its trees out."""
         for root in roots:
             try:
-                await self.asked(root)
+                await self.is_fetched(root)
             except Unreachable:
                 if not leave_out:
                     raise
                 self.left_out.append(root)
 
-    async def asked(self, root: CaseId) -> bool:
+    async def is_fetched(self, root: CaseId) -> bool:
         """Whether the tree was fetched from another server, now or before."""
         give_up_at = self._clock.now() + PATIENCE_MS
         while root not in self._files:

@@ -37,7 +37,7 @@ class ArchiveService:
         self.clock = server.clock
         self.peers = server.peers
 
-    def living(self) -> dict[CaseId, LiveCase]:
+    def live_cases(self) -> dict[CaseId, LiveCase]:
         return self._server.runtime.manager.live
 
     async def home(self, root: CaseId) -> ServerDocument | None:
@@ -111,7 +111,7 @@ class ArchiveService:
 
     async def go_on(self, root: CaseId) -> None:
         """Give the tree a home, so that its cases continue. It gets none before all of it is imported."""
-        if not any(root_of(id) == root for id in self.living()):
+        if not any(root_of(id) == root for id in self.live_cases()):
             self._server.runtime.homes.hold(root, IMPORTING)
             await self.ledger.settled()
             await self._server.runtime.take_up([CaseTree(root)])

@@ -24,7 +24,7 @@ async def collect_all_stats(server: Server, elsewhere: PeerStats | None, *, runn
     own = await StatsCollector(server).look(running=running)
     if elsewhere is None:
         return [own]
-    others = await asyncio.gather(*(_of(elsewhere, each, running) for each in server.membership.living()))
+    others = await asyncio.gather(*(_of(elsewhere, each, running) for each in server.membership.live_servers()))
     return [own, *(each for each in others if each is not None)]
 
 

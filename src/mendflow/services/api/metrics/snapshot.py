@@ -22,6 +22,7 @@ from mendflow.core.model.stats import (
     RepairCount,
     RunningJob,
     SiteCount,
+    SiteLookCount,
     StatsView,
     StoreCount,
 )
@@ -61,7 +62,7 @@ def _counted(server: Server) -> StatsView:
         uptime_ms=health.uptime_ms,
         store_up=server.present is not None,
         store_away_s=counts.away_ms(server.meter()) / 1000,
-        servers_alive=len(membership.living()) + 1,
+        servers_alive=len(membership.live_servers()) + 1,
         servers_closed=membership.found_dead_count if isinstance(membership, ServerMembership) else 0,
         trees_taken=counts.trees_taken,
         jobs_submitted=jobs.submitted,
@@ -94,6 +95,9 @@ def _counted(server: Server) -> StatsView:
         ],
         partner_calls=counts.partner_calls.flat(),
         transforms=counts.transforms.flat(),
+        site_looks=[
+            SiteLookCount(site=site, result=result, looks=count) for (site, result), count in counts.site_looks.items()
+        ],
     )
 
 

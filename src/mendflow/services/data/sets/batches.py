@@ -150,7 +150,7 @@ class DataSetController:
         wanted, self._wanted = self._wanted, {}
         thorough = self._clock.now() - self._listed_at >= LIST_MS
         if thorough:
-            self._names |= set(await self._set_store.going_on())
+            self._names |= set(await self._set_store.unfinished())
             self._listed_at = self._clock.now()
         mine = [each for each in sorted(self._names - wanted.keys()) if self._responsibility.mine(f"data set {each}")]
         for name in [*wanted, *(each for each in mine if thorough or self._is_due(each))]:
@@ -164,14 +164,14 @@ class DataSetController:
 
     def _is_due(self, name: str) -> bool:
         """Whether a batch is due because time has passed."""
-        state = self._set_store.at_hand(name)
+        state = self._set_store.last_read(name)
         return state is not None and 0 < next_due(state) <= self._clock.now()
 
     async def _reconcile(self, name: str, *, here: bool, thorough: bool) -> None:
         if thorough:
             await self._arrivals.sweep(name)
         self._names.add(name)
-        known = self._set_store.at_hand(name)
+        known = self._set_store.last_read(name)
         before = _progress_key(known) if known is not None else ()
         state = await self._set_store.change(name, _no_facts)
         await self._start(state, self._startable_batches(state, here=here or before != _progress_key(state)))
@@ -182,13 +182,13 @@ class DataSetController:
             for other in await self._following_sets(name):
                 self.wake(other)
         if state.is_drained:
-            await self._set_store.over(name)
+            await self._set_store.mark_finished(name)
             self._names.discard(name)
 
     async def _following_sets(self, name: str) -> list[str]:
         """The sets that follow this one."""
         known = [
-            (each, self._set_store.at_hand(each) or await self._set_store.find(each)) for each in self._names - {name}
+            (each, self._set_store.last_read(each) or await self._set_store.find(each)) for each in self._names - {name}
         ]
         return [each for each, state in known if state is not None and name in state.after]
 

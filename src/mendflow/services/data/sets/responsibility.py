@@ -15,5 +15,5 @@ class Responsibility:
     def mine(self, what: str) -> bool:
         if not self._membership.may_promise():
             return False
-        servers = {self._membership.id, *(each.id for each in self._membership.living())}
+        servers = {self._membership.id, *(each.id for each in self._membership.live_servers())}
         return self._membership.id == max(servers, key=lambda id: hashlib.sha256(f"{id}\0{what}".encode()).digest())

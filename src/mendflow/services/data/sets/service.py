@@ -67,7 +67,7 @@ class DataSets:
             raise InvalidRequest(flaw)
 
     async def _check_flow(self, data_set: str, rule: Gathering) -> None:
-        await self._flows.look_again(rule.flow)
+        await self._flows.refresh(rule.flow)
         known, given = self._flows.newest(rule.flow).flow.inputs, requested_inputs(rule)
         where = f"gathering {rule.name} of data set {data_set}"
         if unknown := sorted(given.keys() - known.keys()):
@@ -85,7 +85,7 @@ class DataSets:
     async def find(self, name: str) -> DataSet | None:
         return await self._set_store.find(name)
 
-    async def came(self, name: str, files: Sequence[FileRef]) -> None:
+    async def add_watched(self, name: str, files: Sequence[FileRef]) -> None:
         """A watch has found files of a set. When this returns, they are durably in the set."""
         await self._arrivals.add(name, files)
         self.controller.wake(name)

@@ -57,7 +57,7 @@ class DataSetStore:
     async def all(self) -> list[DataSetDocument]:
         return [_decode_document(found.body) async for found in self._store.scan(SET_KIND)]
 
-    async def going_on(self) -> list[str]:
+    async def unfinished(self) -> list[str]:
         """The sets that are not over. It uses the search index, so a new one may be missing."""
         found = await self._store.search(SET_KIND, [FieldCondition("over", False)], limit=OPEN_MAX)
         return [each.id for each in found]
@@ -79,7 +79,7 @@ class DataSetStore:
             raise NotFound(f"there is no data set {name!r}; `mendflow data sets` lists them")
         return found
 
-    def at_hand(self, name: str) -> DataSet | None:
+    def last_read(self, name: str) -> DataSet | None:
         """A set as it was last read here, if it was."""
         read = self._read.get(name)
         return read.state if read is not None else None
@@ -99,7 +99,7 @@ class DataSetStore:
             await self._append(read, self._due_batches)
         return read.state
 
-    async def over(self, name: str) -> None:
+    async def mark_finished(self, name: str) -> None:
         """Nothing follows from this set any more: mark it, so that it is not processed again."""
         while (found := await self._store.get(SET_KIND, name)) is not None and not _is_over(found):
             closed = msgspec.structs.replace(_decode_document(found.body), over=True)

@@ -141,7 +141,7 @@ class FolderScanner:
             data_set=watch.data_set,
         )
         added = await self._catalogue.add(file)
-        await self._sets.came(watch.data_set, [added.ref()])
+        await self._sets.add_watched(watch.data_set, [added.ref()])
 
 
 def join_few(sentences: Iterable[str]) -> str:

@@ -17,10 +17,10 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
 
 LOOK_EVERY_MS: Final = 1_000
@@ -102,7 +102,7 @@ class PortCases:
         return begun.document
 
     async def _find_by_key(self, caller: CaseId, key: str) -> CaseDocument | None:
-        found = [each for each in await self._manager.cases_begun_by(caller) if each.key == key]
+        found = [each for each in await self._manager.reader.cases_begun_by(caller) if each.key == key]
         return found[0] if found else None
 
     # Looking, and waiting

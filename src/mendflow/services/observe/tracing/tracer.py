@@ -13,7 +13,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outcome
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.recovery.ids import serial_of
-from mendflow.core.scheduling import jobs as job_lifecycle
+from mendflow.core.scheduling import job_events
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrdersGiven
@@ -81,11 +81,11 @@ class Tracer:
     # Attempts
 
     def attempt_ending(
-        self, job: Job, event: job_lifecycle.JobEvent, pilots: Mapping[PilotId, PilotRecord], flow: str
+        self, job: Job, event: job_events.JobEvent, pilots: Mapping[PilotId, PilotRecord], flow: str
     ) -> None:
         """An attempt is about to end with this event; the job is still as it was."""
         if job.state is not JobState.RUNNING or not isinstance(
-            event, (job_lifecycle.JobFinished, job_lifecycle.AttemptRequeued)
+            event, (job_events.JobFinished, job_events.AttemptRequeued)
         ):
             return
         serial = serial_of(job.id)
@@ -160,12 +160,12 @@ def _item(document: CaseDocument, serial: int, begun: OpenItem, now: Instant, ou
     )
 
 
-def _attempt(job: Job, serial: int, event: job_lifecycle.JobEvent, pilot: PilotRecord | None, flow: str) -> list[Span]:
+def _attempt(job: Job, serial: int, event: job_events.JobEvent, pilot: PilotRecord | None, flow: str) -> list[Span]:
     """The attempt, and its parts one after the other."""
-    assert isinstance(event, (job_lifecycle.JobFinished, job_lifecycle.AttemptRequeued)) and job.history
+    assert isinstance(event, (job_events.JobFinished, job_events.AttemptRequeued)) and job.history
     outcome = (
         event.outcome
-        if isinstance(event, job_lifecycle.JobFinished)
+        if isinstance(event, job_events.JobFinished)
         else Outcome(fault=event.fault, measures=event.measures)
     )
     held, trace, own = job.history[-1], ids.trace_of_case(job.case), ids.attempt_span(job.id, job.fence)

@@ -21,7 +21,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseHold
 from mendflow.services.base.cluster import CASE_KIND
@@ -29,8 +29,8 @@ from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.interception_points import InterceptionPoints, standing
-from mendflow.services.cases.live_case import EndAmendments, LiveCase, name_of
+from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
+from mendflow.services.cases.live_case import EndAmendments, LiveCase
 from mendflow.services.cases.suspensions import holds_of
 
 ITEMS_MAX: Final = 500
@@ -63,7 +63,7 @@ class LocalEngine:
 
     async def suspended(self, case: CaseId, item: ItemId | None) -> bool:
         live = self._manager.live.get(case)
-        return live is not None and standing(live, item)
+        return live is not None and is_suspended(live, item)
 
     async def suspend(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool:
         if (ending := self._ending(case, by)) is not None:
@@ -221,7 +221,7 @@ def item_facts(case: Case, item: ItemId) -> ItemFacts | None:
         return None
     return ItemFacts(
         item=item,
-        task=name_of(item),
+        task=item_name(item),
         kind=live.kind,
         status="suspended" if live.suspended else live.phase,
         serial=live.serial,

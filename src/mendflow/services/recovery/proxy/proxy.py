@@ -79,20 +79,20 @@ class Proxy:
 
     # The contract of a meta-scheduler
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         watched = self._tracked
         for new in jobs:
             if new.id not in watched:
                 watched[new.id] = TrackedJob(new)
-        if again:
+        if reissued:
             jobs = [new for new in jobs if not await self._take_up(new)]
         if jobs:
             try:
-                await self._queue.submit(jobs, again=again)
+                await self._queue.submit(jobs, reissued=reissued)
             except SubmissionFailed as failed:
                 await self._submission_failed(jobs, failed)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         """The call waits here, not in the meta-scheduler: the job that ends may be a later submission."""
         over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
@@ -102,7 +102,7 @@ class Proxy:
 
         watched = self._tracked[job.id] = TrackedJob(job)
         watched.waiter = over
-        await self.submit([job], again=again)
+        await self.submit([job], reissued=reissued)
         await self.subscribe(job.id, tell)
         return await over
 
@@ -206,7 +206,7 @@ class Proxy:
             return None
         return outcome.ok if outcome is not None else None
 
-    def standing(self, id: JobId) -> str:
+    def phase_of(self, id: JobId) -> str:
         """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow does
         not wait for such a job."""
         watched, talk = self._tracked.get(id), self._conversations.get(id)

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId
@@ -18,7 +19,7 @@ from mendflow.core.recovery.conversation import Conversation, ConversationMessag
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.patterns import Patterns, match_pattern
 from mendflow.core.recovery.resubmission import published_result, publishing_alone, with_changes
-from mendflow.core.results.key import number_in, numbered, result_key
+from mendflow.core.results.result_key import number_in, numbered, result_key
 from mendflow.core.scheduling.retries import with_spent
 from mendflow.services.base.contracts import (
     Change,
@@ -32,6 +33,7 @@ from mendflow.services.base.contracts import (
 )
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.named_domains import KnownDomains
 from mendflow.services.recovery.proxy.conversations import ConversationStore
 from mendflow.services.recovery.proxy.watched_job import TrackedJob
 
@@ -143,7 +145,7 @@ class Recovery:
             return
         if not talk.held.final:
             inner, new = self.scheduler_of(talk.domain), self._newest(watched, talk)
-            await inner.submit([new], again=True)
+            await inner.submit([new], reissued=True)
             await inner.cancel(new.id)
         await self._ask(watched)
 
@@ -254,11 +256,10 @@ class Recovery:
     def _changed(
         self, watched: TrackedJob, talk: Conversation, change: Change, key: str, *, cause: str
     ) -> Conversation:
-        domain = "" if change.domain == OUR_QUEUE else change.domain or talk.domain
-        if domain not in self._inner:
-            known = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
-            raise NotFound(f"there is no domain {domain!r} to submit to; there are {known}")
         whole = talk.made.spec if talk.made is not None else talk.spec or watched.new.spec
+        domain = change.domain or talk.domain
+        if domain not in self._inner:
+            whole, domain = replace(whole, domain=self._routed_domain(domain)), ""
         spec = with_changes(
             whole,
             resources=change.resources,
@@ -286,6 +287,16 @@ class Recovery:
             made=made,
         )
 
+    def _routed_domain(self, domain: str) -> str:
+        """What a job says so that the router, which stands before our own queue, takes it to this domain."""
+        known = self._hub.provider(KnownDomains)
+        if domain == OUR_QUEUE:
+            return ""
+        if domain == ANY_DOMAIN or (known is not None and known.knows_domain(domain)):
+            return domain
+        names = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
+        raise NotFound(f"there is no domain {domain!r} to submit to; there are {names}, and those that are connected")
+
     def _made(self, talk: Conversation, change: Change, spec: JobSpec) -> MadeResult | None:
         """What the job has made, if all that is to be repeated is the publishing of it. Who submits it again outright
         wants it to be run again; but where only the publishing was submitted the last time, that is submitted again."""
@@ -306,7 +317,7 @@ class Recovery:
         """Give the newest submission to its domain; submitting is idempotent."""
         try:
             inner = self.scheduler_of(talk.domain)
-            await inner.submit([self._newest(watched, talk)], again=True)
+            await inner.submit([self._newest(watched, talk)], reissued=True)
             if self._tracked.get(talk.job) is not watched:
                 await inner.cancel(talk.newest)  # the flow went on without it while it was being submitted
                 return

@@ -145,7 +145,7 @@ class RuleEditor:
         if type is not ExceptionType.SELECTION or not exlet or steps is not None or exlet in rules.exlets:
             return
         try:
-            await self._flows.look_again(exlet)
+            await self._flows.refresh(exlet)
             await self._flows.find(exlet)
         except NotFound as missing:
             raise InvalidRequest(missing.message, field="exlet") from None

@@ -97,7 +97,7 @@ class RuleStore:
             await self._take(found)
         self._refresh_types()
 
-    async def look_again(self, flow: str) -> None:
+    async def refresh(self, flow: str) -> None:
         """Before something is decided, where other servers may have changed rules: load newer versions."""
         newer = [
             each
@@ -207,7 +207,7 @@ class RuleStore:
         name = rules.name
         for _ in range(TRIES):
             if self.shared:
-                await self.look_again(name)
+                await self.refresh(name)
             newest = self.newest_or_empty(name)
             if expected is not None and newest.version != expected:
                 raise StaleVersion(
@@ -222,7 +222,7 @@ class RuleStore:
             )
             if await self._put(made):
                 return made
-            await self.look_again(name)
+            await self.refresh(name)
         raise Conflict(f"rule set {name!r} is changed by several at once, again and again; put it once more")
 
     async def _put(self, made: RuleSet) -> bool:

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from functools import partial
+from typing import Literal
 
 import msgspec
 
@@ -35,6 +36,7 @@ from mendflow.core.scheduling.submissions import SiteObservation
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.counters import LabeledCounter
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -51,6 +53,9 @@ TIDY_MS = 60_000
 
 GROUPS_MAX = 100
 """How many kinds of waiting jobs a server tells the others of."""
+
+LookResult = Literal["answered", "unanswered", "unasked", "overtaken"]
+"""How a look that was not broken off has ended."""
 
 
 class _SitePlan(msgspec.Struct, frozen=True):
@@ -69,7 +74,8 @@ class SiteHelp(msgspec.Struct, frozen=True):
 
 
 class PilotMonitor:
-    """`batch_systems` submits pilots; without it nothing is submitted here."""
+    """`batch_systems` submits pilots; without it nothing is submitted here. `looks` counts each look once, by site and
+    how it ended."""
 
     def __init__(
         self,
@@ -81,6 +87,7 @@ class PilotMonitor:
         alerts: SiteAlerts,
         batch_systems: SiteBatchSystems | None,
         look_ms: int = LOOK_MS,
+        looks: LabeledCounter | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -89,6 +96,7 @@ class PilotMonitor:
         self._alerts = alerts
         self._batch_systems = batch_systems
         self._look_ms = look_ms
+        self._looks = LabeledCounter(width=2) if looks is None else looks
         self._started_at = clock.now()
         self._task: asyncio.Task[None] | None = None
         self._looking: dict[str, asyncio.Task[None]] = {}
@@ -109,7 +117,7 @@ class PilotMonitor:
 
     # Reports of pilots
 
-    def heard(self, request: SyncRequest) -> None:
+    def pilot_reported(self, request: SyncRequest) -> None:
         """A submitted pilot reports that it has arrived, leaves, or cannot work. Reports that come during a write are
         written together."""
         if not (site := submissions.site_of(request.submission)):
@@ -176,8 +184,12 @@ class PilotMonitor:
         for known in sites:
             name = known.document.site.name
             task = self._looking.get(name)
-            if self._is_responsible(known.document) and (task is None or task.done()):
+            if not self._is_responsible(known.document):
+                pass
+            elif task is None or task.done():
                 self._looking[name] = asyncio.create_task(self._look_at(self._batch_systems, known, waiting))
+            else:
+                self._looks.add(name, "skipped")
             waiting = list(self._plan(known.document, waiting).uncovered)
         await self._sweep(self._batch_systems)
 
@@ -188,37 +200,46 @@ class PilotMonitor:
             self._last_sweep_at = now
             await batch_systems.sweep(self._sites.keys())
 
-    async def looked(self) -> None:
+    async def wait_for_looks(self) -> None:
         """Wait until the looks that are under way are over."""
         await asyncio.gather(*self._looking.values())
 
     async def _look_at(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
+        name, result = known.document.site.name, "cancelled"
         try:
-            await self._reconcile(batch_systems, known, waiting)
+            result = await self._reconcile(batch_systems, known, waiting)
         except StoreUnavailable as error:
-            log.warning("site %s could not be checked: %s; trying again", known.document.site.name, error.message)
+            result = "store-away"
+            log.warning("site %s could not be checked: %s; trying again", name, error.message)
         except Exception:  # whatever the error, the other sites and the next look continue
-            log.exception("site %s could not be checked; trying again", known.document.site.name)
+            result = "failed"
+            log.exception("site %s could not be checked; trying again", name)
+        finally:
+            self._looks.add(name, result)
 
-    async def _reconcile(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
+    async def _reconcile(
+        self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]
+    ) -> LookResult:
         """The batch system may be slow. So the document is read again before anything is decided; if a pilot that
         arrives or leaves meanwhile changes it, this is tried again."""
         name = known.document.site.name
-        found, why = await self._query_batch_system(batch_systems, known.document, waiting)
+        found, why, result = await self._query_batch_system(batch_systems, known.document, waiting)
         for _ in range(TRIES_MAX):
             fresh = await self._store.find(name)
             if fresh is None:
-                return
+                return result
             decided = self._decide(fresh.document, found, why, waiting)
             gone = decided.document.removed and self._is_empty(decided.document, found)
             written = await self._store.write(fresh, None if gone else decided.document)
             if gone:
                 await self._alerts.look(decided.document, self._clock.now())
-                return
+                return result
             if written is not None:
                 await self._alerts.look(decided.document, self._clock.now())
                 await self._carry_out(batch_systems, decided)
-                return
+                return result
+        log.warning("site %s was changed by others %d times during a look; trying again", name, TRIES_MAX)
+        return "overtaken"
 
     def _is_empty(self, document: SiteDocument, found: Mapping[str, BatchJobStatus] | None) -> bool:
         """Whether no pilot of it is left. If pilots are to be cancelled and the batch system cannot be asked, silent
@@ -250,19 +271,19 @@ class PilotMonitor:
 
     async def _query_batch_system(
         self, batch_systems: SiteBatchSystems, document: SiteDocument, waiting: list[JobGroup]
-    ) -> tuple[dict[str, BatchJobStatus] | None, str]:
-        """The jobs of the batch system; None and the reason, if it does not answer. It is not asked while nothing
-        depends on it."""
+    ) -> tuple[dict[str, BatchJobStatus] | None, str, LookResult]:
+        """The jobs of the batch system, and None and the reason if it does not answer; and which of that it was. It is
+        not asked while nothing depends on it."""
         heard = self._pilots_by_submission(document)
         sure = all(not each.inactive and each.name in heard for each in document.open.values())
         asks = document.removed or document.unheard_since or self._plan(document, waiting).pilots
         if sure and not asks:
-            return {name: BatchJobStatus("running") for name in document.open}, ""
+            return {name: BatchJobStatus("running") for name in document.open}, "", "unasked"
         try:
             found = await batch_systems.find(document.site)
         except BatchSystemUnavailable as error:
-            return None, str(error)
-        return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, ""
+            return None, str(error), "unanswered"
+        return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, "", "answered"
 
     def _decide(
         self, document: SiteDocument, found: dict[str, BatchJobStatus] | None, why: str, waiting: list[JobGroup]
@@ -290,16 +311,16 @@ class PilotMonitor:
 
     def _plan(self, document: SiteDocument, waiting: list[JobGroup]) -> ProvisionPlan:
         most, _ = submissions.submission_allowance(document, self._clock.now())
-        return plan(document.site, self.standing(document), waiting, most=most, offered=document.offered)
+        return plan(document.site, self.site_pilots(document), waiting, most=most, offered=document.offered)
 
     # What is there
 
     def demand(self) -> list[JobGroup]:
         """The jobs that wait, here and at the other servers."""
         own = groups_of(self._meta, self._clock.now())
-        return [*own, *(group for server in self._membership.living() for group in server.demand)]
+        return [*own, *(group for server in self._membership.live_servers() for group in server.demand)]
 
-    def standing(self, document: SiteDocument) -> SitePilots:
+    def site_pilots(self, document: SiteDocument) -> SitePilots:
         """The pilots of the site: those that were submitted, and those that somebody started by hand."""
         here = [pilot for pilot in self._pilots() if pilot.site == document.site.name]
         free = [pilot.free_slots == pilot.capacity.slots for pilot in here]
@@ -314,7 +335,7 @@ class PilotMonitor:
             free_slots=sum(pilot.free_slots for pilot in here),
         )
 
-    def about(self, needs: Resources) -> SiteHelp:
+    def help_for(self, needs: Resources) -> SiteHelp:
         """What sites can do for a waiting job, in sentences; for a job that is bound to a site, only that site."""
         sites = [each for name, each in self._sites.items() if needs.site in ("", name)]
         lacks = [(each, missing_for(each.site, needs, each.offered)) for each in sites]
@@ -326,7 +347,7 @@ class PilotMonitor:
     def is_pilot_coming(self, needs: Resources) -> bool:
         """Whether a pilot has been submitted that could take such a job."""
         sites = [each for each in self._sites.values() if not missing_for(each.site, needs, each.offered)]
-        return any(self.standing(each).inactive for each in sites)
+        return any(self.site_pilots(each).inactive for each in sites)
 
     def idle_exit_ms(self, name: str) -> int:
         """After how long without a job a pilot of this name is to leave; 0: as it was told when it was submitted."""
@@ -334,7 +355,7 @@ class PilotMonitor:
         return surplus.idle_exit_ms(document, name) if document is not None else 0
 
     def _sentence(self, document: SiteDocument) -> str:
-        has = self.standing(document)
+        has = self.site_pilots(document)
         coming = "1 pilot is coming" if has.inactive == 1 else f"{has.inactive} pilots are coming"
         counts = f"{coming}, {has.idle} {'is' if has.idle == 1 else 'are'} idle and {has.busy} busy"
         last = document.reasons[-1] if document.reasons else "not looked at yet"
@@ -370,7 +391,7 @@ class PilotMonitor:
         own = (
             [self._membership.id] if self._batch_systems is not None and host in ("", self._batch_systems.host) else []
         )
-        return own + [each.id for each in self._membership.living() if _is_at(each, host)]
+        return own + [each.id for each in self._membership.live_servers() if _is_at(each, host)]
 
 
 def groups_of(meta: PilotScheduler, now: Instant) -> list[JobGroup]:

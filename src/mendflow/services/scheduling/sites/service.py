@@ -11,6 +11,7 @@ from mendflow.core.model.sites import Site, SiteDocument, SiteView
 from mendflow.core.scheduling import submissions
 from mendflow.services.base.alerts import AlertStore
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.counters import LabeledCounter
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -37,6 +38,7 @@ class SiteService:
         batch_systems: SiteBatchSystems | None,
         elements: FindElement,
         look_ms: int,
+        looks: LabeledCounter | None = None,
         chance: Callable[[int], str] = secrets.token_hex,
     ) -> None:
         self._clock = clock
@@ -52,6 +54,7 @@ class SiteService:
             alerts=self._alerts,
             batch_systems=batch_systems,
             look_ms=look_ms,
+            looks=looks,
         )
 
     async def all(self) -> list[SiteView]:
@@ -91,7 +94,7 @@ class SiteService:
         return self._view(document, self._clock.now())
 
     def _view(self, document: SiteDocument, now: Instant) -> SiteView:
-        standing, nobody = self.monitor.standing(document), self.monitor.why_unmanaged(document)
+        standing, nobody = self.monitor.site_pilots(document), self.monitor.why_unmanaged(document)
         return SiteView(
             site=document.site,
             state="removed" if document.removed else "paused" if document.paused is not None else "active",

@@ -74,7 +74,7 @@ class SiteStore:
         """Add a site, or change the settings of one: pilots that run there continue."""
         if wrong := site_flaw(site):
             raise InvalidRequest(wrong, field="site")
-        found = await self.change(site.name, lambda known: settled(known, site))
+        found = await self.change(site.name, lambda known: with_settings(known, site))
         if found is not None:
             return found
         if len(await self.all()) >= SITES_MAX:
@@ -120,5 +120,5 @@ def _resume(known: SiteDocument) -> SiteDocument:
     return submissions.resume(known)
 
 
-def settled(known: SiteDocument, site: Site) -> SiteDocument:
+def with_settings(known: SiteDocument, site: Site) -> SiteDocument:
     return msgspec.structs.replace(known, site=site, removed=False, emptied=False, offered=())

@@ -1,0 +1,280 @@
+"""Starts a case under a new name.
+
+The server that creates the home document of a new case starts it; the document is created once, so of several servers
+that try, one does. A key gives the same candidate names, in the same order, on every server: so it starts one case,
+however many servers are asked at once, and wherever a connection broke. All servers skip the name of a case that never
+began."""
+
+import hashlib
+from collections.abc import Callable
+from itertools import count
+from typing import Final, NoReturn, Protocol
+
+import msgspec
+
+from mendflow.core.engine.dependents import demand_names
+from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
+from mendflow.core.model.flow import Flow, UnhandledPolicy
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import CachePolicy, CaseOrigin
+from mendflow.services.base.cluster import CASE_KIND
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.homes import HomeRegistry
+from mendflow.services.base.hub import Hub
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import Flows, demand_no_message
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.named_domains import demand_domains
+from mendflow.services.cases.staging import FileStaging
+from mendflow.services.cases.unstarted_cases import has_begun
+from mendflow.stores.contract import FieldCondition, Store
+
+STARTING: Final = "beginning"
+STARTING_MS: Final = 5_000
+"""How long to wait for another server that starts the same case."""
+_POLL_MS = 50
+KEY_CHARS_MAX: Final = 255
+_decode = msgspec.json.Decoder(CaseDocument).decode
+
+
+class CaseStartContext(Protocol):
+    """The services that take part; all of one runtime."""
+
+    ledger: Ledger
+    flows: Flows
+    homes: HomeRegistry
+    manager: FlowManager
+    staging: FileStaging
+    hub: Hub
+
+
+class CaseStarter:
+    """`chance` gives so many random bytes, in hexadecimal. One start uses one runtime from the first read to the last
+    write: a later runtime does not know what an earlier one has begun."""
+
+    def __init__(self, runtime: CaseStartContext, store: Store, clock: Clock, chance: Callable[[int], str]) -> None:
+        self._runtime = runtime
+        self._store = store
+        self._clock = clock
+        self._chance = chance
+
+    async def start(
+        self,
+        name: str,
+        inputs: dict[str, Value],
+        *,
+        who: str,
+        key: str = "",
+        notify: str = "",
+        cache_from: CaseId | None = None,
+        cache: CachePolicy = "",
+        origin: CaseOrigin | None = None,
+        again: list[str] | None = None,
+        on_unhandled: UnhandledPolicy = "",
+    ) -> CaseDocument:
+        """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an earlier
+        case whose results are used for unchanged jobs; `cache` says which results of other cases are, and `again` names
+        what uses none."""
+        flows = self._runtime.flows
+        await flows.refresh(name)
+        known = flows.newest(name)
+        demand_names(known.flow, again or [])
+        inputs = await self._fixed_inputs(known.flow, inputs)
+        wanted = CaseDocument(
+            id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
+        )
+        if key and (earlier := await self.keyed(key)) is not None:
+            return demand_same_start(earlier, wanted)
+        if cache_from is None:
+            await self._runtime.staging.demand_early_files(known.flow, inputs)
+        wanted.rerun_of, wanted.cache, wanted.origin = cache_from, cache, origin
+        wanted.again, wanted.on_unhandled = again or [], on_unhandled
+        return await self.begin(wanted, known.flow)
+
+    async def find_like(
+        self,
+        name: str,
+        inputs: dict[str, Value],
+        is_stopped: Callable[[str], bool],
+        cache: CachePolicy,
+        notify: str,
+        again: list[str],
+    ) -> CaseId | None:
+        """The newest stopped case of the newest version of a flow and of the same inputs. A case that is to use no
+        earlier results, or not those of some jobs, is like no case that might have."""
+        known = self._runtime.flows.newest(name)
+        stopped = [live.document for id, live in self._runtime.manager.live.items() if is_stopped(id)]
+        alike = [each for each in stopped if (each.flow, each.digest, each.notify) == (name, known.digest, notify)]
+        alike = [each for each in alike if not (each.parent or each.mends) and set(each.again) == set(again)]
+        if cache == "none":
+            alike = [each for each in alike if each.cache in ("", "none")]
+        if not alike:
+            return None
+        wanted = await self._fixed_inputs(known.flow, inputs)
+        alike = [each for each in alike if each.inputs == wanted]
+        return max(alike, key=lambda each: each.started_at).id if alike else None
+
+    async def _fixed_inputs(self, flow: Flow, inputs: dict[str, Value]) -> dict[str, Value]:
+        fixed = await self._runtime.staging.fixed_inputs(flow, inputs)
+        return await self._runtime.flows.sealed_inputs(fixed)
+
+    def update_run_options(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: UnhandledPolicy) -> None:
+        """A live case is continued by who says anew where its results go, and what a failure does; what is not said
+        stays."""
+        document = self._runtime.manager.live[case].document
+        if origin is not None and document.origin is not None:
+            output_dir, report = (
+                origin.output_dir or document.origin.output_dir,
+                origin.report or document.origin.report,
+            )
+            origin = msgspec.structs.replace(origin, output_dir=output_dir, report=report)
+        options = origin or document.origin, on_unhandled or document.on_unhandled
+        if options != (document.origin, document.on_unhandled):
+            document.origin, document.on_unhandled = options
+            self._runtime.ledger.touch(CASE_KIND, case, document)
+
+    async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+        """Start a case like this, which has no id yet, and wait until it is on disk; if there is one with its key,
+        return that. Refused if cases of its flow are started by messages."""
+        demand_no_message(flow)
+        demand_domains(flow, self._runtime.hub)
+        begun = await self._start_under_free_name(wanted, flow)
+        await self._runtime.ledger.settled()
+        return begun
+
+    async def keyed(self, key: str) -> CaseDocument | None:
+        """A case that was started under this key, of whatever flow, according to the search index."""
+        await self._runtime.ledger.settled()
+        found = await self._store.search(CASE_KIND, [FieldCondition("key", key)], limit=1)
+        return await self.known(CaseId(found[0].id)) if found else None
+
+    async def find_keyed(self, flow: str, key: str) -> CaseDocument | None:
+        """The case of a flow that was started under this key, by the names that it can have."""
+        for turn in count():
+            found = await self._find_stored(CaseId(f"{flow}-{_draw_name(flow, key, turn)}"))
+            if found is None or found.key == key:
+                return found
+        raise AssertionError("there is always one more name")
+
+    async def known(self, id: CaseId) -> CaseDocument | None:
+        """The case of this name, if it has certainly begun."""
+        found = await self._find_stored(id)
+        if found is None or found.void or not await self._has_begun(found):
+            return None
+        await self._runtime.ledger.settled()
+        return found
+
+    async def _start_under_free_name(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+        for turn in count():
+            wanted.id = CaseId(
+                f"{flow.name}-{_draw_name(flow.name, wanted.key, turn) if wanted.key else self._chance(3)}"
+            )
+            found = await self._claim(wanted.id)
+            if found is None:
+                return await self._begin_case(wanted, flow)
+            if wanted.key and found.key == wanted.key:
+                return demand_same_start(found, wanted)
+        raise AssertionError("there is always one more name")
+
+    async def _claim(self, id: CaseId) -> CaseDocument | None:
+        """Claim the name of a new case; if it is taken, return the case that has it."""
+        homes, clock = self._runtime.homes, self._clock
+        give_up_at = clock.now() + STARTING_MS
+        while True:
+            found = await self._find_stored(id)
+            if found is not None and await self._has_begun(found):
+                return found
+            if found is None and await homes.claim(id, STARTING, begins=True):
+                return await self._find_just_ended(id)
+            if clock.now() >= give_up_at:
+                raise TemporarilyUnavailable(
+                    f"case {id} is just being started by another server; ask again in a moment"
+                )
+            await clock.sleep(_POLL_MS)
+
+    async def _find_just_ended(self, id: CaseId) -> CaseDocument | None:
+        """A case whose name was taken only because it began, and ended, a moment ago."""
+        try:
+            found = await self._find_stored(id)
+        except BaseException:  # the caller has disconnected, or the store is unreachable: the name is free again
+            self._runtime.homes.release(id, STARTING)
+            raise
+        if found is not None and found.live:
+            self._reread_everything(f"case {id} had no home, and is taken up here; reading everything again")
+        if found is not None:
+            self._runtime.homes.release(id, STARTING)
+        return found
+
+    async def _find_stored(self, id: CaseId) -> CaseDocument | None:
+        live = self._runtime.manager.live.get(id)
+        if live is not None:
+            return live.document
+        found = await self._store.get(CASE_KIND, id)
+        return _decode(found.body) if found is not None else None
+
+    async def _has_begun(self, found: CaseDocument) -> bool:
+        """Whether the case may be reported. One that another server is starting may never begin."""
+        if found.id in self._runtime.manager.live or not found.live:
+            return True
+        await self._demand_known(found.id)
+        return await has_begun(self._store, found.id)
+
+    async def _demand_known(self, id: CaseId) -> None:
+        """A write that was given up may have succeeded later: then a case has its home here, and is not in memory."""
+        runtime = self._runtime
+        await runtime.ledger.settled()
+        found = await self._find_stored(id) if await runtime.homes.has_forgotten(id) else None
+        if found is not None and found.live and id not in runtime.manager.live:
+            self._reread_everything(f"case {id} is at home here, and was not known; reading everything again")
+
+    def _reread_everything(self, reason: str) -> NoReturn:
+        self._runtime.ledger.give_up(reason)
+        raise StoreUnavailable(reason)
+
+    async def _begin_case(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+        runtime = self._runtime
+        try:
+            earlier = await runtime.manager.reader.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
+            return (await runtime.manager.begin(wanted, flow, earlier)).document
+        finally:
+            runtime.homes.release(wanted.id, STARTING)
+
+
+def demand_key(key: str, field: str) -> None:
+    """Refuse a key that is no name."""
+    if len(key) > KEY_CHARS_MAX or not key.isprintable():
+        what = f"this has {len(key)}" if len(key) > KEY_CHARS_MAX else "some of this cannot be printed"
+        text = f"a key is one line of at most {KEY_CHARS_MAX} characters, and {what}: take a digest of it"
+        raise InvalidRequest(f"{field}: {text}", field=field)
+
+
+def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
+    """The case that was started under this key before, if its flow and inputs are the same."""
+    if found.flow != wanted.flow or found.inputs != wanted.inputs:
+        raise Conflict(f"the key {found.key!r} was used for case {found.id}, of other flow or inputs; take another")
+    return found
+
+
+def like_earlier(
+    earlier: CaseDocument, who: str, cache: CachePolicy, changed: dict[str, Value], names: list[str]
+) -> CaseDocument:
+    """A case like an earlier one, but for the inputs that changed, and the jobs that use no earlier results."""
+    return CaseDocument(
+        id=CaseId(""),
+        flow=earlier.flow,
+        digest=earlier.digest,
+        inputs={**earlier.inputs, **changed},
+        owner=who,
+        rerun_of=earlier.id,
+        cache=cache,
+        origin=earlier.origin,
+        again=names,
+        on_unhandled=earlier.on_unhandled,
+    )
+
+
+def _draw_name(flow: str, key: str, turn: int) -> str:
+    """As good as random, and the same for the same key."""
+    return hashlib.sha256(f"{flow}\0{key}\0{turn}".encode()).hexdigest()[:6]

@@ -1,0 +1,274 @@
+"""This domain among others: whom it is connected with, what was heard of them, and what they may ask here."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from mendflow.core.model.domains import (
+    PROTOCOL,
+    ConnectionSpec,
+    ConnectionState,
+    DomainAnswer,
+    DomainRequest,
+    DomainsView,
+    DomainView,
+    InvitationAcceptance,
+    InvitationAnswer,
+)
+from mendflow.core.model.errors import InvalidRequest, NotFound, StoreUnavailable
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.views import PilotView
+from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.clock import Meter
+from mendflow.services.base.contracts import Clock, MetaScheduler
+from mendflow.services.base.hub import Hub
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.sealing import Sealer
+from mendflow.services.cases.flows import Flows
+from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.domains.connections import Connection, Connections, ConnectionsChanged
+from mendflow.services.domains.contacts import Contacts
+from mendflow.services.domains.dialing import DomainLines
+from mendflow.services.domains.hosting import WorkHost
+from mendflow.services.domains.line import DomainLine, PeerLines
+from mendflow.services.domains.own_domain import OwnDomain
+from mendflow.services.domains.reports import REPORT_MS, DomainLoad, ReportKeeper
+from mendflow.services.domains.router import DomainRouter
+from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.domains")
+
+DRAIN_CHECK_MS: Final = 1_000
+
+
+class ConnectedDomains:
+    """`contacts` is what was heard of the others."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        meter: Meter,
+        sealer: Sealer,
+        hub: Hub,
+        lines: DomainLines,
+        peer_lines: PeerLines,
+        chance: Callable[[int], str],
+        name: str,
+        host: str,
+        version: str,
+        catalogue: Catalogue,
+        flows: Flows,
+        meta: PilotScheduler,
+        queue: MetaScheduler,
+        given: Mapping[str, MetaScheduler],
+        pilots: Callable[[], Awaitable[Sequence[PilotView]]],
+        load: Callable[[], Awaitable[DomainLoad]],
+        origin_of: Callable[[CaseId], str],
+    ) -> None:
+        own = OwnDomain(store, ledger, given=name, host=host)
+        self.contacts = Contacts(clock, meter)
+        self.connections = Connections(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            sealer=sealer,
+            hub=hub,
+            own=own,
+            lines=lines,
+            chance=chance,
+        )
+        self.reports = ReportKeeper(
+            connections=self.connections,
+            contacts=self.contacts,
+            catalogue=catalogue,
+            flows=flows,
+            meta=meta,
+            meter=meter,
+            version=version,
+            pilots=pilots,
+            load=load,
+        )
+        self.router = DomainRouter(
+            queue=queue,
+            given=given,
+            others=peer_lines,
+            origin_of=origin_of,
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            connections=self.connections,
+            contacts=self.contacts,
+            flows=flows,
+            reports=self.reports,
+            hub=hub,
+        )
+        self._lines = lines
+        self._peer_lines = peer_lines
+        self._open_lines: dict[str, tuple[str, DomainLine]] = {}
+        self._clock = clock
+        self._meter = meter
+        self._hub = hub
+        self._background = BackgroundTasks(ledger)
+        self._watches_drains = False
+        self._refreshes = False
+        hub.subscribe(ConnectionsChanged, self._changed)
+
+    async def read_shared(self) -> None:
+        """Read the connections; other servers may have changed them."""
+        await self.connections.start()
+
+    async def stop(self) -> None:
+        await self._background.stop()
+
+    def _changed(self, _: ConnectionsChanged) -> None:
+        known = self.connections.known()
+        self.contacts.keep_only({each.name for each in known})
+        marks = {each.name: each.mark for each in known}
+        self._open_lines = {
+            name: (mark, line) for name, (mark, line) in self._open_lines.items() if marks.get(name) == mark
+        }
+        if known and not self._refreshes:
+            self._refreshes = True
+            self._background.start(self._refresh())
+        if any(each.draining for each in known) and not self._watches_drains:
+            self._watches_drains = True
+            self._background.start(self._finish_drains())
+
+    async def _refresh(self) -> None:
+        """Put the own report together now and then, while somebody is connected."""
+        try:
+            while self.connections.known():
+                try:
+                    await self.reports.refresh()
+                except StoreUnavailable as error:
+                    log.warning("this domain's report could not be made: %s", error.message)
+                await self._clock.sleep(REPORT_MS)
+        finally:
+            self._refreshes = False
+
+    def lines(self) -> Mapping[str, DomainLine]:
+        """The lines to the domains that work can be sent to, by name."""
+        for each in self.connections.known():
+            if each.urls and each.name not in self._open_lines:
+                token = partial(self.connections.own_token, each)
+                line = self._lines.line(each.urls, token, public_only=each.names_itself)
+                self._open_lines[each.name] = (each.mark, line)
+        return {**self._peer_lines(), **{name: line for name, (_, line) in self._open_lines.items()}}
+
+    async def _finish_drains(self) -> None:
+        """Remove connections that are drained, once nothing is left between the two. Each server looks; the first that
+        sees it removes it."""
+        try:
+            while draining := [each for each in self.connections.known() if each.draining]:
+                for each in draining:
+                    if (await self.count(each.name)).none:
+                        await self.connections.remove(each.name, mark=each.mark)
+                await self._clock.sleep(DRAIN_CHECK_MS)
+        finally:
+            self._watches_drains = False
+
+    # The side that does work for others
+
+    @property
+    def host(self) -> WorkHost | None:
+        """Whoever does work for other domains."""
+        return self._hub.provider(WorkHost)
+
+    async def answer(self, connection: Connection, request: DomainRequest) -> DomainAnswer:
+        """Answer an exchange that another domain has begun."""
+        if request.protocol > PROTOCOL:
+            raise InvalidRequest(
+                f"this server speaks version {PROTOCOL} of what domains say to each other, and got {request.protocol};"
+                " the newer side has to speak the older one's",
+                field="protocol",
+            )
+        self.contacts.heard(connection.name, request.report)
+        if self.reports.own is None:
+            await self.reports.refresh()
+        if (host := self.host) is None:
+            return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
+        rights = replace(connection.rights, own_flows=False, flows=()) if connection.draining else connection.rights
+        return await host.exchange(connection.name, rights, request, self.reports.own_report(connection.name))
+
+    async def count(self, name: str) -> WorkCount:
+        counter = self._hub.provider(WorkCounter)
+        return await counter.count(name) if counter is not None else WorkCount()
+
+    # What people see and do
+
+    async def connect(self, name: str, spec: ConnectionSpec, *, who: str, url: str) -> DomainView:
+        """Accept an invitation of another domain."""
+        asked_ms = self._meter()
+        connection = await self.connections.connect(name, spec, who=who, url=url)
+        self.contacts.heard(name, latency_ms=self._meter() - asked_ms)
+        return await self._view(connection)
+
+    async def accept(self, shown: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
+        """Another domain accepts our invitation."""
+        answer = await self.connections.accept(shown, acceptance)
+        self.contacts.heard(acceptance.domain)
+        return answer
+
+    async def disconnect(self, name: str, *, force: bool) -> DomainView:
+        """Disconnect when nothing is under way any more, or at once: then what is under way there counts as lost when
+        its lease has ended. An invitation is withdrawn."""
+        if self.connections.find(name) is None and await self.connections.withdraw(name):
+            return DomainView(name=name, url="", state="invited", reason="the invitation was withdrawn")
+        connection = await self.connections.get(name)
+        view = await self._view(connection)
+        if force or (await self.count(name)).none:
+            await self.connections.remove(name)
+            return view
+        return await self._view(await self.connections.drain(name))
+
+    async def overview(self) -> DomainsView:
+        await self.connections.start()
+        views = [await self._view(each) for each in self.connections.known()]
+        known = {view.name for view in views}
+        for each in await self.connections.invitations():
+            if each.name not in known:
+                url = each.urls[0] if each.urls else ""
+                views.append(DomainView(name=each.name, url=url, state="invited", rights=each.rights))
+        own = self.connections.own
+        return DomainsView(name=own.name, charge=own.charge, domains=tuple(views))
+
+    async def one(self, name: str) -> DomainView:
+        for view in (await self.overview()).domains:
+            if view.name == name:
+                return view
+        raise NotFound(f"no domain {name[:100]!r} is connected or invited; `mendflow domains` lists those that are")
+
+    async def _view(self, connection: Connection) -> DomainView:
+        contact, count = self.contacts.of(connection.name), await self.count(connection.name)
+        state, reason = self._state(connection)
+        return DomainView(
+            name=connection.name,
+            url=connection.urls[0] if connection.urls else "",
+            state=state,
+            connected_at=connection.connected_at,
+            heard_at=contact.heard_at,
+            latency_ms=contact.latency_ms,
+            report=contact.report,
+            rights=connection.rights,
+            sent=count.sent,
+            held=count.held,
+            reason=reason,
+        )
+
+    def _state(self, connection: Connection) -> tuple[ConnectionState, str]:
+        contact = self.contacts.of(connection.name)
+        if connection.draining:
+            return "draining", "it is disconnected as soon as nothing is under way between the two"
+        if contact.refused:
+            return "refused", contact.refused
+        if self.contacts.is_silent(connection.name):
+            return "silent", contact.trouble or ("nothing was heard of it yet" if not contact.heard_at else "")
+        return "connected", contact.trouble

@@ -1,0 +1,403 @@
+"""Connections with other domains: one document for each, which all servers on the store share.
+
+Both sides consent. One invites: it makes a token that holds for a short time and for one use, and a person carries it
+to the other side, whose server shows it. Then each side has a token of its own at the other. Of the token that the
+other side shows here only the hash is stored, of the one that we show there a sealed copy. Both tokens are derived, so
+that an acceptance whose answer was lost can be repeated, and is the same connection."""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.domains.names import domain_name_flaw
+from mendflow.core.model.domains import (
+    PROTOCOL,
+    ConnectionSpec,
+    DomainRights,
+    InvitationAcceptance,
+    InvitationAnswer,
+    InvitationSpec,
+    InvitationView,
+)
+from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from mendflow.core.model.ids import Instant
+from mendflow.services.base.addresses import check_url
+from mendflow.services.base.contracts import TRIES, Clock
+from mendflow.services.base.hub import Hub
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.sealing import Sealer
+from mendflow.services.domains.dialing import DomainLines
+from mendflow.services.domains.own_domain import OwnDomain
+from mendflow.stores.contract import Store
+
+CONNECTION_KIND: Final = "domain"
+INVITATION_KIND: Final = "domain-invitation"
+CONNECTIONS_MAX: Final = 200
+URLS_MAX: Final = 20
+MINUTES_MAX: Final = 7 * 24 * 60
+MINUTE_MS: Final = 60_000
+TOKEN_BYTES: Final = 32
+
+
+class Connection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A connected domain. `token_sha256` is the hash of the token that it shows here, `sealed_token` the one that we
+    show there. `mark` is another each time that it is connected anew. Without `urls` work can come from it, and none
+    can be sent there. `names_itself`: an administrator of ours has not said that address, so it has to be public."""
+
+    name: str
+    urls: tuple[str, ...] = ()
+    token_sha256: str
+    sealed_token: str
+    mark: str
+    rights: DomainRights = DomainRights()
+    names_itself: bool = False
+    connected_at: Instant = 0
+    connected_by: str = ""
+    draining: bool = False
+    invitation_sha256: str = ""  # of the invitation that it accepted, if it was invited here
+
+    def __repr__(self) -> str:
+        return f"Connection({self.name!r}, {self.urls!r})"
+
+
+class Invitation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A domain that is invited. `accepted_sha256` is the hash of the token in the acceptance: no other is taken."""
+
+    name: str
+    token_sha256: str
+    rights: DomainRights = DomainRights()
+    urls: tuple[str, ...] = ()
+    made_at: Instant = 0
+    made_by: str = ""
+    expires_at: Instant = 0
+    accepted_sha256: str = ""
+
+
+class ConnectionsChanged(msgspec.Struct, frozen=True):
+    """A domain was connected, disconnected, or got other rights, here or on another server."""
+
+
+class DomainDisconnected(msgspec.Struct, frozen=True):
+    """A domain is no longer connected, by a decision of this server."""
+
+    name: str
+
+
+_decode = msgspec.json.Decoder(Connection).decode
+_decode_invitation = msgspec.json.Decoder(Invitation).decode
+
+
+class Connections:
+    """`chance` gives so many random bytes, in hexadecimal."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        sealer: Sealer,
+        hub: Hub,
+        own: OwnDomain,
+        lines: DomainLines,
+        chance: Callable[[int], str],
+    ) -> None:
+        self.own = own
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._sealer = sealer
+        self._hub = hub
+        self._lines = lines
+        self._chance = chance
+        self._known: dict[str, Connection] = {}
+        self._by_token: dict[str, Connection] = {}
+        self._read_at: Instant = 0
+
+    async def start(self) -> None:
+        """Read all connections; other servers may have changed some."""
+        self._set({each.id: _decode(each.body) async for each in self._store.scan(CONNECTION_KIND)})
+        await self.own.start(is_known_to_others=bool(self._known))
+
+    def _set(self, known: dict[str, Connection]) -> None:
+        self._read_at = self._clock.now()
+        if known == self._known:
+            return
+        self._known = known
+        self._by_token = {each.token_sha256: each for each in known.values()}
+        self._hub.publish(ConnectionsChanged())
+
+    # Who is connected
+
+    def known(self) -> list[Connection]:
+        return [self._known[name] for name in sorted(self._known)]
+
+    def find(self, name: str) -> Connection | None:
+        return self._known.get(name)
+
+    async def get(self, name: str) -> Connection:
+        return (await self._read(name))[0]
+
+    async def _read(self, name: str) -> tuple[Connection, int]:
+        found = await self._store.get(CONNECTION_KIND, name)
+        if found is None:
+            raise NotFound(f"no domain {name[:100]!r} is connected; `mendflow domains` lists those that are")
+        return _decode(found.body), found.version
+
+    async def authenticate(self, token_sha256: str) -> Connection:
+        """The connection whose token has this hash. Another server may have made it a moment ago: then the store is
+        asked, though not for every wrong token that somebody sends."""
+        found = self._by_token.get(token_sha256)
+        if found is None and self._clock.now() - self._read_at >= 1_000:
+            await self.start()
+            found = self._by_token.get(token_sha256)
+        if found is None:
+            raise Forbidden(
+                f"the domain {self.own.name!r} does not know that token: it has disconnected, or the connection was"
+                " made anew"
+            )
+        return found
+
+    async def own_token(self, connection: Connection) -> str:
+        """The token that we show there."""
+        return await self._sealer.open_text(connection.sealed_token)
+
+    # Invitations
+
+    async def invitations(self) -> list[Invitation]:
+        """Those that are open. Those that are over are removed."""
+        open, now = [], self._clock.now()
+        async for each in self._store.scan(INVITATION_KIND):
+            invitation = _decode_invitation(each.body)
+            if invitation.expires_at > now:
+                open.append(invitation)
+            else:
+                await self._ledger.put_now(INVITATION_KIND, each.id, None, each.version)
+        return sorted(open, key=lambda each: each.name)
+
+    async def invite(self, name: str, spec: InvitationSpec, *, who: str, url: str) -> InvitationView:
+        """Invite a domain. An earlier invitation of the same name no longer holds."""
+        self._demand_other_name(name)
+        check_rights(spec.rights)
+        check_urls(spec.urls)
+        if not 1 <= spec.minutes <= MINUTES_MAX:
+            raise InvalidRequest(f"an invitation holds for 1 to {MINUTES_MAX} minutes", field="minutes")
+        if await self._store.get(CONNECTION_KIND, name) is not None:
+            raise Conflict(f"the domain {name} is connected already; mendflow domains disconnect {name} ends that")
+        own, now, token = await self.own.keep_name(), self._clock.now(), self._chance(TOKEN_BYTES)
+        invitation = Invitation(
+            name=name,
+            token_sha256=_sha256(token),
+            rights=spec.rights,
+            urls=spec.urls,
+            made_at=now,
+            made_by=who,
+            expires_at=now + spec.minutes * MINUTE_MS,
+        )
+        for _ in range(TRIES):
+            before = await self._store.get(INVITATION_KIND, name)
+            version = before.version if before is not None else 0
+            if await self._ledger.put_now(INVITATION_KIND, name, invitation, version) is not None:
+                return InvitationView(name=name, token=token, domain=own, url=url, expires_at=invitation.expires_at)
+        raise Conflict(f"the domain {name} is being invited by several at once; try again")
+
+    async def withdraw(self, name: str) -> bool:
+        """Whether there was an invitation of this name; it no longer holds."""
+        for _ in range(TRIES):
+            found = await self._store.get(INVITATION_KIND, name)
+            if found is None:
+                return False
+            if await self._ledger.put_now(INVITATION_KIND, name, None, found.version) is not None:
+                return True
+        raise Conflict(f"the invitation of {name} is being changed by several at once; try again")
+
+    async def accept(self, shown: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
+        """An invited domain accepts, and shows its invitation. The same acceptance again gets the same answer."""
+        if acceptance.inviter != self.own.name:
+            raise Conflict(
+                f"the domain at this address is called {self.own.name!r}, not {acceptance.inviter[:100]!r}: connect it"
+                " under that name"
+            )
+        answer = InvitationAnswer(domain=self.own.name, token=_answering(acceptance.token, shown))
+        found = await self._store.get(CONNECTION_KIND, acceptance.domain)
+        if found is not None:
+            known = _decode(found.body)
+            if not _same(known.token_sha256, _sha256(answer.token)):
+                raise Conflict(
+                    f"the domain {self.own.name} has a connection with {acceptance.domain} already; its administrator"
+                    f" ends it with mendflow domains disconnect {acceptance.domain}"
+                )
+            return answer
+        invitation = await self._use(shown, acceptance)
+        connection = Connection(
+            name=invitation.name,
+            urls=invitation.urls or self._fit(acceptance.urls),
+            names_itself=not invitation.urls,
+            token_sha256=_sha256(answer.token),
+            sealed_token=await self._sealer.seal_text(acceptance.token),
+            mark=self._chance(8),
+            rights=invitation.rights,
+            connected_at=self._clock.now(),
+            connected_by=invitation.made_by,
+            invitation_sha256=invitation.token_sha256,
+        )
+        await self._add(connection)
+        await self.withdraw(invitation.name)
+        return answer
+
+    async def _use(self, shown: str, acceptance: InvitationAcceptance) -> Invitation:
+        """The invitation, used by this acceptance and by no other."""
+        name, by = acceptance.domain, _sha256(acceptance.token)
+        for _ in range(TRIES):
+            found = await self._store.get(INVITATION_KIND, name) if not domain_name_flaw(name) else None
+            invitation = _decode_invitation(found.body) if found is not None else None
+            if (
+                found is None
+                or invitation is None
+                or not _same(invitation.token_sha256, _sha256(shown))
+                or invitation.expires_at <= self._clock.now()
+                or invitation.accepted_sha256 not in ("", by)
+            ):
+                raise Forbidden(
+                    f"the domain {self.own.name} has no such open invitation for a domain called {name[:100]!r}: it was"
+                    " used, withdrawn, or is over, or is for another name. Ask its administrator for another"
+                    " (mendflow domains invite NAME)"
+                )
+            used = replace(invitation, accepted_sha256=by)
+            if await self._ledger.put_now(INVITATION_KIND, name, used, found.version) is not None:
+                return used
+        raise Conflict("this invitation is being accepted by several at once; try again")
+
+    def _fit(self, urls: Sequence[str]) -> tuple[str, ...]:
+        """The addresses that another domain names for itself, as far as they are addresses."""
+        fit = []
+        for url in urls[:URLS_MAX]:
+            try:
+                check_url(url, private=True)
+            except InvalidRequest:
+                continue
+            fit.append(url.rstrip("/"))
+        return tuple(fit)
+
+    # Connecting and disconnecting
+
+    async def connect(self, name: str, spec: ConnectionSpec, *, who: str, url: str) -> Connection:
+        """Accept the invitation of another domain. Repeated after a lost answer, it is the same connection."""
+        self._demand_other_name(name)
+        check_rights(spec.rights)
+        check_urls((*spec.urls, *spec.own_urls))
+        if not spec.urls:
+            raise InvalidRequest(f"where is the domain {name}? Give the address of one of its servers", field="urls")
+        token = await self._sealer.derived(f"domain {name}, invitation {_sha256(spec.token)}")
+        before = await self._store.get(CONNECTION_KIND, name)
+        if before is not None and not _same(_decode(before.body).token_sha256, _sha256(token)):
+            raise Conflict(f"the domain {name} is connected already; mendflow domains disconnect {name} ends that")
+        own = await self.own.keep_name()
+        own_urls = spec.own_urls or ((url,) if url else ())
+        acceptance = InvitationAcceptance(domain=own, inviter=name, token=token, urls=own_urls)
+        urls = tuple(each.rstrip("/") for each in spec.urls)
+        answer = await self._lines.accept(urls, spec.token, acceptance)
+        if answer.domain != name or answer.protocol > PROTOCOL or not answer.token:
+            raise Conflict(f"the answer of the domain {name} is not one that this version understands")
+        connection = Connection(
+            name=name,
+            urls=urls,
+            token_sha256=_sha256(token),
+            sealed_token=await self._sealer.seal_text(answer.token),
+            mark=self._chance(8),
+            rights=spec.rights,
+            connected_at=self._clock.now(),
+            connected_by=who,
+        )
+        return await self._add(connection) if before is None else _decode(before.body)
+
+    async def _add(self, connection: Connection) -> Connection:
+        if len(self._known) >= CONNECTIONS_MAX:
+            raise InvalidRequest(f"{CONNECTIONS_MAX} domains are connected already; disconnect some")
+        if await self._ledger.put_now(CONNECTION_KIND, connection.name, connection, 0) is None:
+            kept = await self.get(connection.name)  # the same acceptance came twice at the same time
+            if not _same(kept.token_sha256, connection.token_sha256):
+                raise Conflict(f"the domain {connection.name} has just been connected by somebody else; look at it")
+            connection = kept
+        self._set({**self._known, connection.name: connection})
+        return connection
+
+    async def change_rights(self, name: str, rights: DomainRights) -> Connection:
+        check_rights(rights)
+        return await self._change(name, lambda known: replace(known, rights=rights))
+
+    async def drain(self, name: str) -> Connection:
+        """Send no more work there, and take none from there. What is under way goes on."""
+        return await self._change(name, lambda known: replace(known, draining=True))
+
+    async def remove(self, name: str, *, mark: str = "") -> Connection | None:
+        """Disconnect at once; with a mark, only that connection. None if there was none."""
+        for _ in range(TRIES):
+            found = await self._store.get(CONNECTION_KIND, name)
+            connection = _decode(found.body) if found is not None else None
+            if found is None or connection is None or (mark and connection.mark != mark):
+                await self.start()
+                return None
+            if await self._ledger.put_now(CONNECTION_KIND, name, None, found.version) is not None:
+                self._set({each: known for each, known in self._known.items() if each != name})
+                self._hub.publish(DomainDisconnected(name))
+                return connection
+        raise _busy(name)
+
+    async def _change(self, name: str, change: Callable[[Connection], Connection]) -> Connection:
+        for _ in range(TRIES):
+            before, version = await self._read(name)
+            after = change(before)
+            if after == before or await self._ledger.put_now(CONNECTION_KIND, name, after, version) is not None:
+                self._set({**self._known, name: after})
+                return after
+        raise _busy(name)
+
+    def _demand_other_name(self, name: str) -> None:
+        if flaw := domain_name_flaw(name):
+            raise InvalidRequest(flaw, field="name")
+        if name == self.own.name:
+            raise InvalidRequest(
+                f"this domain itself is called {name!r}; the other needs another name: start one of them with"
+                " mendflow serve --domain NAME",
+                field="name",
+            )
+
+
+def check_rights(rights: DomainRights) -> None:
+    if rights.work_max < 0 or rights.bytes_max < 0:
+        raise InvalidRequest("a domain may have 0 or more pieces of work and bytes here", field="rights")
+
+
+def check_urls(urls: Sequence[str]) -> None:
+    if len(urls) > URLS_MAX:
+        raise InvalidRequest(f"a domain has at most {URLS_MAX} addresses", field="urls")
+    for url in urls:
+        try:
+            check_url(url, private=True)
+        except InvalidRequest as error:
+            raise InvalidRequest(
+                f"{url[:100]!r} is not the address of a server: write one such as https://one.example.org:8642",
+                field="urls",
+            ) from error
+
+
+def _answering(token: str, invitation: str) -> str:
+    """The token for the way back, which follows from the acceptance and its invitation."""
+    return hmac.new(token.encode(), f"the way back, invitation {invitation}".encode(), hashlib.sha256).hexdigest()
+
+
+def _sha256(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one, other)
+
+
+def _busy(name: str) -> Conflict:
+    return Conflict(f"the connection with {name} is being changed by several at once; try again")

@@ -1,0 +1,106 @@
+"""Domains in this process that reach each other without a network: each address leads to the gate of one."""
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from mendflow.core.model.domains import DomainAnswer, DomainRequest, InvitationAcceptance, InvitationAnswer
+from mendflow.core.model.errors import NotFound, Unreachable
+from mendflow.services.api.domain import Domain
+from mendflow.services.api.domain_gate import DomainGate
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.domains.connected import ConnectedDomains
+from mendflow.services.domains.connections import Connections
+from mendflow.services.domains.dialing import Token
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.contract import Store
+from mendflow.stores.files import FolderFileStore
+from mendflow.stores.memory import MemoryStore
+
+
+class LocalLines:
+    """`cut`: requests to these addresses are lost; `mute`: answers from them are."""
+
+    def __init__(self) -> None:
+        self.gates: dict[str, DomainGate] = {}
+        self.cut: set[str] = set()
+        self.mute: set[str] = set()
+
+    def line(self, urls: Sequence[str], token: Token, *, public_only: bool) -> "LocalLine":
+        return LocalLine(self, urls[0], token)
+
+    async def accept(self, urls: Sequence[str], invitation: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
+        answer = await self.reach(urls[0]).accept(invitation, acceptance)
+        self.demand_answer(urls[0])
+        return answer
+
+    def reach(self, url: str) -> DomainGate:
+        if url in self.cut or url not in self.gates:
+            raise Unreachable(f"no answer from {url}")
+        return self.gates[url]
+
+    def demand_answer(self, url: str) -> None:
+        if url in self.mute:
+            raise Unreachable(f"no answer from {url}")
+
+
+class LocalLine:
+    def __init__(self, lines: LocalLines, url: str, token: Token) -> None:
+        self._lines = lines
+        self._url = url
+        self._token = token
+
+    async def exchange(self, request: DomainRequest) -> DomainAnswer:
+        gate = self._lines.reach(self._url)
+        answer = await gate.exchange(await gate.admit(await self._sha256()), request)
+        self._lines.demand_answer(self._url)
+        return answer
+
+    async def has_file(self, sha256: str) -> bool:
+        gate = self._lines.reach(self._url)
+        try:
+            return await gate.file_size(await gate.admit(await self._sha256()), sha256) >= 0
+        except NotFound:
+            return False
+
+    async def put_file(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
+        gate = self._lines.reach(self._url)
+        await gate.take_file(await gate.admit(await self._sha256()), sha256, chunks)
+
+    async def get_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
+        gate = self._lines.reach(self._url)
+        await gate.file_size(await gate.admit(await self._sha256()), sha256)
+        content = b"".join([piece async for piece in gate.file(sha256)])
+        yield content[offset:]
+
+    async def _sha256(self) -> str:
+        return hashlib.sha256((await self._token()).encode()).hexdigest()
+
+
+class Neighbour:
+    """A server, alone on its store, that is a domain of this name."""
+
+    def __init__(self, lines: LocalLines, folder: Path, name: str, *, store: Store | None = None) -> None:
+        files = FolderFileStore(folder / name / "files")
+        files.open()
+        self.url = f"http://{name}.example.org"
+        self.store = store or MemoryStore()
+        self.server = Server(
+            store=self.store,
+            file_store=files,
+            clock=SystemClock(),
+            settings=ServerSettings(files_roots=None, domain=name),
+            version="test",
+            lines=lines,
+        )
+        self.server.listens_at(self.url)
+        self.domain = Domain(self.server)
+        lines.gates[self.url] = DomainGate(self.server)
+
+    @property
+    def services(self) -> ConnectedDomains:
+        return self.server.runtime.connected
+
+    @property
+    def connections(self) -> Connections:
+        return self.services.connections

@@ -1,0 +1,259 @@
+"""Connections between domains: both sides consent, and each has a token of its own at the other. FM-4"""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mendflow.core.model.domains import (
+    ConnectionSpec,
+    DomainRequest,
+    DomainRights,
+    InvitationAcceptance,
+    InvitationSpec,
+    InvitationView,
+)
+from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unreachable
+from mendflow.services.domains.connections import CONNECTION_KIND, INVITATION_KIND
+from mendflow.services.domains.dialing import Token
+from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from tests.services.domains.neighbours import LocalLines, Neighbour
+
+
+async def invite(one: Neighbour, name: str, **spec: object) -> InvitationView:
+    return await one.domain.invite_domain(name, InvitationSpec(**spec), who="ann")  # type: ignore[arg-type]
+
+
+async def connect(one: Neighbour, other: Neighbour, token: str, **more: object) -> None:
+    spec = ConnectionSpec(urls=(other.url,), token=token, **more)  # type: ignore[arg-type]
+    await one.domain.connect_domain(other.connections.own.name, spec, who="bob")
+
+
+def token_of(one: Neighbour, name: str) -> Token:
+    connection = one.connections.find(name)
+    assert connection is not None
+    return lambda: one.connections.own_token(connection)
+
+
+async def test_an_accepted_invitation_connects_both_ways(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:  # FM-4
+    invited = await invite(north, "south")
+    assert [view.state for view in (await north.domain.domains()).domains] == ["invited"]
+
+    await connect(south, north, invited.token)
+
+    for one, other in ((north, south), (south, north)):
+        [view] = (await one.domain.domains()).domains
+        assert (view.name, view.url, view.state) == (other.connections.own.name, other.url, "connected")
+        answer = await lines.line([other.url], token_of(one, view.name), public_only=True).exchange(
+            DomainRequest(sender="s", serial=0)
+        )
+        assert answer.stamp > 0
+
+
+async def test_an_invitation_is_used_once(north: Neighbour, south: Neighbour) -> None:
+    invited = await invite(north, "south")
+    await connect(south, north, invited.token)
+    await north.domain.disconnect_domain("south", who="ann", force=True)
+    await south.domain.disconnect_domain("north", who="bob", force=True)
+
+    with pytest.raises(Forbidden, match=r"no such open invitation.*invite NAME"):
+        await connect(south, north, invited.token)
+    assert not (await south.domain.domains()).domains
+
+
+async def test_an_invitation_is_for_one_name_and_one_token(north: Neighbour, south: Neighbour, settle: object) -> None:
+    invited = await invite(north, "east")
+    with pytest.raises(Forbidden, match="for another name"):
+        await connect(south, north, invited.token)
+    await invite(north, "south")
+    with pytest.raises(Forbidden):
+        await connect(south, north, "0" * 64)
+    assert {view.state for view in (await north.domain.domains()).domains} == {"invited"}
+
+
+async def test_a_newer_invitation_takes_the_place_of_the_older(north: Neighbour, south: Neighbour) -> None:
+    first, second = await invite(north, "south"), await invite(north, "south")
+    with pytest.raises(Forbidden):
+        await connect(south, north, first.token)
+    await connect(south, north, second.token)
+
+
+async def test_an_invitation_that_is_over_is_refused_and_removed(north: Neighbour, south: Neighbour) -> None:
+    invited = await invite(north, "south")
+    north.server.clock.catch_up(invited.expires_at + 1)
+    with pytest.raises(Forbidden, match="is over"):
+        await connect(south, north, invited.token)
+    assert not (await north.domain.domains()).domains
+    assert await north.store.get(INVITATION_KIND, "south") is None
+
+
+async def test_a_lost_answer_is_made_up_for_by_asking_again(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    invited = await invite(north, "south")
+    lines.mute.add(north.url)
+    with pytest.raises(Unreachable):
+        await connect(south, north, invited.token)
+    assert [view.state for view in (await north.domain.domains()).domains] == ["connected"]
+    assert not (await south.domain.domains()).domains
+
+    lines.mute.clear()
+    await connect(south, north, invited.token)
+    await connect(south, north, invited.token)
+    assert [view.name for view in (await south.domain.domains()).domains] == ["north"]
+    line = lines.line([north.url], token_of(south, "north"), public_only=False)
+    assert (await line.exchange(DomainRequest(sender="s", serial=0))).stamp > 0
+
+
+async def test_nobody_else_can_accept_an_invitation_that_is_being_accepted(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    invited = await invite(north, "south")
+    await connect(south, north, invited.token)
+    thief = InvitationAcceptance(domain="south", inviter="north", token="stolen")
+    with pytest.raises(Conflict, match="has a connection with south already"):
+        await lines.accept([north.url], invited.token, thief)
+
+
+async def test_both_sides_have_to_use_the_names_that_the_other_has(north: Neighbour, south: Neighbour) -> None:
+    invited = await invite(north, "south")
+    spec = ConnectionSpec(urls=(north.url,), token=invited.token)
+    with pytest.raises(Conflict, match="is called 'north', not 'nord'"):
+        await south.domain.connect_domain("nord", spec, who="bob")
+    with pytest.raises(InvalidRequest, match="this domain itself is called 'north'"):
+        await invite(north, "north")
+    for bad in ("any", "ANY", "a/b", "", ".", "x" * 65, "nörd"):
+        with pytest.raises(InvalidRequest, match="no name of a domain"):
+            await invite(north, bad)
+
+
+async def test_no_token_is_stored_in_the_clear(north: Neighbour, south: Neighbour) -> None:
+    invited = await invite(north, "south")
+    stored = await north.store.get(INVITATION_KIND, "south")
+    assert stored is not None and invited.token.encode() not in stored.body
+    await connect(south, north, invited.token)
+    for one, other in ((north, "south"), (south, "north")):
+        shown = await token_of(one, other)()
+        document = await one.store.get(CONNECTION_KIND, other)
+        assert document is not None and len(shown) == 64
+        assert shown.encode() not in document.body
+        assert shown not in repr(one.connections.find(other))
+    assert await token_of(north, "south")() != await token_of(south, "north")()
+
+
+async def test_who_is_disconnected_is_refused(north: Neighbour, south: Neighbour, lines: LocalLines) -> None:
+    await connect(south, north, (await invite(north, "south")).token)
+    line = lines.line([north.url], token_of(south, "north"), public_only=False)
+    await north.domain.disconnect_domain("south", who="ann", force=True)
+    with pytest.raises(Forbidden, match="does not know that token: it has disconnected"):
+        await line.exchange(DomainRequest(sender="s", serial=0))
+    south.services.contacts.refused("north", "it does not know us")
+    assert [view.state for view in (await south.domain.domains()).domains] == ["refused"]
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.left = WorkCount(2, 1)
+
+    async def count(self, domain: str) -> WorkCount:
+        return self.left
+
+
+async def test_a_drained_connection_goes_when_nothing_is_under_way(north: Neighbour, south: Neighbour) -> None:
+    await connect(south, north, (await invite(north, "south")).token)
+    work = Counted()
+    services = south.services
+    services._hub._providers.pop(WorkCounter, None)
+    services._hub.provide(WorkCounter, work)
+    view = await south.domain.disconnect_domain("north", who="bob")
+    assert (view.state, view.sent, view.held) == ("draining", 2, 1)
+    assert (await south.domain.connected_domain("north")).state == "draining"
+    work.left = WorkCount()
+    for _ in range(100):
+        if not (await south.domain.domains()).domains:
+            return
+        await south.server.clock.sleep(100)
+    raise AssertionError("it is still connected")
+
+
+async def test_rights_are_what_the_administrator_says(north: Neighbour, south: Neighbour) -> None:
+    rights = DomainRights(flows=("night",), own_flows=False, work_max=7)
+    await connect(south, north, (await invite(north, "south", rights=rights)).token)
+    assert (await north.domain.connected_domain("south")).rights == rights
+    assert (await south.domain.connected_domain("north")).rights == DomainRights()
+    await south.domain.change_domain_rights("north", rights, who="bob")
+    assert (await south.domain.connected_domain("north")).rights == rights
+    with pytest.raises(InvalidRequest, match="0 or more"):
+        await south.domain.change_domain_rights("north", DomainRights(work_max=-1), who="bob")
+    with pytest.raises(NotFound, match="no domain 'east' is connected"):
+        await south.domain.change_domain_rights("east", rights, who="bob")
+
+
+async def test_an_address_that_an_administrator_gives_is_used_instead_of_the_one_that_is_named(
+    north: Neighbour, south: Neighbour
+) -> None:
+    given = "https://gate.example.org"
+    await connect(south, north, (await invite(north, "south", urls=(given,))).token)
+    found = north.connections.find("south")
+    assert found is not None and found.urls == (given,) and not found.names_itself
+    with pytest.raises(InvalidRequest, match="not the address of a server"):
+        await invite(north, "east", urls=("file:///etc/passwd",))
+
+
+async def test_connections_outlive_a_restart_and_every_server_on_the_store_knows_them(
+    north: Neighbour, south: Neighbour, lines: LocalLines, tmp_path: Path
+) -> None:
+    await connect(south, north, (await invite(north, "south")).token)
+    token = token_of(south, "north")
+    second = Neighbour(lines, tmp_path / "second", "", store=north.store)
+    lines.gates[second.url] = lines.gates.pop(second.url)
+    await second.server.open()
+    try:
+        assert second.connections.own.name == "north"  # whatever machine it is on
+        assert [each.name for each in second.connections.known()] == ["south"]
+        answer = await lines.line([second.url], token, public_only=False).exchange(DomainRequest(sender="s", serial=0))
+        assert answer.stamp > 0
+    finally:
+        await second.server.close()
+
+
+async def test_a_server_hears_of_a_connection_that_another_server_has_made(
+    north: Neighbour, south: Neighbour, lines: LocalLines, tmp_path: Path
+) -> None:
+    second = Neighbour(lines, tmp_path / "second", "", store=north.store)
+    await second.server.open()
+    try:
+        await connect(south, north, (await invite(north, "south")).token)
+        assert second.connections.find("south") is None
+        second.server.clock.catch_up(second.server.clock.now() + 2_000)
+        shown = await token_of(south, "north")()
+        found = await second.connections.authenticate(hashlib.sha256(shown.encode()).hexdigest())
+        assert found.name == "south"
+    finally:
+        await second.server.close()
+
+
+async def test_a_name_that_others_know_cannot_be_changed(
+    north: Neighbour, south: Neighbour, lines: LocalLines, tmp_path: Path
+) -> None:
+    await connect(south, north, (await invite(north, "south")).token)
+    renamed = Neighbour(lines, tmp_path / "renamed", "west", store=north.store)
+    with pytest.raises(Conflict, match=r"is called 'north'.*--domain north"):
+        await renamed.server.open()
+
+
+async def test_a_domain_says_what_it_charges(north: Neighbour) -> None:
+    assert (await north.domain.charge_domain(charge=0.25, who="ann")).charge == 0.25
+    with pytest.raises(InvalidRequest, match="is no charge"):
+        await north.domain.charge_domain(charge=-1, who="ann")
+    assert (await north.domain.domains()).charge == 0.25
+
+
+async def test_a_peer_of_a_newer_protocol_is_told_so(north: Neighbour, south: Neighbour, lines: LocalLines) -> None:
+    await connect(south, north, (await invite(north, "south")).token)
+    line = lines.line([north.url], token_of(south, "north"), public_only=False)
+    with pytest.raises(InvalidRequest, match="speaks version 1"):
+        await line.exchange(msgspec.structs.replace(DomainRequest(sender="s", serial=0), protocol=99))
