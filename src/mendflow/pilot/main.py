@@ -13,9 +13,9 @@ from functools import partial
 
 import msgspec
 
-from mendflow import event_loop
 from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.core.model.sync import LEAVE_REASONS
+from mendflow.event_loop import run as run_loop
 from mendflow.pilot import standby
 from mendflow.pilot.agent.agent import Agent
 from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress
@@ -78,7 +78,7 @@ def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
         return CANNOT_WORK
     try:
         become_reaper()
-        return event_loop.run(_PilotRun(options, work_folder, servers, unfit, spare).live())
+        return run_loop(_PilotRun(options, work_folder, servers, unfit, spare).live())
     except InvalidRequest as error:
         log.error("%s", error)
         return BAD_OPTIONS
@@ -108,7 +108,7 @@ def _check_environment(
 def _end_unfit(options: PilotOptions, servers: ServerAddresses, why: str) -> int:
     log.error("this pilot cannot run here: %s", why)
     identity = {"host": options.host, "site": options.site, "submission": options.name}
-    event_loop.run(report_unfit(servers, SYNC_PATH, why=why, **identity))
+    run_loop(report_unfit(servers, SYNC_PATH, why=why, **identity))
     return CANNOT_WORK
 
 

@@ -5,6 +5,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import msgspec
+
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, DomainRights
 from mendflow.core.model.errors import Forbidden, Unreachable
 from mendflow.services.base.contracts import FileStore
@@ -64,7 +66,7 @@ class DirectLine:
         if not self._host().runtime.domains.hosted.may_read(self.origin, sha256):
             raise Forbidden("this file belongs to no work of yours")
         passed = 0
-        async for chunk in self._files.kept(sha256):
+        async for chunk in self._files.read(sha256):
             self._pass(self.cut_there or self.cut_back)
             rest = chunk[max(0, offset - passed) :]
             passed += len(chunk)
@@ -95,9 +97,8 @@ class Domains:
             store=self.stores[name],
             file_store=file_store,
             clock=world.server.clock,
-            settings=self.settings,
+            settings=msgspec.structs.replace(self.settings, domain=name),
             version="test",
-            domain_name=name,
             peer_lines=lambda: lines,
         )
         world.domain = type(world.domain)(world.server)

@@ -39,10 +39,10 @@ class FarQueue:
         self.callbacks: dict[JobId, Callback] = {}
         self.asked: list[str] = []
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         self.jobs |= {new.id: new for new in jobs}
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         return GOOD
 
     async def status(self, id: JobId) -> Status:
@@ -165,7 +165,7 @@ async def test_where_a_job_went_is_not_decided_again_after_a_restart(home: Neigh
     router._elsewhere.clear()
     queue = far.queues["south"]
     far.queues.clear()
-    await router.submit([job("any")], again=True)
+    await router.submit([job("any")], reissued=True)
     assert list(far.queues["south"].jobs) == list(queue.jobs)
 
 
@@ -185,7 +185,7 @@ async def test_a_job_that_is_submitted_again_does_not_go_to_who_refused_it(home:
         outcome=Outcome(fault=fault),
     )
     home.server.runtime.ledger.touch(JOB_KIND, "c-1/1", over)
-    await router.submit([job("any", "c-1/1~2")], again=True)
+    await router.submit([job("any", "c-1/1~2")], reissued=True)
     assert set(far.queues) == {"south", "west"}
     route = await router.route_of("c-1/1~2")
     assert route is not None and route.decision.domain != first

@@ -15,11 +15,11 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import FarCalls
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.domains.closing import FlowCloser, closed_job
 from mendflow.services.domains.connections import ConnectionsChanged, DomainDisconnected
 from mendflow.services.domains.host_leases import SLACK_MS, HostLeases
@@ -89,6 +89,7 @@ class DomainServices:
             leases=leases,
             hub=parts.hub,
             shared=shared,
+            is_connected=lambda: bool(lines()),
         )
         self.hosted = HostedWorks(
             ledger=parts.ledger, clock=clock, flows=parts.flows, files=files, runs=self.runs, shared=shared
@@ -127,7 +128,7 @@ class DomainServices:
         parts.hub.provide(WorkHost, self.hosted)
         parts.hub.provide(WorkSender, self)
         parts.hub.provide(WorkCounter, self)
-        parts.hub.subscribe(ConnectionsChanged, lambda _: self.sent.lines_changed())
+        parts.hub.subscribe(ConnectionsChanged, lambda _: self._connections_changed())
         parts.hub.subscribe(DomainDisconnected, lambda fact: self._background.start(self.hosted.disconnect(fact.name)))
         self._background = BackgroundTasks(parts.ledger)
         self._store = store
@@ -136,6 +137,10 @@ class DomainServices:
 
     def peer(self, domain: str) -> PeerScheduler:
         return PeerScheduler(domain, self.far, self._report_of)
+
+    def _connections_changed(self) -> None:
+        self.runs.connections_changed()
+        self.sent.lines_changed()
 
     async def sent_to(self, job: JobId) -> str:
         """The domain that a job was sent to; empty if it was sent to none."""

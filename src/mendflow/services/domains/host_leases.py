@@ -45,6 +45,11 @@ class HostLeases:
         """Whether work may be done, or begun, under a lease until then."""
         return until - self.guard_ms > self.now()
 
+    @property
+    def are_some(self) -> bool:
+        """Whether anybody has ever granted one, as far as is known."""
+        return bool(self._stored)
+
     def until(self, origin: str, sender: str) -> int:
         return self._until.get((origin, sender), 0)
 

@@ -12,13 +12,13 @@ from mendflow.core.model.domains import DomainRights, SentWork
 from mendflow.core.model.errors import BadFlow, Forbidden, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import NO_FOLDER, Flow, JobActivity, PrimitiveStep, ResourceTemplates
-from mendflow.core.model.ids import CaseId, FlowName
+from mendflow.core.model.ids import CaseId, FlowName, item_name
 from mendflow.core.model.jobs import Job, JobSpec, Outcome, Submission
 from mendflow.core.recovery.ids import generation_of
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.cases.called_cases import outcome_of
 from mendflow.services.cases.flows import Flows, check_names
-from mendflow.services.cases.live_case import CaseDocument, name_of
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.domains.work_documents import HostedDocument
 from mendflow.stores.contract import Store
 
@@ -63,7 +63,7 @@ def demand_own_flows(rights: DomainRights) -> None:
 
 
 def flow_of_job(work: SentWork, spec: JobSpec, rights: DomainRights) -> Flow:
-    name = name_of(spec.item)
+    name = item_name(spec.item)
     site = allowed_site(spec.resources.site, rights)
     spec = replace(spec, submission=Submission.NOTIFY, resources=replace(spec.resources, site=site))
     return Flow(name=FlowName(single_name(work)), folder=NO_FOLDER, body=JobActivity(name=name, given=spec))

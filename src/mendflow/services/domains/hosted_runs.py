@@ -17,10 +17,10 @@ from mendflow.services.base.background_tasks import BackgroundTasks, cancel_task
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.domains.host_leases import HostLeases
 from mendflow.services.domains.hosted_cases import newest_job, work_outcome
 from mendflow.services.domains.hosted_register import HostedRegister, HostedWork
@@ -52,7 +52,9 @@ class HostedRuns:
         leases: HostLeases,
         hub: Hub,
         shared: bool,
+        is_connected: Callable[[], bool],
     ) -> None:
+        self._is_connected = is_connected
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -107,7 +109,7 @@ class HostedRuns:
         while True:
             await self._sleep()
             try:
-                if self._shared and self.register.by_case:
+                if self._looks():
                     await self._look_again()
                 await self.stop_due()
                 if self._clock.now() - purged_at >= KEPT_MS // 24:
@@ -120,10 +122,16 @@ class HostedRuns:
                 log.exception("the work of other domains could not be looked after; trying again")
                 await self._clock.sleep(LOOK_MS)
 
+    def _looks(self) -> bool:
+        """Whether other servers on the store may have to do with other domains: it may fall to us to go on with it."""
+        return self._shared and (self.leases.are_some or self._is_connected())
+
+    def connections_changed(self) -> None:
+        self._wake.set()
+
     async def _sleep(self) -> None:
         self._wake.clear()
-        looks = self._shared and bool(self.register.by_case)
-        left_ms = min(max(1, self._due_at - self.leases.now()), LOOK_MS if looks else KEPT_MS // 24)
+        left_ms = min(max(1, self._due_at - self.leases.now()), LOOK_MS if self._looks() else KEPT_MS // 24)
         await first_of(self._wake.wait(), self._clock.sleep(left_ms))
 
     # Leases

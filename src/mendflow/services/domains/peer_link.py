@@ -232,7 +232,7 @@ class PeerLink:
         self._silent_since, self._retry_ms = None, RETRY_MS
         if answer.meter != self._meter or answer.stamp > self._stamp:
             self._stamp, self._meter, self._stamp_heard_at = answer.stamp, answer.meter, self._works.meter()
-        self.lease_ms = max(self._works.lease_ms, answer.lease_min_ms)
+        self._set_lease(max(self._works.lease_ms, answer.lease_min_ms))
         self._heard = max(self._heard, request.serial)
         for ref in request.acknowledged:
             document = self._acks.get(ref.key)
@@ -249,6 +249,14 @@ class PeerLink:
                 self._take(document, status, line)
         if self._acks or any(map(self._is_sendable, self._unsent)):
             self.wake()
+
+    def _set_lease(self, lease_ms: int) -> None:
+        """Grant leases of this length from now on. Whoever takes the works over must know of the longest."""
+        self.lease_ms = lease_ms
+        for document in self._open.values():
+            if document.lease_ms < lease_ms:
+                document.lease_ms = lease_ms
+                self._works.store(document)
 
     def _is_current(self, document: SentDocument, status: WorkStatus) -> bool:
         """Whether this is about what was sent last. What comes under an older fence is refused."""
@@ -304,12 +312,13 @@ class PeerLink:
             return
         margin_ms = MARGIN_MS + self.lease_ms * MARGIN_PERCENT // 100
         since_ms = now - self._silent_since
+        if since_ms <= self.lease_ms + margin_ms or now <= self.bound + margin_ms:
+            return
         for document in list(self._open.values()):
             if document.key in self._offered:
-                if now > self.bound + margin_ms:
-                    message = f"nothing was heard of {self.domain} for {since_ms // 1000} s: what it had has ended"
-                    self._works.lose(document, _away("lostThere", message))
-            elif since_ms > self.lease_ms + margin_ms:
+                message = f"nothing was heard of {self.domain} for {since_ms // 1000} s: what it had has ended"
+                self._works.lose(document, _away("lostThere", message))
+            else:
                 message = f"{self.domain} cannot be reached since {since_ms // 1000} s"
                 self._works.lose(document, _away("domainUnreachable", message))
 

@@ -14,8 +14,9 @@ from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.recovery.ids import serial_of
+from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
-from mendflow.core.scheduling.jobs import JobFinished
+from mendflow.core.scheduling.job_events import JobFinished
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status, SubmissionFailed
@@ -108,7 +109,7 @@ class FarJobs:
         lease_ms, now = document.lease_ms, max(self.clock.now(), job.available_at)
         granted = job_lifecycle.grant(job, where, now=now, host=status.host, site=status.site, lease_ms=lease_ms)
         for event in granted:
-            job_lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
 
     async def work_ended(self, document: SentDocument) -> None:
         job = await self.load(JobId(document.key))
@@ -120,7 +121,7 @@ class FarJobs:
             self._grant(job, document, WorkStatus(key=document.key, fence=document.fence, state="ended"))
         end = "completed" if outcome.ok else "failed"
         own = outcome.fault is not None and not outcome.fault.infrastructure
-        job_lifecycle.evolve(job, JobFinished(outcome, end, self.clock.now(), own=own))
+        job_events.evolve(job, JobFinished(outcome, end, self.clock.now(), own=own))
         self.close(job, from_outside=True)
         callback = self.callbacks.pop(job.id, None)
         if callback is not None:
@@ -137,14 +138,14 @@ class PeerScheduler:
         self._far = far
         self._report = report
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         far = self._far
-        if not far.sent.is_reachable(self.domain) and not again:
+        if not far.sent.is_reachable(self.domain) and not reissued:
             raise SubmissionFailed(self._not_connected())
         for new in jobs:
             if new.id in far.jobs:
                 continue
-            known = await far.load(new.id) if again else None
+            known = await far.load(new.id) if reissued else None
             if known is not None and known.finished:
                 continue
             document = self._document(new)
@@ -153,7 +154,7 @@ class PeerScheduler:
                 known.cache_reason, known.key = new.note, new.key
                 far.jobs[new.id] = known
                 far.changed(known)
-            before = await far.sent.find(new.id) if again else None
+            before = await far.sent.find(new.id) if reissued else None
             if before is None:
                 far.sent.send(document)
             elif before.outcome is not None:
@@ -191,14 +192,14 @@ class PeerScheduler:
             name="noSuchDomain", category=Category.SCHEDULER_DOWN, message=message, stage=AttemptStage.SUBMISSION
         )
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
         async def tell(_: JobId, outcome: Outcome) -> None:
             if not over.done():
                 over.set_result(outcome)
 
-        await self.submit([job], again=again)
+        await self.submit([job], reissued=reissued)
         await self.subscribe(job.id, tell)
         return await over
 
@@ -234,14 +235,14 @@ class PeerScheduler:
     async def suspend(self, id: JobId) -> None:
         job = self._far.jobs.get(id)
         if job is not None and (events := job_lifecycle.suspend(job)):
-            job_lifecycle.evolve(job, events[0])
+            job_events.evolve(job, events[0])
             self._far.changed(job)
             self._far.sent.control(id, "suspend")
 
     async def resume(self, id: JobId) -> None:
         job = self._far.jobs.get(id)
         if job is not None and (events := job_lifecycle.resume(job)):
-            job_lifecycle.evolve(job, events[0])
+            job_events.evolve(job, events[0])
             self._far.changed(job)
             self._far.sent.control(id, "run")
 
@@ -252,7 +253,7 @@ class PeerScheduler:
             return
         far.callbacks.pop(id, None)
         for event in job_lifecycle.cancel(job, now=far.clock.now(), reason=reason):
-            job_lifecycle.evolve(job, event)
+            job_events.evolve(job, event)
         far.close(job)
         far.sent.withdraw(id, reason)
 

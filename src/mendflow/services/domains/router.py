@@ -100,26 +100,26 @@ class DomainRouter:
 
     # The contract of a meta-scheduler
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         staying = [new for new in jobs if not new.spec.domain]
         if staying:
-            await self._queue.submit(staying, again=again)
+            await self._queue.submit(staying, reissued=reissued)
         if len(staying) == len(jobs):
             return
         failed: SubmissionFailed | None = None
         for new in jobs:
             if new.spec.domain:
                 try:
-                    await (await self._scheduler_for(new, again=again)).submit([new], again=again)
+                    await (await self._scheduler_for(new, reissued=reissued)).submit([new], reissued=reissued)
                 except SubmissionFailed as error:
                     failed = failed or error
         if failed is not None:
             raise failed
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         if not job.spec.domain:
-            return await self._queue.run(job, again=again)
-        outcome = await (await self._scheduler_for(job, again=again)).run(job, again=again)
+            return await self._queue.run(job, reissued=reissued)
+        outcome = await (await self._scheduler_for(job, reissued=reissued)).run(job, reissued=reissued)
         self._elsewhere.pop(job.id, None)
         return outcome
 
@@ -173,16 +173,16 @@ class DomainRouter:
 
     # Where jobs go
 
-    async def _scheduler_for(self, new: NewJob, *, again: bool) -> MetaScheduler:
-        domain = await self._domain_for(new, again=again)
+    async def _scheduler_for(self, new: NewJob, *, reissued: bool) -> MetaScheduler:
+        domain = await self._domain_for(new, reissued=reissued)
         if not domain:
             return self._queue
         self._elsewhere[new.id] = domain
         return self._peer(domain)
 
-    async def _domain_for(self, new: NewJob, *, again: bool) -> str:
+    async def _domain_for(self, new: NewJob, *, reissued: bool) -> str:
         """The domain that the job is in, or goes to; empty: our own queue."""
-        if again:
+        if reissued:
             if known := self._elsewhere.get(new.id) or await self._sent_to(new.id):
                 return known
             if (before := await self.route_of(new.id)) is not None:

@@ -10,14 +10,14 @@ from mendflow.core.engine.messages import StartCalledCase
 from mendflow.core.model.domains import SentWork, WorkStatus
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase
 from mendflow.services.domains.closing import FlowCloser
 from mendflow.services.domains.sent_work import SentWorks
 from mendflow.services.domains.work_documents import SentDocument
@@ -117,7 +117,7 @@ class SentCalls:
         noted = ItemDocument(
             case=live.id,
             item=item,
-            name=name_of(item),
+            name=item_name(item),
             kind="call",
             serial=document.serial,
             state="completed" if outcome.ok else "failed",

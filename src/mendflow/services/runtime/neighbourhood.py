@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.cluster import root_of
-from mendflow.services.cases.starting import CaseStarter
+from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.domains.assembly import DomainServices
 from mendflow.services.domains.connected import ConnectedDomains

@@ -1,6 +1,7 @@
 """Simulated servers that are connected with other domains, over the simulated network."""
 
 import asyncio
+import re
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from random import Random
@@ -28,6 +29,7 @@ from mendflow.sim.virtual_store import VirtualStore
 
 EXCHANGE_PATH: Final = "/domain/exchange/"
 PATIENCE_S: Final = 2.0
+_OWN_JOB: Final = re.compile(r"flow-\d+-[0-9a-f]{6}/")
 _encode = msgspec.json.Encoder().encode
 _decode_request = msgspec.json.Decoder(DomainRequest).decode
 _decode_answer = msgspec.json.Decoder(DomainAnswer).decode
@@ -74,8 +76,9 @@ class DomainRequestRouter(RequestRouter):
     async def answer(self, path: str, body: bytes, hung_up: asyncio.Event) -> Answer:
         if not path.startswith(EXCHANGE_PATH):
             return await super().answer(path, body, hung_up)
-        hosted, origin = self._server.runtime.domains.hosted, path.removeprefix(EXCHANGE_PATH)
+        origin = path.removeprefix(EXCHANGE_PATH)
         try:
+            hosted = self._server.runtime.domains.hosted
             return 200, _encode(await hosted.exchange(origin, DomainRights(), _decode_request(body)))
         except RequestError as error:
             return error.status, error.message.encode()
@@ -90,16 +93,17 @@ class ScatteredJobs:
         self._domains = domains
 
     def _of(self, id: JobId) -> MetaScheduler:
-        number = zlib.crc32(id.encode()) % (len(self._domains) + 1)
+        own = _OWN_JOB.match(id) is not None  # and not one that another domain has sent
+        number = zlib.crc32(id.encode()) % (len(self._domains) + 1) if own else len(self._domains)
         services = self._queue.hub.provider(DomainServices)
         return services.peer(self._domains[number]) if number < len(self._domains) and services else self._queue
 
-    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
         for job in jobs:
-            await self._of(job.id).submit([job], again=again)
+            await self._of(job.id).submit([job], reissued=reissued)
 
-    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
-        return await self._of(job.id).run(job, again=again)
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
+        return await self._of(job.id).run(job, reissued=reissued)
 
     async def status(self, id: JobId) -> Status:
         return await self._of(id).status(id)
@@ -121,15 +125,23 @@ class ScatteredJobs:
 
 
 def storm_rules() -> RuleSet:
-    """Whatever the infrastructure of one domain does to a job, another gets it, and after all of them the first."""
-    again = PrimitiveStep(
+    """Whatever the infrastructure of one domain does to a job, another gets it, and after all of them the first; a call
+    begins again."""
+    elsewhere = PrimitiveStep(
         name="again",
         do=Primitive.RESUBMIT,
         settings={"domain": "${{ capacity.domains[job.generation % size(capacity.domains)] }}"},
     )
-    exlet = Flow(name=FlowName("elsewhere"), exlet=True, body=again)
-    rule = Rule(id=0, condition='fault.infrastructure || fault.category == "refused"', exlet="elsewhere")
-    return RuleSet(name="", trees={ExceptionType.ABORT: {"": RuleTree({0: rule}, 0)}}, exlets={"elsewhere": exlet})
+    exlets = {
+        "elsewhere": Flow(name=FlowName("elsewhere"), exlet=True, body=elsewhere),
+        "anew": Flow(name=FlowName("anew"), exlet=True, body=PrimitiveStep(name="again", do=Primitive.RESTART)),
+    }
+    theirs = '(fault.infrastructure || fault.category == "refused")'
+    rules = {
+        0: Rule(id=0, condition=f'{theirs} && item.kind == "job"', exlet="elsewhere", on_false=1),
+        1: Rule(id=1, condition=f'{theirs} && item.kind == "call"', exlet="anew"),
+    }
+    return RuleSet(name="", trees={ExceptionType.ABORT: {"": RuleTree(rules, 0)}}, exlets=exlets)
 
 
 class DomainServer(VirtualServer):
@@ -164,7 +176,6 @@ class DomainServer(VirtualServer):
         }
         return super()._build(
             process,
-            domain_name=self.domain,
             peer_lines=lambda: lines,
             meter_name=self.machine.boot_name,
             way_to_queue=lambda queue: ScatteredJobs(queue, sorted(lines)),

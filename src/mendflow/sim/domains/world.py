@@ -62,7 +62,7 @@ class DomainPlace:
         self.tell = world.observer.tell
         self.store = VirtualStore(world.loop, world.chance(f"disk {name}"), world.counts, self._written)
         self._world = world
-        rules = ServerSettings(lease_ms=scene.lease_ms, losses_max=1_000, recovery=True)
+        rules = ServerSettings(lease_ms=scene.lease_ms, losses_max=1_000, recovery=True, domain=name)
         others = {each: world.addresses(each) for each in NAMES[: scene.domains] if each != name}
         self.servers: list[VirtualServer] = [
             DomainServer(
