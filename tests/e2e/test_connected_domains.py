@@ -48,7 +48,7 @@ class DomainProcess:
         )
 
     def wait(self) -> None:
-        World.until(lambda: self.client.health().status == "ok", PATIENCE_S, f"{self.name} to answer")
+        World.until(lambda: self.client.health().status == "ok", f"{self.name} to answer")
 
     def kill(self) -> None:
         assert self.process is not None
@@ -110,7 +110,6 @@ def join(one: DomainProcess, other: DomainProcess) -> None:
     for here, there in ((one, other), (other, one)):
         World.until(
             lambda here=here, there=there: here.domain(there.name).report is not None,  # type: ignore[misc]
-            PATIENCE_S,
             f"{here.name} to hear of {there.name}",
         )
 
@@ -129,7 +128,7 @@ def test_domains_are_connected_listed_and_disconnected_by_commands(found: Found)
     wrong = ibm.connect(fiu, token[::-1])
     assert wrong.returncode != 0 and "no such open invitation" in wrong.stderr
     assert ibm.connect(fiu, token).returncode == 0
-    World.until(lambda: slots_of(fiu, "ibm") == 3, PATIENCE_S, "ibm to tell its slots")
+    World.until(lambda: slots_of(fiu, "ibm") == 3, "ibm to tell its slots")
     listed = json.loads(fiu.run("domains", "--json").stdout)
     [view] = listed["domains"]
     assert (listed["name"], view["name"], view["state"], view["url"]) == ("fiu", "ibm", "connected", ibm.url)
@@ -138,7 +137,7 @@ def test_domains_are_connected_listed_and_disconnected_by_commands(found: Found)
 
     gone = fiu.run("domains", "disconnect", "ibm")
     assert gone.returncode == 0 and "ibm is disconnected" in gone.stdout
-    World.until(lambda: ibm.domain("fiu").state == "refused", PATIENCE_S, "ibm to be refused")
+    World.until(lambda: ibm.domain("fiu").state == "refused", "ibm to be refused")
     assert "does not know that token" in ibm.domain("fiu").reason
     assert ibm.run("domains", "disconnect", "fiu").returncode == 0
     assert "connected with no other" in ibm.run("domains").stdout
@@ -161,7 +160,7 @@ def test_a_connection_outlives_kill_9_of_both_sides(found: Found, tmp_path: Path
     started = fiu.run("start", str(flow), "--json")
     assert started.returncode == 0, started.stderr
     case = json.loads(started.stdout)["id"]
-    World.until(lambda: fiu.done(case), PATIENCE_S, "the case to end")
+    World.until(lambda: fiu.done(case), "the case to end")
     assert fiu.client.case(case).outputs == {"n": 7}
     [there] = ibm.client.cases()
     assert there.owner.startswith("fiu/")
@@ -203,7 +202,7 @@ def test_a_token_of_a_connection_and_one_of_a_person_open_different_doors(found:
     assert ask("/domains/ibm/invite", "bobs", b"{}") == 401
     assert ibm.connect(fiu, token).returncode == 0
     assert ask("/domain/exchange", token, exchange) == 403  # it was used
-    World.until(lambda: ibm.domain("fiu").report is not None, PATIENCE_S, "ibm to hear of fiu")
+    World.until(lambda: ibm.domain("fiu").report is not None, "ibm to hear of fiu")
     assert fiu.run("domains", "rights", "ibm", "--no-own-flows", "--work-max", "1").returncode == 0
     assert not fiu.domain("ibm").rights.own_flows
 
@@ -221,9 +220,9 @@ def test_a_flow_whose_stages_run_in_three_domains_completes_though_one_is_discon
     started = fiu.run("start", str(EXAMPLE), "--input", f"fields={fields}", "--json")
     assert started.returncode == 0, started.stderr
     case = json.loads(started.stdout)["id"]
-    World.until(lambda: bsc.client.cases(), PATIENCE_S, "bsc to get some of it")
+    World.until(lambda: bsc.client.cases(), "bsc to get some of it")
     assert fiu.run("domains", "disconnect", "bsc", "--force").returncode == 0
-    World.until(lambda: fiu.done(case), 180.0, "the case to end")
+    World.until(lambda: fiu.done(case), "the case to end")
     view = fiu.client.case(case)
     assert view.status == "completed", view.fault
     kilos = sum(10 + len(f"field-{number}") for number in range(24))

@@ -195,8 +195,19 @@ class ConnectedDomains:
             await self.reports.refresh()
         if (host := self.host) is None:
             return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
-        rights = replace(connection.rights, own_flows=False, flows=()) if connection.draining else connection.rights
-        return await host.exchange(connection.name, rights, request, self.reports.own_report(connection.name))
+        report = self.reports.own_report(connection.name)
+        if not connection.draining:
+            return await host.exchange(connection.name, connection.rights, request, report)
+        rights = replace(connection.rights, own_flows=False, flows=())
+        answer = await host.exchange(connection.name, rights, request, report)
+        sent = {each.key for each in request.sent}
+        works = (
+            replace(each, reason=f"{self.connections.own.name} is disconnecting, and takes no new work")
+            if each.state == "refused" and each.key in sent
+            else each
+            for each in answer.works
+        )
+        return replace(answer, works=tuple(works))
 
     async def count(self, name: str) -> WorkCount:
         counter = self._hub.provider(WorkCounter)
