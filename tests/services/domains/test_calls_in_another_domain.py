@@ -87,7 +87,7 @@ async def test_files_beside_the_flow_and_given_ones_go_along(tmp_path: Path) -> 
         [held] = domains.away.pilot.held
         got = held.spec.inputs["words.txt"]
         there = domains.away.server.file_store
-        assert b"".join([each async for each in there.kept(got.sha256)]) == b"a\nb\n"
+        assert b"".join([each async for each in there.read(got.sha256)]) == b"a\nb\n"
 
         async def made() -> object:
             yield b"2\n"

@@ -95,7 +95,7 @@ async def home(north: Neighbour, south: Neighbour) -> Neighbour:
 
 
 def hear(one: Neighbour, name: str, **told: Any) -> None:
-    one.services.contacts.heard(name, DomainReport(largest=BIG, **told), latency_ms=1.0)
+    one.services.contacts.record_contact(name, DomainReport(largest=BIG, **told), latency_ms=1.0)
 
 
 def job(domain: str, id: str = "c-1/1", **spec: Any) -> NewJob:

@@ -190,7 +190,7 @@ class ConnectedDomains:
                 " the newer side has to speak the older one's",
                 field="protocol",
             )
-        self.contacts.heard(connection.name, request.report)
+        self.contacts.record_contact(connection.name, request.report)
         if self.reports.own is None:
             await self.reports.refresh()
         if (host := self.host) is None:
@@ -219,13 +219,13 @@ class ConnectedDomains:
         """Accept an invitation of another domain."""
         asked_ms = self._meter()
         connection = await self.connections.connect(name, spec, who=who, url=url)
-        self.contacts.heard(name, latency_ms=self._meter() - asked_ms)
+        self.contacts.record_contact(name, latency_ms=self._meter() - asked_ms)
         return await self._view(connection)
 
     async def accept(self, shown: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         """Another domain accepts our invitation."""
         answer = await self.connections.accept(shown, acceptance)
-        self.contacts.heard(acceptance.domain)
+        self.contacts.record_contact(acceptance.domain)
         return answer
 
     async def disconnect(self, name: str, *, force: bool) -> DomainView:
