@@ -312,12 +312,13 @@ class PeerLink:
             return
         margin_ms = MARGIN_MS + self.lease_ms * MARGIN_PERCENT // 100
         since_ms = now - self._silent_since
+        if since_ms <= self.lease_ms + margin_ms or now <= self.bound + margin_ms:
+            return
         for document in list(self._open.values()):
             if document.key in self._offered:
-                if now > self.bound + margin_ms:
-                    message = f"nothing was heard of {self.domain} for {since_ms // 1000} s: what it had has ended"
-                    self._works.lose(document, _away("lostThere", message))
-            elif since_ms > self.lease_ms + margin_ms:
+                message = f"nothing was heard of {self.domain} for {since_ms // 1000} s: what it had has ended"
+                self._works.lose(document, _away("lostThere", message))
+            else:
                 message = f"{self.domain} cannot be reached since {since_ms // 1000} s"
                 self._works.lose(document, _away("domainUnreachable", message))
 

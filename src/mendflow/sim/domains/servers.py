@@ -1,6 +1,7 @@
 """Simulated servers that are connected with other domains, over the simulated network."""
 
 import asyncio
+import re
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from random import Random
@@ -10,7 +11,7 @@ import msgspec
 
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, DomainRights
 from mendflow.core.model.errors import RequestError, Unreachable
-from mendflow.core.model.flow import Flow, PrimitiveStep
+from mendflow.core.model.flow import Flow, Input, PrimitiveStep, Scope
 from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -28,6 +29,7 @@ from mendflow.sim.virtual_store import VirtualStore
 
 EXCHANGE_PATH: Final = "/domain/exchange/"
 PATIENCE_S: Final = 2.0
+_OWN_JOB: Final = re.compile(r"flow-\d+-[0-9a-f]{6}/")
 _encode = msgspec.json.Encoder().encode
 _decode_request = msgspec.json.Decoder(DomainRequest).decode
 _decode_answer = msgspec.json.Decoder(DomainAnswer).decode
@@ -74,8 +76,9 @@ class DomainRequestRouter(RequestRouter):
     async def answer(self, path: str, body: bytes, hung_up: asyncio.Event) -> Answer:
         if not path.startswith(EXCHANGE_PATH):
             return await super().answer(path, body, hung_up)
-        hosted, origin = self._server.runtime.domains.hosted, path.removeprefix(EXCHANGE_PATH)
+        origin = path.removeprefix(EXCHANGE_PATH)
         try:
+            hosted = self._server.runtime.domains.hosted
             return 200, _encode(await hosted.exchange(origin, DomainRights(), _decode_request(body)))
         except RequestError as error:
             return error.status, error.message.encode()
@@ -90,7 +93,8 @@ class ScatteredJobs:
         self._domains = domains
 
     def _of(self, id: JobId) -> MetaScheduler:
-        number = zlib.crc32(id.encode()) % (len(self._domains) + 1)
+        own = _OWN_JOB.match(id) is not None  # and not one that another domain has sent
+        number = zlib.crc32(id.encode()) % (len(self._domains) + 1) if own else len(self._domains)
         services = self._queue.hub.provider(DomainServices)
         return services.peer(self._domains[number]) if number < len(self._domains) and services else self._queue
 
@@ -120,16 +124,32 @@ class ScatteredJobs:
         return await self._queue.capacity()
 
 
-def storm_rules() -> RuleSet:
-    """Whatever the infrastructure of one domain does to a job, another gets it, and after all of them the first."""
-    again = PrimitiveStep(
+def _exlet(name: str, step: PrimitiveStep) -> Flow:
+    """An exlet as its file gives it: one input, whose roots are variables."""
+    variables = {root: f"${{{{ inputs.context.{root} }}}}" for root in ("job",)}
+    body = Scope(name=f"{name}.exlet", variables=variables, body=step)
+    return Flow(name=FlowName(name), exlet=True, inputs={"context": Input(type="map", required=True)}, body=body)
+
+
+def storm_rules(domains: Sequence[str]) -> RuleSet:
+    """Whatever the infrastructure of one domain does to a job, another gets it, and after all of them the first; a call
+    begins again."""
+    named = ", ".join(f'"{each}"' for each in (*domains, "."))
+    elsewhere = PrimitiveStep(
         name="again",
         do=Primitive.RESUBMIT,
-        settings={"domain": "${{ capacity.domains[job.generation % size(capacity.domains)] }}"},
+        settings={"domain": f"${{{{ [{named}][job.generation % {len(domains) + 1}] }}}}"},
     )
-    exlet = Flow(name=FlowName("elsewhere"), exlet=True, body=again)
-    rule = Rule(id=0, condition='fault.infrastructure || fault.category == "refused"', exlet="elsewhere")
-    return RuleSet(name="", trees={ExceptionType.ABORT: {"": RuleTree({0: rule}, 0)}}, exlets={"elsewhere": exlet})
+    exlets = {
+        "elsewhere": _exlet("elsewhere", elsewhere),
+        "anew": _exlet("anew", PrimitiveStep(name="again", do=Primitive.RESTART)),
+    }
+    theirs = '(fault.infrastructure || fault.category == "refused")'
+    rules = {
+        0: Rule(id=0, condition=f'{theirs} && item.kind == "job" && job.final', exlet="elsewhere", on_false=1),
+        1: Rule(id=1, condition=f'{theirs} && item.kind == "call"', exlet="anew"),
+    }
+    return RuleSet(name="*", trees={ExceptionType.ABORT: {"*": RuleTree(rules, 0)}}, exlets=exlets)
 
 
 class DomainServer(VirtualServer):
@@ -152,7 +172,7 @@ class DomainServer(VirtualServer):
         self._neighbours = neighbours
 
     def _shipped(self) -> RuleSet | None:
-        return storm_rules()
+        return storm_rules(sorted(self._neighbours))
 
     def _router(self, server: Server, domain: Domain) -> RequestRouter:
         return DomainRequestRouter(server, domain)
