@@ -129,7 +129,7 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", quiet=True))
+        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True))
     return listed
 
 

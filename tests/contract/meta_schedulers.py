@@ -243,12 +243,12 @@ class MetaSchedulerContract:
         await take(yard, "do 1")
         [held] = yard.pilot.held
         got = held.spec.inputs["in/table.csv"]
-        assert b"".join([each async for each in yard.pilot_files.kept(got.sha256)]) == b"a,b\n1,2\n"
+        assert b"".join([each async for each in yard.pilot_files.read(got.sha256)]) == b"a,b\n1,2\n"
         made = await yard.pilot_files.keep("sum.txt", content(b"3\n"))
         await yard.pilot.end({"do 1": Outcome(files={"sum": made}, outputs={"again": made.as_value()})})
         await until(lambda: bool(ear.heard))
         back: FileRef = ear.heard[0][1].files["sum"]
-        assert b"".join([each async for each in yard.files.kept(back.sha256)]) == b"3\n"
+        assert b"".join([each async for each in yard.files.read(back.sha256)]) == b"3\n"
 
     async def test_it_says_what_it_has_room_for(self, yard: Yard) -> None:
         told = await yard.meta.capacity()

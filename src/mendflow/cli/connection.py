@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from mendflow.cli.options import ServerTarget, store_url
+from mendflow.cli.printing import say
 from mendflow.cli.server_file import ServerInfo, find_server
 from mendflow.client import Client
 from mendflow.client.server_file import lock_holder
@@ -36,9 +37,16 @@ def has_server(target: ServerTarget) -> bool:
     return bool(target.server) or find_server(target.folder) is not None
 
 
+def say_folder(target: ServerTarget) -> None:
+    """Which folder is used, if it is not the one where the command stands."""
+    if target.above is not None:
+        say(f"the cases are those of {target.above.parent} (--data-dir names another folder)", err=True)
+
+
 @asynccontextmanager
 async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator[Client]:
     """A client of the right server. `begin`: create the data folder if it does not exist."""
+    say_folder(target)
     found = None if target.server else await _find_listening(target.folder)
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())

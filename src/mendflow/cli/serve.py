@@ -139,7 +139,7 @@ def serve(
     _require_address(url)
     roots = tuple(Path(root).absolute() for root in files_root or ())
     options = ServerOptions(
-        data=ServerTarget(data=data).folder,
+        data=ServerTarget(data=data).own_folder,
         store=store,
         host=host,
         port=port,

@@ -8,7 +8,7 @@ from mendflow.formats import load
 from mendflow.formats.rules import load_rules
 from tests.e2e.gridengine.conftest import GridFarm
 
-pytestmark = [pytest.mark.gridengine, pytest.mark.timeout(280)]
+pytestmark = pytest.mark.gridengine
 
 BRIEF = PilotSettings(idle_exit_ms=3_000)
 FLOW = """

@@ -97,7 +97,7 @@ async def test_files_beside_the_flow_and_given_ones_go_along(tmp_path: Path) -> 
         await domains.home.until_status(case, "completed")
         back = file_of((await domains.home.case(case)).outputs["made"])
         assert back is not None
-        assert b"".join([each async for each in domains.home.server.file_store.kept(back.sha256)]) == b"2\n"
+        assert b"".join([each async for each in domains.home.server.file_store.read(back.sha256)]) == b"2\n"
 
 
 async def test_a_path_of_the_other_machine_means_nothing(tmp_path: Path) -> None:

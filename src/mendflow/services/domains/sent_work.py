@@ -284,7 +284,7 @@ class SentWorks:
     async def give_file(self, sha256: str, line: DomainLine) -> None:
         """Give the host a file that it lacks."""
         if not await line.has_file(sha256):
-            await line.put_file(sha256, self._files.kept(sha256))
+            await line.put_file(sha256, self._files.read(sha256))
 
     def has_acknowledged(self, document: SentDocument) -> None:
         """The host knows that we have the outcome."""
