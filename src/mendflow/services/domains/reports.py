@@ -121,11 +121,6 @@ class ReportKeeper:
             return await self.refresh()
         return self._own
 
-    @property
-    def own(self) -> DomainReport | None:
-        """The newest report, without what it says to one domain alone."""
-        return self._own
-
     def report_for(self, connection: Connection) -> DomainReport | None:
         """What this domain tells another: flows that it may start here, and whether it is about to be disconnected."""
         if self._own is None:
