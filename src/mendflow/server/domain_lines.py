@@ -156,6 +156,8 @@ class HttpLine:
         }
         try:
             async with await self._connect(method, what, given) as response:
+                if response.status == NotFound.status and method == "HEAD":
+                    raise NotFound("there is no such file of our works there")  # such an answer has no body
                 if response.status >= 300:
                     raise _error_of(response.status, await _bounded(response, ERROR_BYTES_MAX))
                 yield response

@@ -191,8 +191,7 @@ class ConnectedDomains:
                 field="protocol",
             )
         self.contacts.record_contact(connection.name, request.report)
-        if self.reports.own is None:
-            await self.reports.refresh()
+        await self.reports.current()
         if (host := self.host) is None:
             return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
         report = self.reports.own_report(connection.name)

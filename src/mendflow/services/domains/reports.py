@@ -115,9 +115,10 @@ class ReportKeeper:
         self.made_ms = self._meter()
         return self._own
 
-    @property
-    def own(self) -> DomainReport | None:
-        """The newest report, without what it says to one domain alone."""
+    async def current(self) -> DomainReport:
+        """The report, put together anew if it is older than a few seconds."""
+        if self._own is None or self.made_ms is None or self._meter() - self.made_ms >= 2 * REPORT_MS:
+            return await self.refresh()
         return self._own
 
     def report_for(self, connection: Connection) -> DomainReport | None:
