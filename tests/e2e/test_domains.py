@@ -22,6 +22,7 @@ from mendflow.core.model.jobs import JobState
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
 from tests.e2e.bad_line import BadLine
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 LEASE_S = 4
@@ -112,7 +113,7 @@ class TwoDomains:
         os.kill(self.processes[name].pid, signal.SIGKILL)
         self.processes[name].wait()
 
-    def until(self, holds: Callable[[], bool], what: str, patience_s: float = 60) -> None:
+    def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
         end = time.monotonic() + patience_s
         while True:
             try:
@@ -121,7 +122,7 @@ class TwoDomains:
             except RequestError:
                 pass
             said = (self.folder / "site.log").read_text()[-4000:]
-            assert time.monotonic() < end, f"waited {patience_s} s for {what}: {said}"
+            assert time.monotonic() < end, f"waited {patience_s:.0f} s for {what}: {said}"
             time.sleep(0.1)
 
     def torment(self, over: threading.Event, seed: int, pause_s: float) -> None:
@@ -176,7 +177,7 @@ def _check(domains: TwoDomains, case: str, jobs: int, calls: int) -> None:
 def test_jobs_and_calls_run_in_another_domain(domains: TwoDomains) -> None:  # FM-4
     _deploy(domains)
     case = domains.start(6, 2)
-    domains.until(lambda: domains.clients["north"].case(case).status == "completed", "the case", 90)
+    domains.until(lambda: domains.clients["north"].case(case).status == "completed", "the case")
     _check(domains, case, 6, 2)
     domains.until(lambda: domains.clients["south"].connected_domain("north").held == 0, "all to be acknowledged")
 

@@ -14,7 +14,7 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value
 from mendflow.pilot.files.work_folder import remove_tree
 from mendflow.pilot.slot.declared_outputs import find_outputs
-from mendflow.pilot.slot.outputs import LINES_MAX, BadOutput, parse_outputs, within_bounds
+from mendflow.pilot.slot.outputs import LINES_MAX, BadOutput, OutputNotes, parse_outputs, within_bounds
 from mendflow.pilot.worker.plain_data import NotPlainData, to_plain_data
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_survival import slots_of
@@ -35,6 +35,23 @@ async def test_very_many_outputs_are_refused_within_the_time_of_the_job(server: 
     (slot,) = slots_of(pilot)
     assert (await server.outcome(await server.shell("true"))).ok
     assert slots_of(pilot) == [slot]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a=1.10", {}),
+        ("a=[1.5, 2, true, null]", {}),
+        ("a=[1, [1.10]]\nb=[2]", {"a": "1.10"}),
+        ('a={"v": "1.10", "w": 2.50}', {"a": "2.50"}),
+    ],
+)
+def test_numbers_in_json_are_numbers_and_those_that_look_otherwise_are_told(text: str, told: dict[str, str]) -> None:
+    # DU-1
+    notes = OutputNotes()
+    parse_outputs(text, notes)
+    assert notes.reworded == told
+    assert all("is a number" in sentence for sentence in notes.sentences())
 
 
 def test_nothing_is_spilled_in_vain(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ DEEP = "[" * 3000 + "]" * 3000
         ("a=1\n=2", "line 2"),
         ("\na<<E\nb", "line 2"),
         ("a=1\nb=[99999999999999999999999]", "line 2"),
+        ('a=1\nb={"x": [{"y": 1, "y": 2}]}', "line 2: `b`: `y` is given twice in one map"),
+        ('\nb<<E\n{"x": 1,\n"x": 1}\nE', "line 2: `b`: `x` is given twice in one map"),
         (f"a={DEEP}", "line 1"),
         (f"a={DEEP[-3065:3065]}", "line 1"),
     ],

@@ -7,20 +7,15 @@ from urllib.parse import urlsplit
 
 import typer
 
-from mendflow.cli.case_origins import origin_of
 from mendflow.cli.case_references import find_reference
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
-from mendflow.cli.deployment import deploy as give_flow
-from mendflow.cli.flow_files import Xpath2As1, is_flow_file, load_one
-from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines, warn_of_triggers
-from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
-from mendflow.cli.options import CaseArgument, Inputs, InputsFile, ServerTarget, complete_from_server, store_url
+from mendflow.cli.flow_files import Xpath2As1, load_one
+from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines
+from mendflow.cli.inputs import json_or_text
+from mendflow.cli.options import CaseArgument, ServerTarget, store_url
 from mendflow.cli.printing import print_answer, print_json, say
-from mendflow.cli.unfinished_cases import running_server_text
 from mendflow.client import Client
-from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import CaseView, FlowView
 
 app = typer.Typer()
@@ -65,69 +60,6 @@ def _without_server(path: str, target: ServerTarget) -> str:
 
 def _folder_option(target: ServerTarget) -> str:
     return f" --data-dir {shlex.quote(target.data)}" if target.data and not store_url() else ""
-
-
-@app.command("start")
-@with_context
-def start(
-    context: CommandContext,
-    flow: Annotated[
-        str,
-        typer.Argument(
-            metavar="FLOW", help="A deployed flow's name, or a flow file.", autocompletion=complete_from_server("flows")
-        ),
-    ],
-    input: Inputs = None,
-    inputs: InputsFile = "",
-    cached: Annotated[
-        bool,
-        typer.Option("--cached", help="Use the results of earlier cases for jobs made from the same, of all flows."),
-    ] = False,
-    cache_from: Annotated[
-        str,
-        typer.Option(
-            "--cache-from", metavar="CASE", help="Use the results of this case for unchanged jobs.", show_default=False
-        ),
-    ] = "",
-    key: Annotated[
-        str,
-        typer.Option(
-            "--key", metavar="KEY", help="Start it once: the same key again gives the same case.", show_default=False
-        ),
-    ] = "",
-    notify: Annotated[
-        str,
-        typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
-    ] = "",
-    xpath2_as_1: Xpath2As1 = False,
-) -> None:
-    """Start a case of a deployed flow, or of a flow file."""
-    file = load_one(flow, xpath2_as_1=xpath2_as_1) if is_flow_file(flow) else None
-    if file is not None:
-        warn_of_triggers(file, flow)
-
-    async def begin(client: Client) -> CaseView:
-        meant = file or await _deployed_flow(client, flow)
-        values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
-        if file is not None:
-            await give_flow(client, file)
-        kept = await upload_inputs(client, meant, values)
-        return await client.start(
-            meant.name,
-            kept,
-            cache="all" if cached else "",
-            cache_from=cache_from,
-            key=key,
-            notify=notify,
-            origin=origin_of(flow if file is not None else "", meant, input or []),
-        )
-
-    view = context.run(begin)
-    nobody_runs_it = not has_server(context.target) and not store_url()
-    follows = (
-        running_server_text(view.id, context.target) if nobody_runs_it else f"see it with mendflow watch {view.id}"
-    )
-    print_answer(context.json, view, f"{view.id} started; {follows}")
 
 
 @app.command("suspend")
@@ -200,10 +132,3 @@ def _apply_to_subject(
     """Change one item, or the whole case, and say which."""
     view, item = context.run(change)
     print_answer(context.json, view, f"item {item} of {view.id} {done}" if item else f"{view.id} {done}")
-
-
-async def _deployed_flow(client: Client, name: str) -> Flow:
-    found = (await client.flow(name)).flow
-    if found is None:
-        raise NotFound(f"no flow {name} is deployed; deploy it with mendflow flows deploy FILE")
-    return found

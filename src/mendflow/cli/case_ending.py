@@ -9,6 +9,7 @@ import msgspec
 
 from mendflow.cli.printing import say
 from mendflow.client import Client
+from mendflow.core.engine.partial_results import partial_in_case
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobState, Submission
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, HistoryEntry
@@ -39,6 +40,7 @@ class CaseEnding(msgspec.Struct, frozen=True, kw_only=True):
     steps: dict[str, list[HistoryEntry]] = {}  # what the first exlets did, by case
     left: list[Job] = []
     undone: list[str] = []  # sentences
+    partial: list[str] = []  # sentences about what worked on a part of what it needs
 
 
 async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
@@ -46,11 +48,13 @@ async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
     called = await called_cases(client, case, mended=any(decision.exlet_case for decision in decisions))
     looked_into = called[:CALLED_CASES_READ]
     items = await all_items(client, case.id)
-    undoing = undoing_names(await client.flow_of(case.id))
+    flow = await client.flow_of(case.id)
+    undoing = undoing_names(flow)
     return CaseEnding(
         case=case,
         items=items,
         undone=[*undone_sentences(decisions[::-1]), *undone_in_flow(undoing, items)],
+        partial=[each.sentence for each in partial_in_case(flow, case, items)],
         called=called,
         decisions=decisions[::-1],
         steps={str(each.id): await client.history(each.id) for each in looked_into if each.mends},

@@ -5,41 +5,55 @@ the files again."""
 
 import asyncio
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from mendflow.cli.deployment import local_files, replace_files
+from mendflow.cli.deployment import default_file, local_files, replace_files
 from mendflow.cli.flow_files import load_one
-from mendflow.cli.inputs import input_value, upload_inputs
+from mendflow.cli.inputs import input_value, upload_inputs, values_in_file
 from mendflow.cli.printing import say
 from mendflow.cli.summary import relative
 from mendflow.client import Client
 from mendflow.client.files import reference_of
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Conflict, RequestError
-from mendflow.core.model.flow import FILES, TABLE, Flow, Input
+from mendflow.core.model.flow import FILE, FILES, TABLE, Flow, Input
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseOrigin, CaseView
 from mendflow.formats import PYTHON, YAML
 from mendflow.formats.python.sources import code_files, functions_of, with_code
 
 NAMES_SHOWN: Final = 5
-_CONTENTS: Final = frozenset({"$file", "sha256", "bytes", "executable", "imports", "modules"})
+NO_VALUES: Final[Mapping[str, Value]] = {}
+_CONTENTS: Final = frozenset({"$file", "sha256", "bytes", "executable", "imports", "modules", "bundle", "uses"})
 """What a flow has of the content of other files."""
 
 
-def origin_of(file: str, flow: Flow, pairs: list[str]) -> CaseOrigin:
-    """What `run FILE --input NAME=TEXT ...` names on this machine; `file` is empty for a deployed flow."""
+def origin_of(
+    file: str, flow: Flow, pairs: list[str], inputs_file: str = "", values: Mapping[str, Value] = NO_VALUES
+) -> CaseOrigin:
+    """What `run FILE --input NAME=TEXT ... --inputs FILE` names on this machine; `file` is empty for a deployed flow.
+    `values` are all inputs that are given."""
     given = {name: text for name, _, text in (pair.partition("=") for pair in pairs)}
+    for name, value in values.items():
+        if name not in given and flow.inputs[name].type == FILE and isinstance(value, str):
+            given[name] = value
     inputs = {name: path for name, text in given.items() if (path := _path_text(text, flow.inputs.get(name, Input())))}
     for name, declared in flow.inputs.items():
-        if declared.type == FILES and name not in given and declared.default is not None and flow.folder:
+        if declared.type == FILES and name not in {*given, *values} and declared.default is not None and flow.folder:
             parts = declared.default if isinstance(declared.default, list) else [declared.default]
             inputs[name] = _pattern_text([str(part) for part in parts], flow.folder)
-    return CaseOrigin(flow=str(Path(file).absolute()) if file else "", inputs=inputs)
+        elif name not in given and flow.folder and (file_here := default_file(declared, flow.folder)):
+            inputs[name] = str(file_here.absolute())
+    return CaseOrigin(
+        flow=str(Path(file).absolute()) if file else "",
+        inputs=inputs,
+        inputs_file=str(Path(inputs_file).absolute()) if inputs_file else "",
+    )
 
 
 def _path_text(text: str, declared: Input) -> str:
@@ -48,7 +62,8 @@ def _path_text(text: str, declared: Input) -> str:
         patterns = msgspec.json.decode(text, type=list[str]) if text.startswith("[") else [text]
         return _pattern_text(patterns, ".")
     if declared.type == "file":
-        return "" if text.startswith(LOGICAL_PREFIX) else str(Path(text.removeprefix("@")).absolute())
+        elsewhere = text.startswith(LOGICAL_PREFIX) or "://" in text
+        return "" if elsewhere else str(Path(text.removeprefix("@")).absolute())
     if declared.type == TABLE:
         return "" if text.lstrip().startswith("[") else f"@{Path(text.removeprefix('@')).absolute()}"
     return f"@{Path(text[1:]).absolute()}" if text.startswith("@") and not text.startswith("@@") else ""
@@ -62,22 +77,45 @@ def _pattern_text(patterns: list[str], folder: str) -> str:
 async def changed_inputs(client: Client, earlier: CaseView, flow: Flow) -> dict[str, Value]:
     """The inputs whose files were changed since the case was started, stored anew; each is told of. A file that is not
     here any more is taken as it was."""
-    changed: dict[str, Value] = {}
-    for name, text in earlier.origin.inputs.items() if earlier.origin is not None else ():
-        declared = flow.inputs.get(name)
-        if declared is None:
-            continue
+    found = await asyncio.to_thread(_changed_since_given, earlier, flow)
+    for missing in found.missing:
+        say(f"{missing}; {earlier.id} had it, and it is taken as it was", err=True)
+    for name, source in found.sources.items():
+        say(f"input {name} has changed since {earlier.id}: it is taken anew from {source}", err=True)
+    return await upload_inputs(client, flow, found.values)
+
+
+class _ChangedInputs(NamedTuple):
+    """The inputs of a case that are others now, and the files that say so; and what cannot be looked at any more."""
+
+    values: dict[str, Value]
+    sources: dict[str, str]
+    missing: list[str]
+
+
+def _changed_since_given(earlier: CaseView, flow: Flow) -> _ChangedInputs:
+    found = _ChangedInputs({}, {}, [])
+    origin = earlier.origin or CaseOrigin()
+    values: dict[str, Value] = {}
+    sources = {name: text.removeprefix("@") for name, text in origin.inputs.items() if name in flow.inputs}
+    for name in sources:
         try:
-            value = input_value(name, text, declared)
+            values[name] = input_value(name, origin.inputs[name], flow.inputs[name])
         except RequestError as error:
-            say(f"{error.message}; {earlier.id} had it, and it is taken as it was", err=True)
-            continue
-        if not await asyncio.to_thread(_is_same, value, earlier.inputs.get(name)):
-            say(
-                f"input {name} has changed since {earlier.id}: it is taken anew from {text.removeprefix('@')}", err=True
-            )
-            changed[name] = value
-    return await upload_inputs(client, flow, changed)
+            found.missing.append(error.message)
+    if origin.inputs_file:
+        try:
+            in_file = values_in_file(origin.inputs_file, flow.inputs)
+        except RequestError as error:
+            found.missing.append(error.message)
+            in_file = {}
+        for name, value in in_file.items():
+            if name in flow.inputs and name not in origin.inputs and name in earlier.inputs:
+                values[name], sources[name] = value, origin.inputs_file
+    for name, value in values.items():
+        if not _is_same(value, earlier.inputs.get(name)):
+            found.values[name], found.sources[name] = value, sources[name]
+    return found
 
 
 def _is_same(now: Value, before: Value) -> bool:
@@ -103,23 +141,47 @@ async def demand_same_flow(client: Client, earlier: CaseView) -> None:
         )
 
 
-async def warn_of_changed_flow(client: Client, case: CaseView) -> None:
+async def warn_of_changed_files(client: Client, case: CaseView) -> None:
     """Before a case goes on: it does so as it was started, which who edited a file meanwhile may not expect."""
     changed = await _changed_since(client, case)
-    if names := changed.names:
-        now = f", but its jobs import {_listed(changed.modules)} as now" if changed.modules else ""
-        path, colon, name = case.origin.flow.partition(":") if case.origin is not None else ("", "", "")
+    inputs = await _changed_input_files(client, case)
+    if names := sorted({*changed.names, *inputs}):
+        it = "it" if len(names) == 1 else "them"
         say(
-            f"{case.id} goes on as it was started{now}; since then {_and(names)} changed:"
-            f" mendflow run {shlex.quote(relative(Path(path)) + colon + name)} starts a new case with"
-            f" {'it' if len(names) == 1 else 'them'}",
+            f"{case.id} goes on as it was started; since then {_and(names)} changed:"
+            f" {_run_command(case)} starts a new case with {it}",
             err=True,
         )
 
 
+async def has_changed_inputs(client: Client, case: CaseView) -> bool:
+    """Whether a file that the case was given as an input is another now."""
+    return bool(await _changed_input_files(client, case))
+
+
+async def _changed_input_files(client: Client, case: CaseView) -> list[str]:
+    if case.origin is None or not (case.origin.inputs or case.origin.inputs_file):
+        return []
+    found = await asyncio.to_thread(_changed_since_given, case, await client.flow_of(case.id))
+    return sorted(set(found.sources.values()))
+
+
+def _run_command(case: CaseView) -> str:
+    """The command that starts another case like this one, from its files as they are now."""
+    origin = case.origin or CaseOrigin()
+    path, colon, name = origin.flow.partition(":")
+    words = (
+        ["mendflow", "run", relative(Path(path)) + colon + name] if origin.flow else ["mendflow", "start", case.flow]
+    )
+    words += [] if not origin.inputs_file else ["--inputs", relative(Path(origin.inputs_file))]
+    for name, text in origin.inputs.items():
+        words += ["--input", f"{name}={text}"]
+    return shlex.join(words)
+
+
 class _ChangedFiles(NamedTuple):
     """The paths of files that are others than when a case was started; `modules` are those that Python jobs import from
-    beside their flow, of which no copy is kept."""
+    beside their flow."""
 
     files: list[str] = []
     modules: list[str] = []
@@ -138,9 +200,12 @@ async def _changed_since(client: Client, case: CaseView) -> _ChangedFiles:
 
 
 def _changed_files(file: str, before: Flow) -> _ChangedFiles:
-    """The files that are others now; the flow's own if it is that one, or cannot be told."""
+    """The files that are others now; the flow's own if it is that one, or cannot be told. Files that are defaults are
+    inputs of the case, and looked at with those that were given."""
     try:
-        flow = load_one(file)
+        loaded = load_one(file)
+        tables = _changed_tables(loaded, before)
+        flow, before = _without_defaults(loaded, tables), _without_defaults(before, tables)
         refs = {path: reference_of(path) for path in local_files(flow)}
         code = {path: reference_of(path) for path in set(code_files(flow).values())}
         deployed = replace_files(with_code(flow, code), refs)
@@ -148,14 +213,34 @@ def _changed_files(file: str, before: Flow) -> _ChangedFiles:
         return _ChangedFiles()  # it is not here any more, or not a flow: nothing can be taken from it
     now, known = _comparable(deployed), _comparable(before)
     if now == known:
-        return _ChangedFiles()
+        return _ChangedFiles(sorted(tables.values()))
     stored = msgspec.json.encode(known).decode()
     names = {str(path) for path, ref in {**refs, **code}.items() if ref.sha256 not in stored}
     modules = {path for mark, path in _modules_of(deployed) if msgspec.json.encode(mark).decode() not in stored}
     own = file.partition(":")[0]
     if Path(own).resolve() not in code and _comparable(deployed, _CONTENTS) != _comparable(before, _CONTENTS):
         names.add(own)
-    return _ChangedFiles(sorted(names) if names or modules else [own], sorted(modules - names))
+    if not (names or modules):
+        names.add(own)
+    return _ChangedFiles(sorted({*names, *tables.values()}), sorted(modules - names))
+
+
+def _without_defaults(flow: Flow, tables: Collection[str]) -> Flow:
+    """The flow without the files that are defaults, and without the rows of these tables."""
+    inputs = {
+        name: replace(each, default=None, read_from="", read_digest="") if each.type == FILE or name in tables else each
+        for name, each in flow.inputs.items()
+    }
+    return replace(flow, inputs=inputs)
+
+
+def _changed_tables(now: Flow, before: Flow) -> dict[str, str]:
+    """The tables beside the flow that its defaults were read from, and that are others now, by the inputs."""
+    return {
+        name: str(Path(now.folder, each.read_from))
+        for name, each in now.inputs.items()
+        if each.type == TABLE and each.read_from and each.read_digest != before.inputs.get(name, Input()).read_digest
+    }
 
 
 def _modules_of(flow: Flow) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,4 @@
-"""A case is run and shown until it ends: on this machine, with a server in this process and a pilot beside it, or on a
-server that runs already.
+"""A case is run and shown until it ends on this machine, with a server in this process and a pilot beside it.
 
 The case is durable in the data folder from its first moment, so stopping is safe at any time, and going on is the same
 as starting: open the folder, start a pilot, look at the case."""
@@ -7,33 +6,23 @@ as starting: open the folder, start a pilot, look at the case."""
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 
-import msgspec
-
-from mendflow.cli.case_ending import collect_ending, wait_for_leftovers
-from mendflow.cli.connection import connect
+from mendflow.cli.case_ending import wait_for_leftovers
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
-from mendflow.cli.options import ServerTarget
-from mendflow.cli.output_files import fetch_outputs
-from mendflow.cli.printing import print_json, say
+from mendflow.cli.printing import say
 from mendflow.cli.progress import follow, progress
+from mendflow.cli.remote_runs import Begin, RunOptions, print_result
 from mendflow.cli.rule_applying import restart_group, say_applied
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
-from mendflow.cli.summary import print_held, print_summary, relative, result_json, write_report
+from mendflow.cli.summary import print_held
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
 from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
-from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
-from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
-
-Begin = Callable[[Client], Awaitable[CaseView]]
-
+from mendflow.core.model.views import CASE_END_STATES, CaseView
 
 LEAVING_SENTENCES = {
     InterruptChoice.STOP: "Stopping: finished jobs are kept; jobs that do not end soon are run again when the case is"
@@ -43,50 +32,6 @@ LEAVING_SENTENCES = {
 
 
 BACKGROUND_STARTS_S = 10.0
-
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a case is to be run and told."""
-
-    folder: Path
-    slots: int = 0
-    report: Path | None = None
-    outputs: Path | None = None
-    quiet: bool = False
-    json: bool = False
-    keep: bool = False
-    hold: bool = False
-    bounds: AttemptBounds = USUAL_BOUNDS
-    source: str = ""  # the command that runs the flow file again, if the case came from one
-
-    def kept_with(self, origin: CaseOrigin) -> CaseOrigin:
-        """What is kept with the case, so that whoever resumes it need not say it again."""
-        output_dir, report = (str(each) if each else "" for each in (self.outputs, self.report))
-        return msgspec.structs.replace(origin, output_dir=output_dir, report=report)
-
-    def resume_command(self, case: str) -> str:
-        """The command that continues the case, with the options that are of this run and not kept with the case."""
-        words = [*(["--jobs", str(self.slots)] if self.slots else []), *(["--keep"] if self.keep else [])]
-        return " ".join(["mendflow", "resume", case, *words]) + folder_option(self.folder)
-
-
-async def run_on_server(target: ServerTarget, options: RunOptions, begin: Begin) -> ExitCode:
-    """On a server: start the case, and show it until it ends. Ctrl-C ends the looking on, not the case."""
-    async with connect(target) as client:
-        case = await begin(client)
-        shown = progress(quiet=options.quiet)
-        with interrupts() as caught:
-            try:
-                explainer = WaitExplainer(client, quiet=options.quiet)
-                ended = await follow(client, case.id, shown, caught.event, waits=explainer)
-            finally:
-                shown.close()
-        if ended is None:
-            say(f"{case.id} goes on at {target.server}; see it with mendflow watch {case.id}", err=True)
-            return ExitCode.INTERRUPTED
-        if ended.status not in CASE_END_STATES:
-            return print_held(ended, json=options.json)
-        return await _print_result(client, ended, options)
 
 
 def _local_cluster(options: RunOptions, caught: Interrupts) -> AbstractAsyncContextManager[LocalCluster]:
@@ -100,14 +45,14 @@ def _local_cluster(options: RunOptions, caught: Interrupts) -> AbstractAsyncCont
     )
 
 
-async def rerun_group_locally(group: str, options: RunOptions) -> ExitCode:
+async def rerun_group_locally(group: str, options: RunOptions, *, unchanged: bool = False) -> ExitCode:
     """Run the cases of a group at the same time, and tell of each as it ends."""
     refuse_if_taken(options.folder)
     codes: list[ExitCode] = []
     with interrupts() as caught:
         async with _local_cluster(options, caught) as cluster:
             stopped = await stopped_cases(cluster.client)
-            restarted = await restart_group(cluster.client, group)
+            restarted = await restart_group(cluster.client, group, unchanged=unchanged)
             if not options.json:
                 say_applied(restarted.applied, restarted.started)
             for case in [await cluster.client.resume(id) for id in restarted.waited(stopped)] + [
@@ -122,7 +67,7 @@ async def rerun_group_locally(group: str, options: RunOptions) -> ExitCode:
                 if ended.status not in CASE_END_STATES:
                     codes.append(print_held(ended, json=options.json))
                     continue
-                codes.append(await _print_result(cluster.client, ended, options))
+                codes.append(await print_result(cluster.client, ended, options))
     return max(codes, default=ExitCode.OK)
 
 
@@ -139,12 +84,12 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
                 cluster.begin_leaving()  # while the result is printed
                 if start_message is not None and not options.json:
                     print_reply(await start_message.end())
-                return await _print_result(cluster.client, ended, options)
+                return await print_result(cluster.client, ended, options)
             say(LEAVING_SENTENCES[wish], err=True)
             await cluster.leave()
             last = await cluster.client.case(case.id)
             if last.status in CASE_END_STATES:  # its last jobs ended while we waited for them
-                return await _print_result(cluster.client, last, options)
+                return await print_result(cluster.client, last, options)
     if wish is InterruptChoice.DETACH:
         return _detach(options, str(case.id))
     say(f"Stopped. Continue with: {options.resume_command(case.id)}", err=True)
@@ -179,30 +124,6 @@ async def _follow_to_end(
         wish = await ask_choice(caught)
         if wish is not InterruptChoice.CONTINUE:
             return None, wish
-
-
-async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
-    """The summary comes first: it must not be lost over outputs or a report that cannot be written."""
-    ending = await collect_ending(client, case)
-    origin = case.origin or CaseOrigin()
-    outputs = options.outputs or Path(origin.output_dir or f"outputs/{case.id}")
-    fetched = await fetch_outputs(client, case, outputs)
-    path = options.report or Path(origin.report or options.folder / "reports" / f"{case.id}.html")
-    if not options.json:
-        print_summary(ending, fetched.paths, source=options.source)
-        fetched.say_others()
-    try:
-        await write_report(client, ending, path)
-    except OSError:
-        if options.json:
-            print_json(result_json(case, fetched.paths, None))
-        raise
-    if options.json:
-        print_json(result_json(case, fetched.paths, path))
-    else:
-        say(f"report: {relative(path)}")
-    fetched.demand_all(case.id, folder_option(options.folder))
-    return ExitCode.OK if case.status == "completed" else ExitCode.CASE_FAILED
 
 
 def _detach(options: RunOptions, case: str) -> ExitCode:

@@ -21,7 +21,7 @@ def _entry(module: str, help: str, panel: str) -> CommandEntry:
 COMMANDS: dict[str, CommandEntry] = {
     "run": _entry("run", "Run a flow on this machine and show its progress.", _RUN),
     "resume": _entry("run", "Resume a case that was suspended or stopped, or one suspended item.", _RUN),
-    "rerun": _entry("run", "Run a case again; results of unchanged jobs come from the cache.", _RUN),
+    "rerun": _entry("rerun", "Run a case again; results of unchanged jobs come from the cache.", _RUN),
     "check": _entry("check", "Report every problem of the flow files.", _RUN),
     "flows": _entry("flows", "List the deployed flows; show, deploy, remove, draw or convert one.", _RUN),
     "sim": _entry("sim", "Predict what a flow would take, by playing it in virtual time.", _RUN),
@@ -35,7 +35,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "history": _entry("repairs", "List everything that happened in a case, repairs included.", _SEE),
     "report": _entry("inspection", "Write the HTML report of a case.", _SEE),
     "failures": _entry("failures", "List failures by their cause, and what was done about them.", _SEE),
-    "start": _entry("case_actions", "Start a case of a deployed flow, or of a flow file.", _STEER),
+    "start": _entry("start", "Start a case of a deployed flow, or of a flow file.", _STEER),
     "suspend": _entry("case_actions", "Suspend a case or one of its items.", _STEER),
     "cancel": _entry("case_actions", "End a case or one of its items; its remaining jobs do not run.", _STEER),
     "requeue": _entry("alerts", "Take a running job from its pilot and put it back into the queue.", _STEER),

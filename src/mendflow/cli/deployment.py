@@ -4,7 +4,10 @@ path.
 So pilots and servers on other machines have them, and a rerun detects changes. A missing file is reported before
 anything is uploaded."""
 
+import asyncio
 import os
+import tempfile
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -17,10 +20,10 @@ from mendflow.client.files import reference_of
 from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import Flow, Input, JobActivity, Stage, Template
+from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage, Template
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
-from mendflow.formats.python.sources import code_files, with_code
+from mendflow.formats.python.sources import ModulesBeside, code_files, module_bundles, with_code
 from mendflow.lazy import lazy_pattern
 
 COMMAND_WORD: Final = lazy_pattern(r"""[^\s'"`;|&<>()$={}]+""")
@@ -32,9 +35,11 @@ async def deploy(client: Client, flow: Flow, *, triggers: bool = False) -> FlowV
     takes effect; else it stays as it is there."""
     check_files(flow)
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
+    bundles = module_bundles(flow)
+    await _upload_bundles(client, bundles)
     files = {path: await client.upload(path) for path in local_files(flow)}
     await upload_generated(client, flow)
-    made = _made(flow, code, files)
+    made = _made(flow, code, files, bundles)
     return await (client.deploy_with_triggers(made) if triggers else client.deploy(made))
 
 
@@ -42,11 +47,24 @@ def with_references(flow: Flow) -> Flow:
     """The flow as it would be deployed, with files that are known by their content and not stored anywhere."""
     check_files(flow)
     code = {path: reference_of(path) for path in set(code_files(flow).values())}
-    return _made(flow, code, {path: reference_of(path) for path in local_files(flow)})
+    return _made(flow, code, {path: reference_of(path) for path in local_files(flow)}, module_bundles(flow))
 
 
-def _made(flow: Flow, code: dict[Path, FileRef], files: dict[Path, FileRef]) -> Flow:
-    return name_unstaged_files(replace_files(with_code(flow, code), files))
+def _made(
+    flow: Flow, code: dict[Path, FileRef], files: dict[Path, FileRef], bundles: dict[Path, ModulesBeside]
+) -> Flow:
+    return name_unstaged_files(replace_files(with_code(flow, code, bundles), files))
+
+
+async def _upload_bundles(client: Client, bundles: dict[Path, ModulesBeside]) -> None:
+    """Store the modules beside the flow's functions, so that a case has them as they are now."""
+    with tempfile.TemporaryDirectory(prefix="mendflow-modules-") as folder:
+        for bundle in bundles.values():
+            ref = bundle.ref
+            if ref is not None and not await client.has(ref.sha256):
+                path = Path(folder, "modules")
+                await asyncio.to_thread(path.write_bytes, bundle.content)
+                await client.upload(path, ref.name)
 
 
 def check_files(flow: Flow) -> None:
@@ -70,6 +88,7 @@ def local_files(flow: Flow) -> set[Path]:
                 for path in paths_in(each.default, each.columns)
                 if _is_plain(path, folder)
             }
+            found |= {path for each in value.inputs.values() if (path := default_file(each, folder)) is not None}
         if isinstance(value, JobActivity | Stage):
             sources = value.inputs if isinstance(value, JobActivity) else value.files
             found |= {Path(folder, source) for source in sources.values() if _is_plain(source, folder)}
@@ -77,6 +96,27 @@ def local_files(flow: Flow) -> set[Path]:
             pending += [(part, folder) for part in value]
         elif isinstance(value, msgspec.Struct):
             pending += [(getattr(value, name), folder) for name in value.__struct_fields__]
+    return found
+
+
+def default_file(input: Input, folder: str) -> Path | None:
+    """The file that is the default of an input. One that is not here may never be asked for: a case can be given
+    another."""
+    if input.type != FILE or not _is_path(input.default) or not folder:
+        return None
+    path = Path(folder, str(input.default))
+    return path if path.is_file() else None
+
+
+def changed_defaults(flow: Flow, given: Collection[str]) -> dict[str, Path]:
+    """The files that defaults of a deployed flow were read from, and that are others here by now, by the inputs that
+    are not given."""
+    found: dict[str, Path] = {}
+    for name, each in flow.inputs.items():
+        path = Path(flow.folder, each.read_from)
+        is_here = bool(each.read_from and flow.folder) and name not in given and path.is_file()
+        if is_here and reference_of(path).sha256 != each.read_digest:
+            found[name] = path
     return found
 
 
@@ -90,6 +130,9 @@ def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
         }
 
     def with_stored(input: Input, folder: str) -> Input:
+        if (path := default_file(input, folder)) is not None:
+            ref = kept[path]
+            return replace(input, default=ref.as_value(), read_from=str(input.default), read_digest=ref.sha256)
         paths = [path for path in paths_in(input.default, input.columns) if _is_plain(path, folder)]
         files = {path: kept[Path(folder, path)].as_value() for path in paths}
         return replace(input, default=with_files(input.default, input.columns, files)) if files else input
@@ -153,6 +196,10 @@ def _unstaged(job: JobActivity, beside: frozenset[str]) -> tuple[str, ...]:
 
 def _is_plain(source: object, folder: str) -> bool:
     """Whether it is a literal path below the flow's folder: no expression, no URL, no logical name."""
-    if not isinstance(source, str) or not source or not folder or "${{" in source or "://" in source:
+    return bool(folder) and _is_path(source) and not PurePosixPath(str(source)).is_absolute()
+
+
+def _is_path(source: object) -> bool:
+    if not isinstance(source, str) or not source or "${{" in source or "://" in source:
         return False
-    return not source.startswith(LOGICAL_PREFIX) and not PurePosixPath(source).is_absolute()
+    return not source.startswith(LOGICAL_PREFIX)

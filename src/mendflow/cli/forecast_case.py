@@ -35,7 +35,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import FILES, Flow
+from mendflow.core.model.flow import FILE, FILES, Flow
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.jobs import JobSpec
@@ -132,7 +132,7 @@ class ForecastCase:
         known = dict(values)
         for name, value in values.items():
             declared = self._flow.inputs.get(name)
-            if declared is not None and declared.type == "file" and isinstance(value, str):
+            if declared is not None and declared.type == FILE and isinstance(value, str):
                 known[name] = await self._known(value)
             elif declared is not None and declared.type == FILES and isinstance(value, list):
                 known[name] = [await self._known(each) for each in value]

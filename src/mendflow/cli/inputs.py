@@ -15,13 +15,13 @@ from mendflow.core.data.path_patterns import is_pattern
 from mendflow.core.data.table_files import is_table, paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
-from mendflow.core.model.flow import FILES, TABLE, Flow, Input
+from mendflow.core.model.exact_json import InexactJson, NotJson, decode_exactly
+from mendflow.core.model.flow import FILE, FILES, TABLE, Flow, Input
 from mendflow.core.model.text_data import data_or_text, declared_number, number_or_text, number_text
 from mendflow.core.model.values import Value
 from mendflow.core.model.yes_no import boolean_of
 from mendflow.formats import YAML
 from mendflow.formats.data_files import data_of, named_data
-from mendflow.formats.exact_json import InexactJson, NotJson, decode_exactly
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.tables import ENDINGS, SEPARATED, BadTable, read_table
 
@@ -33,7 +33,7 @@ LISTS = ("", "list")
 
 def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow: str) -> dict[str, Value]:
     """The inputs of a case: those of the file, overridden by the pairs. Reports all errors at once."""
-    values = _from_file(file, declared) if file else {}
+    values = values_in_file(file, declared) if file else {}
     wrong: list[RequestError] = []
     named = set(values)
     for pair in pairs:
@@ -66,10 +66,30 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
     return values
 
 
+def with_default_files(flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
+    """The inputs, of which those of the type `file` that are not given are the defaults: files beside the flow, as if
+    their paths were given."""
+    found = dict(values)
+    for name, each in flow.inputs.items():
+        if each.type == FILE and isinstance(each.default, str) and name not in values:
+            found[name] = _default_file(name, each.default, flow.folder)
+    return found
+
+
+def _default_file(name: str, default: str, folder: str) -> str:
+    if default.startswith(LOGICAL_PREFIX) or "://" in default:
+        return default
+    path = Path(folder, default)
+    if not path.is_file():
+        raise NotFound(f"input {name}: there is no file {path}, which is its default; give --input {name}=FILE")
+    return str(path.absolute())
+
+
 def files_of_defaults(flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
     """The files that match the defaults of inputs that are not given, where no server looks for them."""
     patterns = {name: each.default for name, each in flow.inputs.items() if each.type == FILES and name not in given}
-    found: dict[str, Value] = {}
+    added = with_default_files(flow, given).items()
+    found = {name: value for name, value in added if name not in given and "://" not in str(value)}
     for name, default in patterns.items():
         texts = default if isinstance(default, list) else [default] if default is not None else []
         found[name] = [file for text in texts for file in _files(name, str(Path(flow.folder, text)))]
@@ -84,7 +104,7 @@ async def upload_inputs(client: Client, flow: Flow, values: dict[str, Value]) ->
     """File inputs uploaded to the server; everything else unchanged."""
     kept = dict(values)
     for name, value in values.items():
-        if flow.inputs[name].type == "file" and isinstance(value, str):
+        if flow.inputs[name].type == FILE and isinstance(value, str) and "://" not in value:
             kept[name] = await _stored(client, value)
         elif flow.inputs[name].type == FILES and isinstance(value, list):
             # Whatever else is a path is one in the folder of the flow, where the server looks for it.
@@ -113,9 +133,9 @@ def input_value(name: str, text: str, input: Input) -> Value:
     """What a text on the command line means as an input of this type; files as absolute paths."""
     if input.type == FILES:
         return _files(name, text)
-    if input.type == "file" and text.startswith(LOGICAL_PREFIX):
+    if input.type == FILE and text.startswith(LOGICAL_PREFIX):
         return text
-    if input.type == "file":
+    if input.type == FILE:
         path = Path(text.removeprefix("@"))
         if not path.is_file():
             raise NotFound(f"input {name}: there is no file {path}; check its name")
@@ -246,7 +266,8 @@ def _content(path: str) -> str:
         raise InvalidRequest(f"{path} is not text; give it as an input of type file") from error
 
 
-def _from_file(path: str, declared: dict[str, Input]) -> dict[str, Value]:
+def values_in_file(path: str, declared: dict[str, Input]) -> dict[str, Value]:
+    """The inputs that a file (`--inputs`) has."""
     if "=" in path and not Path(path).exists():
         raise InvalidRequest(f"--inputs takes a file with inputs; one value is --input {path}")
     typed = [name for name, each in declared.items() if each.type in TYPED_WORDS]

@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.options import CaseArgument, complete_from_server, complete_words, one_of
+from mendflow.cli.options import CaseArgument, complete_from_server, complete_words, one_of, store_url
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.server_file import find_server
 from mendflow.core.model.jobs import Job, JobState
@@ -30,6 +30,7 @@ app = typer.Typer()
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Skip this many.")]
 CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
+LIVE = ("running", "suspended")
 JOB_WORDS = {("waiting" if state is JobState.AVAILABLE else state.value): state.value for state in JobState}
 """States that people may type: those of items, and those of jobs."""
 
@@ -115,12 +116,11 @@ def cases(
     elif not views:
         say("There are no such cases.")
     else:
-        _print_cases(views)
-        idle = [
-            view.id for view in views if view.status in ("running", "suspended") and not (view.parent or view.mends)
-        ]
-        if idle and not (context.target.server or find_server(context.target.folder)):
-            say(f"No server runs here now; continue with mendflow resume {idle[0]}", err=True)
+        idle = not (context.target.server or store_url() or find_server(context.target.folder))
+        _print_cases(views, idle=idle)
+        own = [view.id for view in views if view.status in LIVE and not (view.parent or view.mends)]
+        if idle and own:
+            say(f"No server runs here now; continue with mendflow resume {own[0]}", err=True)
 
 
 @app.command("items")
@@ -254,10 +254,11 @@ def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> N
         say(f"There may be more: --after {place}", err=True)
 
 
-def _print_cases(views: list[CaseView]) -> None:
-    """The columns for cached and cancelled items and for the purpose of a case appear only if they have values."""
+def _print_cases(views: list[CaseView], *, idle: bool) -> None:
+    """The columns for cached and cancelled items and for the purpose of a case appear only if they have values. `idle`:
+    nobody runs what has not ended."""
     heads = ("case", "status", "started", "took", "done", "mended", "failed", "cached", "cancelled", "for")
-    rows = [_case_row(view) for view in views]
+    rows = [_case_row(view, idle=idle) for view in views]
     wanted = set(range(len(heads)))
     for word in ("cached", "cancelled"):
         if not any(getattr(count, word) for view in views for count in view.counts):
@@ -277,13 +278,14 @@ def purpose_of(view: CaseView) -> str:
     return f"called by {view.parent}" if view.parent else ""
 
 
-def _case_row(view: CaseView) -> tuple[str | Text, ...]:
+def _case_row(view: CaseView, *, idle: bool) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
     words = ("done", "mended", "failed", "cached", "cancelled")
+    is_stopped = view.status == "running" and (idle or view.stopped)
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
     return (
         str(view.id),
-        state_text("held" if view.held else view.status),
+        state_text("held" if view.held else "stopped" if is_stopped else view.status),
         short_time_text(view.started_at),
         took,
         *(f"{sum(getattr(count, word) for count in view.counts):,}" for word in words),

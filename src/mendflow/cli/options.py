@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +10,6 @@ import msgspec
 import typer
 
 from mendflow.core.model.errors import InvalidRequest, NotFound
-from mendflow.pilot.own_secrets import take_secret
 
 DATA_FOLDER = ".mendflow"
 SERVER_VARIABLE, DATA_VARIABLE = "MENDFLOW_SERVER", "MENDFLOW_DATA_DIR"
@@ -52,7 +51,7 @@ Data = Annotated[
         "--data-dir",
         metavar="DIR",
         envvar=DATA_VARIABLE,
-        help="The data folder; default: ./.mendflow.",
+        help="The data folder; default: .mendflow here, or the nearest above.",
         show_default=False,
     ),
 ]
@@ -113,6 +112,7 @@ Again = Annotated[
         show_default=False,
     ),
 ]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every job; use no earlier results.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")]
 
@@ -138,6 +138,20 @@ def store_url() -> str:
     return os.environ.get(STORE_VARIABLE, "")
 
 
+def _data_folders() -> Iterator[Path]:
+    """The data folders of this user here and above, the nearest first. What another user has put there is not opened:
+    it might say what to run."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        place = folder / DATA_FOLDER
+        try:
+            is_ours = place.stat().st_uid == os.getuid()
+            if is_ours and ((place / "store.db").exists() or (place / "server.json").exists()):
+                yield place
+        except OSError:
+            continue
+
+
 class ServerTarget(msgspec.Struct, frozen=True):
     """Which server to ask: the one that was named, else the one on the data folder, else the folder itself."""
 
@@ -154,7 +168,19 @@ class ServerTarget(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
+        """The data folder with the cases that are meant: the one that was named, else the nearest in this folder or
+        above it, as git does. Without any, the one that would be made here."""
+        return self.own_folder if self.data else next(_data_folders(), self.own_folder)
+
+    @property
+    def own_folder(self) -> Path:
+        """Where `run` and `serve` keep what they begin: never in a folder above that happens to have cases."""
         return Path(self.data or DATA_FOLDER).absolute()
+
+    @property
+    def above(self) -> Path | None:
+        """The data folder, if it was found above this folder."""
+        return None if self.server or store_url() or self.folder == self.own_folder else self.folder
 
     @property
     def has_store(self) -> bool:
@@ -164,7 +190,7 @@ class ServerTarget(msgspec.Struct, frozen=True):
     def token(self) -> str:
         """The token, from a file or the environment; never from the command line, where other users could read it."""
         if not self.token_file:
-            return take_secret("MENDFLOW_TOKEN")
+            return os.environ.get("MENDFLOW_TOKEN", "")
         try:
             return Path(self.token_file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

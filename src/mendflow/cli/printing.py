@@ -22,6 +22,7 @@ STYLES = {
     "claimed": "blue",
     "suspended": "yellow",
     "held": "yellow",
+    "stopped": "yellow",
     "silent": "yellow",
     "cached": "cyan",
 }

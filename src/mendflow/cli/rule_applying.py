@@ -4,15 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from mendflow.cli.case_origins import changed_inputs, demand_same_flow, has_changed_inputs, warn_of_changed_files
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import say
 from mendflow.cli.rule_trials import TRIED_SHOWN
 from mendflow.cli.server_file import find_server
 from mendflow.client import Client
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.repair_views import ApplyResult
+from mendflow.core.model.repair_views import ApplyResult, DecisionQuery
+from mendflow.core.model.views import CaseView
 from mendflow.pages.formatting import count_text
 
+DECISIONS_READ = 10_000
 NO_CASES: Mapping[str, str] = {}
 
 
@@ -32,12 +35,40 @@ class GroupRerun(msgspec.Struct, frozen=True, kw_only=True):
         return [case for case in cases if case in going]
 
 
-async def restart_group(client: Client, group: str) -> GroupRerun:
+async def restart_group(client: Client, group: str, *, unchanged: bool = False) -> GroupRerun:
     """All cases that failed by one cause go on: from where they stood, or, where that cannot be, as new cases that take
-    over what was completed."""
-    applied = await client.apply_rules(group, retry=True)
-    started = {case: (await client.rerun(case, from_failed=True)).id for case in applied.refused}
-    return GroupRerun(applied=applied, started=dict(started))
+    over what was completed. A case whose input files were corrected since is such: it would go on with the old ones.
+    `unchanged`: these are meant."""
+    other = {} if unchanged else await _with_changed_files(client, group)
+    applied = await client.apply_rules(group, retry=True, skip=list(other))
+    refused = dict.fromkeys(other, "its inputs have changed") | applied.refused
+    started = {}
+    for case in refused:
+        changed = {} if unchanged else await changed_inputs(client, await client.case(case), await client.flow_of(case))
+        started[case] = str((await client.rerun(case, from_failed=True, inputs=changed)).id)
+    return GroupRerun(applied=msgspec.structs.replace(applied, refused=refused), started=started)
+
+
+async def _with_changed_files(client: Client, group: str) -> dict[str, CaseView]:
+    """The failed cases of a group whose input files are others now. Refused if the flow of one is another now."""
+    found: dict[str, CaseView] = {}
+    decisions = await client.decisions(DecisionQuery(group=group, limit=DECISIONS_READ))
+    for root in dict.fromkeys(_root_of(each.id) for each in decisions):
+        case = await client.case(root)
+        if case.status == "failed":
+            await demand_same_flow(client, case)
+            if await has_changed_inputs(client, case):
+                found[root] = case
+    return found
+
+
+async def apply_now(client: Client, group: str) -> ApplyResult:
+    """Apply the rules to a group, and tell of the cases that go on which of their files were changed since they were
+    started."""
+    applied = await client.apply_rules(group)
+    for case in applied.cases:
+        await warn_of_changed_files(client, await client.case(case))
+    return applied
 
 
 def say_applied(applied: ApplyResult, started: Mapping[str, str] = NO_CASES) -> None:

@@ -10,7 +10,7 @@ from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.repairs import raise_trigger
-from mendflow.cli.rule_applying import print_who_runs, say_applied
+from mendflow.cli.rule_applying import apply_now, print_who_runs, say_applied
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
     Do,
@@ -124,7 +124,7 @@ def add(
     async def added(client: Client) -> tuple[RuleAddition, ApplyResult | None]:
         made = await client.add_rule(wish)
         group = wish.group or ((await client.decision(wish.decision)).group if apply else "")
-        return made, await client.apply_rules(group) if apply else None
+        return made, await apply_now(client, group) if apply else None
 
     made, applied = context.run(added)
     if context.json:
@@ -142,7 +142,7 @@ def add(
 @with_context
 def apply_(context: CommandContext, group: GroupArgument) -> None:
     """Apply the rules now to a group of failures; cases that have failed go on from where they stood."""
-    applied = context.run(lambda client: client.apply_rules(group))
+    applied = context.run(lambda client: apply_now(client, group))
     if context.json:
         print_json(applied)
         return

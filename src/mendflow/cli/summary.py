@@ -13,6 +13,7 @@ from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
+from mendflow.core.engine.partial_results import removal_reason
 from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.rules import rule_text
@@ -25,6 +26,7 @@ from mendflow.pages.page import render
 from mendflow.version import VERSION
 
 FAILURES_SHOWN = 5
+FACTS_SHOWN = 4
 ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
 CALLED_SHOWN = 10
@@ -36,6 +38,7 @@ LINES_SHOWN = 10
 
 async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
     flow = await client.flow_of(ending.case.id)
+    present = await client.why(ending.case.id) if not ending.case.ended_at else None
     page = render(
         ending.case,
         flow,
@@ -44,7 +47,8 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         called_items=ending.called_items,
         decisions=ending.decisions,
         steps=ending.steps,
-        undone=ending.undone,
+        undone=[*ending.undone, *(f"Incomplete: {sentence}" for sentence in ending.partial)],
+        present=[present.sentence, *present.facts[:FACTS_SHOWN]] if present is not None else [],
         now=0 if ending.case.ended_at else int(time.time() * 1000),
         version=VERSION,
     )
@@ -72,9 +76,13 @@ def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str =
     _print_repairs(ending)
     for sentence in ending.undone[:FAILURES_SHOWN]:
         say(one_line(sentence, 300))
+    for sentence in ending.partial[:FAILURES_SHOWN]:
+        say(Text.assemble(("incomplete", STYLES["mended"]), f": {one_line(sentence, 300)}"))
     _print_outputs(case, fetched)
     _print_ran_again([*ending.items, *ending.called_items])
     _print_code_mismatch([*ending.items, *ending.called_items], source or f"mendflow rerun {case.id}")
+    if case.status != "cancelled":
+        _print_removed(ending.items)
     _print_failures(case, ending.items, source)
     for job in ending.left[:FAILURES_SHOWN]:
         say(f"left behind: {one_line(leftover_text(job), 200)}")
@@ -235,6 +243,15 @@ def _print_code_mismatch(items: list[ItemView], again: str) -> None:
         f"made by other code than the case began with: {names}{more}"
         f" ({one_line(', '.join(files), 200)} changed meanwhile); {again} makes them again"
     )
+
+
+def _print_removed(items: list[ItemView]) -> None:
+    """What somebody cancelled while the case ran: nothing that needs it has run."""
+    told = [(item, reason) for item in items if (reason := removal_reason(item))]
+    for item, reason in told[:FAILURES_SHOWN]:
+        say(f"cancelled: {one_line(item.shown, 100)}: {one_line(reason, 200)}")
+    if len(told) > FAILURES_SHOWN:
+        say(f"  and {len(told) - FAILURES_SHOWN:,} more were cancelled")
 
 
 def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:

@@ -9,7 +9,8 @@ from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import FILES, Flow
+from mendflow.core.model.flow import FILE, FILES, Flow
+from mendflow.core.model.values import Value
 from mendflow.formats import PROCESS, XML, load
 from mendflow.lazy import LazyModule
 
@@ -62,11 +63,19 @@ def absent_defaults(flow: Flow) -> list[str]:
         if not (folder / each.source).exists()
     ]
     for name, declared in flow.inputs.items():
+        if declared.type == FILE and _is_absent(declared.default, folder):
+            found.append(f"input {name}: there is no file {declared.default}, its default, in {folder}")
         default = declared.default if declared.type == FILES and declared.default is not None else []
         for pattern in default if isinstance(default, list) else [default]:
             if isinstance(pattern, str) and not pattern.startswith(LOGICAL_PREFIX) and not _matches(pattern, folder):
                 found.append(f"input {name}: no file matches its default {pattern} in {folder}")
     return found[:REMARKS_MAX]
+
+
+def _is_absent(path: Value, folder: Path) -> bool:
+    if not isinstance(path, str) or "://" in path or path.startswith(LOGICAL_PREFIX):
+        return False
+    return not (folder / path).is_file()
 
 
 def _matches(pattern: str, folder: Path) -> bool:

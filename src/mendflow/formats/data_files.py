@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from mendflow.core.model.errors import BadFlow, InvalidRequest
+from mendflow.core.model.exact_json import InexactJson, InexactNumber, decode_as_written, exact_value
 from mendflow.core.model.text_data import number_text
 from mendflow.core.model.values import Value
-from mendflow.formats.exact_json import InexactJson, InexactNumber, decode_as_written, exact_value
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, parse, plain_data, spelling_flaw
 
 JSON_ENDING = ".json"

@@ -4,6 +4,7 @@ Cells of CSV and TSV files are texts, whatever they look like, unless the flow d
 never has numbers in some rows and texts in others. Rows in YAML and JSON are the data that they are."""
 
 import csv
+import hashlib
 import io
 import os
 from collections.abc import Iterator, Mapping
@@ -55,6 +56,14 @@ def read_table(path: Path, columns: Mapping[str, str], folder: str = "") -> list
     if problems:
         raise BadTable(problems=problems[:PROBLEMS_MAX])
     return [row.cells for row in rows]
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a table as it is now; empty if it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _type_cells(rows: list[Row], columns: Mapping[str, str], path: Path, folder: str) -> Iterator[Problem]:

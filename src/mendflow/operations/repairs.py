@@ -38,9 +38,9 @@ class RepairCalls(Calls, tag="repairs"):
         """One group, looked at closely."""
 
     @operation("POST", "/failures/{group}/apply", USERS)
-    async def apply_rules(self, group: GroupName, *, retry: bool = False) -> ApplyResult:
+    async def apply_rules(self, group: GroupName, *, retry: bool = False, skip: list[str] = []) -> ApplyResult:
         """Ask the rules again for those of a group that wait, or that their cases failed by. Cases that failed go on
-        from where they stood. With `retry`, what no rule takes up is tried again as it is."""
+        from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is."""
 
     @operation("GET", "/decisions", READERS)
     async def decisions(self, query: Annotated[DecisionQuery, Spread()] = DecisionQuery()) -> list[DecisionView]:

@@ -23,25 +23,18 @@ from msgspec.structs import replace
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable, unusable_file
 from mendflow.core.model.values import FileRef, is_executable
 from mendflow.lazy import lazy_pattern
+from mendflow.stores.verified_files import FileState, VerifiedFiles
 
 log = logging.getLogger("mendflow.files")
 
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 20
-HASHED_AT_ONCE_BYTES = 1 << 20
-"""A file up to this size is hashed when it is asked for, a larger one when it is read."""
-
 SYNCED_TOGETHER = 16
 NAMES_MAX = 10_000
 """How many names of a folder a misspelt one is compared with."""
 
-VERIFIED_MAX = 100_000
-"""How many files are remembered as whole: one that is forgotten is hashed again."""
 VERIFIED_AGAIN_MAX = 10
 """How often a file is hashed anew because it was written meanwhile."""
-
-FileState = tuple[int, int, int, int]
-"""Inode, size, time of modification and time of change: the same as long as nobody has written to a file."""
 
 
 class FolderFileStore:
@@ -49,7 +42,7 @@ class FolderFileStore:
         self._folder = folder
         self._incoming = folder / "incoming"
         self._damaged = folder / "damaged"
-        self._verified: dict[str, FileState] = {}
+        self._verified = VerifiedFiles(folder / "verified")
         self._durable_folders: set[str] = set()
         self._changing = threading.Lock()
 
@@ -170,16 +163,12 @@ class FolderFileStore:
         self._durable_folders.add(folder.name)
 
     def _remember(self, sha256: str, state: FileState) -> None:
-        """This file is whole, and its name lasts: nobody needs to store it again."""
         with self._changing:
-            self._verified.pop(sha256, None)
-            self._verified[sha256] = state
-            while len(self._verified) > VERIFIED_MAX:
-                del self._verified[next(iter(self._verified))]
+            self._verified.remember(sha256, state)
 
     def _is_verified(self, sha256: str) -> bool:
         try:
-            return self._verified.get(sha256) == _state_of(self._place(sha256))
+            return self._verified.holds(sha256, _state_of(self._place(sha256)))
         except OSError:
             return False
 
@@ -196,7 +185,7 @@ class FolderFileStore:
         place = self._place(sha256)
         try:
             state = _state_of(place)
-            if self._verified.get(sha256) == state:
+            if self._verified.holds(sha256, state):
                 return state[1]
             whole = await asyncio.to_thread(self._verify, place, sha256)
             return whole[1] if whole is not None else None
@@ -231,14 +220,17 @@ class FolderFileStore:
             return True
 
     async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
-        """Why a stored file of this size cannot be used; empty if it can. A large one is not hashed for that."""
+        """Why a stored file of this size cannot be used; empty if it can. A large one that nobody has written to since
+        it was last hashed is not hashed again for that."""
         place = self._place(sha256)
         try:
             state = _state_of(place)
             if bytes not in (None, state[1]):
                 return f"is damaged: it has {state[1]} bytes instead of {bytes}"
-            known = state[1] > HASHED_AT_ONCE_BYTES or self._verified.get(sha256) == state
-            if known or await asyncio.to_thread(self._verify, place, sha256) is not None:
+            if (
+                self._verified.was_whole(sha256, state)
+                or await asyncio.to_thread(self._verify, place, sha256) is not None
+            ):
                 return ""
         except FileNotFoundError:
             pass

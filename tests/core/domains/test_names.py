@@ -27,13 +27,14 @@ def test_every_host_gives_a_name(host: str) -> None:
 def test_a_flow_names_the_domains_of_its_jobs_and_of_the_flows_that_it_takes_along() -> None:
     inner = Flow(name="inner", body=JobActivity(name="deep", command="true", domain="west"))
     body = Parallel(
+        name="all",
         branches=(
             JobActivity(name="here", command="true"),
             JobActivity(name="free", command="true", domain="any"),
             JobActivity(name="there", command="true", domain="south"),
             Call(name="sub", flow="inner"),
             Call(name="far", flow="other", domain="east"),
-        )
+        ),
     )
     assert domains_named(Flow(name="f", body=body, calls=(inner,))) == {
         "south": "there",

@@ -1,5 +1,7 @@
 """A removed item is cancelled, and nothing more runs on the path that it stands on; paths beside it go on. # EX-2"""
 
+from typing import Any
+
 import pytest
 
 from mendflow.core.engine import compensations, evolve, live_items, restore, snapshot, validate
@@ -110,14 +112,32 @@ def test_links_of_a_removed_path_are_false_and_dead_paths_are_walked_to_their_en
     assert play.done("e").status == "completed"
 
 
-def test_turns_in_parallel_are_paths_of_their_own() -> None:
-    each = ForEach(name="f", items=[1, 2, 3], body=sequence("t", job("a"), job("b")), collect=Expr("jobs.b.outputs"))
+@pytest.mark.parametrize("bound", [{"tolerate": 1}, {"tolerate_percent": 40.0}], ids=str)
+def test_turns_in_parallel_are_paths_of_their_own(bound: dict[str, Any]) -> None:
+    body = sequence("t", job("a"), job("b"))
+    each = ForEach(name="f", items=[1, 2, 3], body=body, collect=Expr("jobs.b.outputs"), **bound)
     play = started(sequence("s", each, JobActivity(name="last", command="${{ jobs.f.outputs }}")))
     play.do(RemoveItem(item=ItemId("a[1]")))
     play.done("a[0]", "a[2]")
     assert play.jobs == ["b[0]", "b[2]"]
     play.done("b[0]", "b[2]", outputs=7)
     assert play.command("last") == "[7, null, 7]"
+
+
+@pytest.mark.parametrize("bound", [{}, {"tolerate": 0}, {"tolerate": 1}], ids=str)
+def test_what_follows_a_loop_does_not_work_on_a_part_of_it_unless_the_flow_says_that_some_may_be_missing(
+    bound: dict[str, Any],
+) -> None:  # DU-3
+    each = ForEach(name="f", items=[1, 2, 3], body=job("a"), collect=Expr("jobs.a.outputs"), **bound)
+    play = started(beside(sequence("s", each, job("then"))))
+    play.do(RemoveItem(item=ItemId("a[1]")))
+    if bound.get("tolerate"):
+        play.do(RemoveItem(item=ItemId("a[2]")))
+    assert "a[0]" in play.jobs, "the other iterations come to their end"
+    play.crash(with_snapshot=True)
+    play.done("a[0]", *(["a[2]"] if not bound.get("tolerate") else []))
+    assert play.jobs == ["other"]
+    assert "then" in play.skipped
 
 
 def test_branches_chosen_together_are_paths_of_their_own() -> None:

@@ -121,7 +121,8 @@ class Graph(Structure, tag="graph", gc=False):
 
 class ForEachInstance(Structure, tag="turns", gc=False):
     """A for-each. `elements` is None when it counts from `first`, or goes over the lists of `axes`. `files`
-    are those of the iterations, by name, as far as they have ended; of its `failed` ones so many are `tolerated`."""
+    are those of the iterations, by name, as far as they have ended; of its `failed` ones, and of those that somebody
+    `removed`, so many are `tolerated`."""
 
     elements: list[Value] | None = None
     first: int = 0
@@ -136,6 +137,7 @@ class ForEachInstance(Structure, tag="turns", gc=False):
     files: dict[str, list[Value]] = {}
     failed: int = 0
     tolerated: int = -1
+    removed: int = 0
 
 
 class Alarm(msgspec.Struct, array_like=True, gc=False):

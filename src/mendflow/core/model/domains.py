@@ -63,6 +63,10 @@ class DomainRights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     bytes_max: int = 100 * 1024**3
 
 
+NO_FLOW = msgspec.Raw()
+"""In place of a flow. Another empty one would not be left out, and would be no JSON."""
+
+
 class SentWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of work, whole: a single job, or a flow as this server's format has it, or neither, if the host is to run
     its own flow `name`; the inputs of the flow, and the stored files that all of it refers to. `owner` is its owner at
@@ -73,7 +77,7 @@ class SentWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fence: int
     name: str
     job: JobSpec | None = None
-    flow: msgspec.Raw = msgspec.Raw()
+    flow: msgspec.Raw = NO_FLOW
     inputs: dict[str, Value] = {}
     files: tuple[FileRef, ...] = ()
     owner: str = ""

@@ -22,6 +22,7 @@ from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, 
 
 Template = Value
 
+FILE: Final = "file"
 FILES: Final = "files"
 """The type of an input that is a list of files."""
 
@@ -405,7 +406,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An input of a flow. Without a default it is required. `type` is one of string, number, boolean, list, map, table,
     file, files, or empty for any. The value of `files` is a list of files; given as a pattern, or several, it becomes
     the files that match when a case begins. A table is a list of maps, and `columns` says what is in some of their
-    members. A number that is `inferred` is one because of its default, and nobody has said so."""
+    members. A number that is `inferred` is one because of its default, and nobody has said so. `read_from` is the path
+    of the file that a default was read from when the flow was deployed, and `read_digest` its digest then."""
 
     type: str = ""
     inferred: bool = False
@@ -413,6 +415,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     required: bool = False
     default: Value = None
     columns: dict[str, str] = {}
+    read_from: str = ""
+    read_digest: str = ""
 
 
 UnhandledPolicy = Literal["", "fail", "hold"]

@@ -54,7 +54,9 @@ CHANGED_BESIDE: Final = " beside the flow was changed after the flow was deploye
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A Python function by name, with its module's source as a stored file. Never a pickle. `imports` is a digest of
     the modules beside it that the module imports, and those import; `modules` are these: for each the beginning of its
-    digest and its path, so that a worker can tell whether it has loaded the same."""
+    digest and its path, so that a worker can tell whether it has loaded the same. `bundle`
+    has the modules themselves, as they were when the flow was deployed. `uses` is a digest of what the function depends
+    on of all this; empty if that cannot be told."""
 
     module: str
     name: str
@@ -62,6 +64,8 @@ class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     folder: str = ""
     imports: str = ""
     modules: tuple[str, ...] = ()
+    bundle: FileRef | None = None
+    uses: str = ""
 
 
 class Submission(StrEnum):

@@ -70,11 +70,13 @@ class CaseHold(View, frozen=True):
 
 
 class CaseOrigin(View, frozen=True):
-    """Where a case came from, on the machine of whoever started it: the flow's file, and the inputs that name files
-    there, as they were given on the command line, with absolute paths; and where its results are to go there."""
+    """Where a case came from, on the machine of whoever started it: the flow's file, the inputs that name files there,
+    as they were given on the command line, with absolute paths, and the file with the other inputs (`--inputs`); and
+    where its results are to go there."""
 
     flow: str = ""
     inputs: dict[str, str] = {}
+    inputs_file: str = ""
     output_dir: str = ""
     report: str = ""
 

@@ -83,6 +83,8 @@ def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
     """The reason from the fault's details, if they say more than its category."""
     if fault.category is Category.OUTPUT and _failed_only_to_store(fault):
         return True, "the job made its files; only storing them failed"
+    if fault.category is Category.DATA and _is_gone(fault):
+        return False, "the server has no whole copy of the file, and no other place is known: its job must run again"
     if fault.category is not Category.JOB:
         return None
     if fault.signal in EXTERNAL_END_SIGNALS:
@@ -100,6 +102,10 @@ def _failed_only_to_store(fault: Fault) -> bool:
         said = fault.data if isinstance(fault.data, dict) else {}
         return said.get("passing") is True or said.get("lasting") is False
     return fault.name in STORING_FAULTS
+
+
+def _is_gone(fault: Fault) -> bool:
+    return isinstance(fault.data, dict) and fault.data.get("lasting") is True
 
 
 def _exception_types(fault: Fault) -> list[str]:

@@ -84,7 +84,7 @@ def made_from(spec: JobSpec) -> dict[str, Value]:
         parts["env"] = sorted(spec.env)
     if spec.function is not None:
         parts["function"] = f"{spec.function.module}:{spec.function.name}"
-        parts["code"] = spec.function.code.sha256 if spec.function.code else ""
+        parts["code"] = spec.function.uses or (spec.function.code.sha256 if spec.function.code else "")
     if spec.args or spec.kwargs:
         parts["arguments"] = [*spec.args, *([spec.kwargs] if spec.kwargs else [])]
     if spec.inputs:
@@ -164,7 +164,10 @@ def _given(kwargs: dict[str, Value], name: str) -> tuple[Value, ...]:
 
 
 def _identity(function: FunctionRef | None) -> list[str] | None:
-    """A function by its name and its code; where the code lies does not matter."""
+    """A function by its name and what it uses, or all code around it if that cannot be told; where the code lies does
+    not matter."""
     if function is None:
         return None
+    if function.uses:
+        return [function.module, function.name, function.uses]
     return [function.module, function.name, function.code.sha256 if function.code else "", function.imports]

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin
 
-from mendflow.core.model.flow import FILES, TABLE
+from mendflow.core.model.flow import FILE, FILES, TABLE
 from mendflow.formats.python.tables import Table
 
-FILE: Final = "file"
 TYPES: Final[dict[Any, str]] = {
     str: "string",
     int: "number",

@@ -11,10 +11,9 @@ from mendflow.core.data.folder_names import names_in_folder
 from mendflow.core.data.path_arguments import CONTENT, PLACED
 from mendflow.core.data.path_patterns import is_pattern
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.flow import FILES
+from mendflow.core.model.flow import FILE, FILES
 from mendflow.core.model.values import Value
 from mendflow.formats.input_files import NoSuchFiles, input_files_of, listed_files
-from mendflow.formats.python.annotations import FILE
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.spelling import nearest_word

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import FILES, TABLE, Call, Flow, Input, UnhandledPolicy
+from mendflow.core.model.flow import FILE, FILES, TABLE, Call, Flow, Input, UnhandledPolicy
 from mendflow.core.model.ids import FlowName
 from mendflow.formats.links import parallel_with_links
-from mendflow.formats.python.annotations import FILE, annotations_of, file_parameters, type_of
+from mendflow.formats.python.annotations import annotations_of, file_parameters, type_of
 from mendflow.formats.python.builder import FlowBuilder, current_builder
 from mendflow.formats.python.file_arguments import as_paths, matching, value_text
 from mendflow.formats.python.handles import Handle, Holds, template_of

@@ -12,6 +12,7 @@ import msgspec
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import MARK_CHARS, FunctionRef
 from mendflow.core.model.values import FileRef
+from mendflow.formats.python.function_slices import FunctionSlices, ImportNode
 from mendflow.formats.python.problems import bad_flow, is_of_python
 
 
@@ -59,20 +60,102 @@ def code_files(flow: Flow) -> dict[str, Path]:
     return {each.module: path for each in functions_of(flow) if (path := source_of(each)) is not None}
 
 
-def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
-    """The flow with each function's source as the stored file that it has become."""
-    beside: dict[Path, dict[str, str]] = {}
+class ModulesBeside:
+    """The modules in the folder that a source file imports, and that these import, by their paths below it. What is
+    imported by other means than `import` is not seen. Each file is read once."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._path = path
+        self._folder = folder
+        self._contents: dict[str, bytes] = {}
+        self._trees: dict[str, ast.Module | None] = {}
+        self._imports: dict[str, set[str]] = {}
+        self.lead_back = False  # whether one of them imports the file itself
+        pending = [path]
+        while pending:
+            for other in self._imported_by(pending.pop()):
+                name = self._name(other)
+                if other != path and name not in self._contents:
+                    self._contents[name] = other.read_bytes()
+                    pending.append(other)
+        self.digests = {name: hashlib.sha256(content).hexdigest() for name, content in self._contents.items()}
+
+    @property
+    def content(self) -> bytes:
+        """All of them as one file, so that a case has them as they were when its flow was deployed."""
+        return msgspec.msgpack.encode({name: self._contents[name] for name in sorted(self._contents)})
+
+    @property
+    def ref(self) -> FileRef | None:
+        if not self._contents:
+            return None
+        content = self.content
+        return FileRef(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), name="modules")
+
+    def of(self, statement: ImportNode) -> dict[str, str]:
+        """Those of one import statement of the file, with all that they import, and their digests."""
+        pending = [self._name(each) for each in _named_by(statement, self._path, self._folder)]
+        found: dict[str, str] = {}
+        while pending:
+            name = pending.pop()
+            if name in self.digests and name not in found:
+                found[name] = self.digests[name]
+                pending.extend(self._imports.get(name, ()))
+        return found
+
+    def tree(self, path: str) -> ast.Module | None:
+        return self._trees.get(path)
+
+    def _imported_by(self, path: Path) -> list[Path]:
+        own = path == self._path
+        try:
+            tree = ast.parse(path.read_bytes() if own else self._contents[self._name(path)])
+        except (SyntaxError, ValueError, RecursionError):
+            return []  # whoever imports it is told
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ImportNode))
+        found = list(dict.fromkeys(each for node in nodes for each in _named_by(node, path, self._folder)))
+        if not own:
+            self._trees[self._name(path)] = tree
+            self._imports[self._name(path)] = {self._name(each) for each in found}
+            self.lead_back = self.lead_back or self._path in found
+        return found
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._folder).as_posix()
+
+
+def module_bundles(flow: Flow) -> dict[Path, ModulesBeside]:
+    """The modules beside the sources of a flow's functions, by these sources."""
+    found: dict[Path, ModulesBeside] = {}
+    for each in functions_of(flow):
+        path = source_of(each)
+        if path is not None and path not in found:
+            found[path] = ModulesBeside(path, Path(each.folder))
+    return found
+
+
+def with_code(flow: Flow, kept: Mapping[Path, FileRef], bundles: Mapping[Path, ModulesBeside] | None = None) -> Flow:
+    """The flow with each function's source as the stored file that it has become, and the modules beside it."""
+    known = module_bundles(flow) if bundles is None else bundles
+    slices = {path: _slices_of(path, beside, kept[path]) for path, beside in known.items() if path in kept}
+    uses: dict[tuple[Path, str], str] = {}
 
     def changed(value: Any) -> Any:
         if isinstance(value, FunctionRef):
             path = source_of(value)
-            if path is None:
+            if path is None or path not in known or path not in kept:
                 return value
-            if path not in beside:
-                beside[path] = imported_modules(path, Path(value.folder))
-            found = beside[path]
+            found = known[path]
+            if (path, value.name) not in uses:
+                part = slices[path] if "." not in value.module else None  # loading a package runs those around it
+                uses[path, value.name] = part.digest(value.name) if part is not None else ""
             return msgspec.structs.replace(
-                value, code=kept.get(path, value.code), imports=imports_digest(found), modules=module_marks(found)
+                value,
+                code=kept[path],
+                imports=imports_digest(found.digests),
+                modules=module_marks(found.digests),
+                bundle=found.ref,
+                uses=uses[path, value.name],
             )
         if isinstance(value, tuple):
             return tuple(changed(part) for part in value)
@@ -85,6 +168,18 @@ def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
     return result
 
 
+def _slices_of(path: Path, beside: ModulesBeside, stored: FileRef) -> FunctionSlices | None:
+    """What the functions of a file use; None if that cannot be told: what imports the file in turn may change anything
+    in it, and somebody may have edited it since it was stored."""
+    try:
+        source = path.read_bytes()
+        if beside.lead_back or hashlib.sha256(source).hexdigest() != stored.sha256:
+            return None
+        return FunctionSlices(source, beside)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
 def source_of(function: FunctionRef) -> Path | None:
     base = Path(function.folder, *function.module.split(".")) if function.folder else None
     if base is None:
@@ -94,16 +189,8 @@ def source_of(function: FunctionRef) -> Path | None:
 
 def imported_modules(path: Path, folder: Path) -> dict[str, str]:
     """The modules in the folder that a source file imports, and that these import: their paths, with the digests of
-    their content. What is imported by other means than `import` is not seen."""
-    found: dict[str, str] = {}
-    pending = [path]
-    while pending:
-        for other in _modules_beside(pending.pop(), folder):
-            name = other.relative_to(folder).as_posix()
-            if other != path and name not in found:
-                found[name] = hashlib.sha256(other.read_bytes()).hexdigest()
-                pending.append(other)
-    return found
+    their content."""
+    return ModulesBeside(path, folder).digests
 
 
 def imports_digest(modules: Mapping[str, str]) -> str:
@@ -117,22 +204,17 @@ def module_marks(modules: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{modules[name][:MARK_CHARS]} {name}" for name in sorted(modules))
 
 
-def _modules_beside(path: Path, folder: Path) -> Iterator[Path]:
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, RecursionError):
-        return  # whoever imports it is told
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _files_of(folder, alias.name.split("."))
-        elif isinstance(node, ast.ImportFrom):
-            base = path.parents[node.level - 1] if node.level else folder
-            module = node.module.split(".") if node.module else []
-            if base.is_relative_to(folder):
-                yield from _files_of(base, module)
-                for alias in node.names:
-                    yield from _files_of(base, [*module, alias.name])
+def _named_by(node: ImportNode, path: Path, folder: Path) -> Iterator[Path]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield from _files_of(folder, alias.name.split("."))
+        return
+    base = path.parents[node.level - 1] if node.level else folder
+    module = node.module.split(".") if node.module else []
+    if base.is_relative_to(folder):
+        yield from _files_of(base, module)
+        for alias in node.names:
+            yield from _files_of(base, [*module, alias.name])
 
 
 def _files_of(base: Path, parts: list[str]) -> Iterator[Path]:

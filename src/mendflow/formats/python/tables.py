@@ -57,7 +57,8 @@ class Table(Sequence[dict[str, Any]]):
     def as_input(self, folder: Path) -> Input:
         """The input of a flow that has this table unless another is given."""
         rows = tables.read_table(self.path, self.columns, str(folder))
-        return Input(type=TABLE, default=rows, columns=self.columns)
+        source, digest = os.path.relpath(self.path, folder), tables.digest_of(self.path)
+        return Input(type=TABLE, default=rows, columns=self.columns, read_from=source, read_digest=digest)
 
     def _read(self) -> list[dict[str, Any]]:
         if self._rows is None:

@@ -232,17 +232,19 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     if default_node is not None and default is not None and wanted and not fits_type(default, wanted):
         shown = WANTED.get(wanted, f"a {wanted}")
         reader.problem(default_node, f"the default of a {wanted} must be {shown}, not {describe(default_node)}")
-    columns = fields.get("columns", {})
+    columns, read_from = fields.get("columns", {}), ""
     if columns and wanted != TABLE:
         reader.problem(fields.node.entries["columns"].key, "`columns` are those of a table", "`type: table`")
     elif isinstance(default, str) and wanted == TABLE:
-        default = table_beside(reader, default_node, default, columns)
+        read_from, default = default, table_beside(reader, default_node, default, columns)
     return Input(
         type=wanted,
         description=fields.get("description", ""),
         required=default_node is None,
         default=default,
         columns=columns if wanted == TABLE else {},
+        read_from=read_from,
+        read_digest=tables.digest_of(reader.folder / read_from) if read_from else "",
     )
 
 

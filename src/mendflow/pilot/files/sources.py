@@ -17,12 +17,13 @@ from mendflow.core.model.values import FileRef, is_digest
 from mendflow.pilot.agent.http import CHUNK_BYTES, FileClient, ServerAway, ServerRefused
 from mendflow.pilot.files.catalogue import FileCatalogue, NoFileCatalogue
 from mendflow.transfer.element import StorageClient
-from mendflow.transfer.errors import BadFileUrl, DamagedFile, TransferFailed
+from mendflow.transfer.errors import BadFileUrl, DamagedFile, FileMissing, TransferFailed
 from mendflow.transfer.fetch import always, fetch_file, pause
 from mendflow.transfer.sources import write_all
 
 log = logging.getLogger("mendflow.pilot")
 
+NOT_FOUND: Final = 404
 OPENED_MAX: Final = 64
 PLAIN_STREAMS: Final = 8
 
@@ -68,7 +69,9 @@ class StoredFile:
                 offset = write_all(descriptor, piece, offset)
                 grown(offset)
         except ServerRefused as error:
-            raise TransferFailed(str(error)) from None
+            # Only the server itself knows the digest: a proxy on the way may not find the server.
+            missing = error.status == NOT_FOUND and self._digest in str(error)
+            raise (FileMissing if missing else TransferFailed)(str(error)) from None
         except ServerAway as error:
             raise TransferFailed(str(error), passing=True) from None
 

@@ -29,6 +29,7 @@ from mendflow.pilot.cache.contract import Cache, CacheEntry, CacheOrigin, LinkSt
 from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.files.catalogue import FileCatalogue
 from mendflow.pilot.files.linked_inputs import ChangedInputs, LinkedInput
+from mendflow.pilot.files.module_bundles import unpack_modules
 from mendflow.pilot.files.publishing import OutputPublisher
 from mendflow.pilot.files.sources import (
     DEFAULT_TRANSFER,
@@ -41,7 +42,7 @@ from mendflow.pilot.files.staging_faults import StagingFailed, fault_of, missing
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
 from mendflow.pilot.slot.messages import FinishedAttempt
 from mendflow.pilot.worker.functions import source_file
-from mendflow.transfer.errors import BadFileUrl, TransferFailed
+from mendflow.transfer.errors import BadFileUrl, FileMissing, TransferFailed
 from mendflow.transfer.fetch import always
 
 log = logging.getLogger("mendflow.pilot")
@@ -233,31 +234,47 @@ class FileStager:
         return folder
 
     def _code_folder(self, function: FunctionRef) -> str:
-        """The folder to load the function's module from: the flow's own if its source is the deployed one, otherwise a
-        folder with the source that the server stores."""
+        """The folder to load the function's module from: the flow's own if its source is the deployed one and imports
+        nothing beside it, otherwise a folder with what the server stores. What is beside the flow may be edited in the
+        moment in which it is loaded."""
         code = function.code
         assert code is not None, "a function without a source needs no code folder"
-        path = source_file(function.folder, function.module) if function.folder else ""
+        bundle = function.bundle
+        path = source_file(function.folder, function.module) if function.folder and bundle is None else ""
         if path and self._digest_of(path) == code.sha256:
             return function.folder
         parts = function.module.split(".")
         if not all(part.isidentifier() for part in parts):
             raise StagingFailed(staging_fault("badModule", f"{function.module!r} is not the name of a Python module"))
-        ref = _by_digest(code.sha256)
-        wish = _Input(code.name, ref, (KEPT_PREFIX + ref.sha256,))
-        folder = os.path.join(self._work_folder.code, ref.sha256)
+        folder = os.path.join(self._work_folder.code, code.sha256 + (f"-{bundle.sha256[:16]}" if bundle else ""))
         target = os.path.join(folder, *parts) + ".py"
         try:
+            if bundle is not None and not self._has_modules(function, folder):
+                packed = os.path.join(folder, ".modules")
+                self._stage_stored(bundle, packed)
+                unpack_modules(packed, folder)
             if self._digest_of(target) != code.sha256:
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                temporary = f"{target}.{threading.get_ident()}.tmp"
-                with self._cache.using(ref.sha256):
-                    self._cached(wish, ref, _Route(self._fetching, DEFAULT_TRANSFER))
-                    self._cache.give(ref.sha256, temporary, link=False)
-                os.replace(temporary, target)
+                self._stage_stored(code, target)
         except OSError as error:
             raise StagingFailed(fault_of(error, target, "")) from None
         return folder
+
+    def _stage_stored(self, stored: FileRef, target: str) -> None:
+        """Put a file that the server stores at a place of the pilot's own, as a whole."""
+        ref = _by_digest(stored.sha256)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        temporary = f"{target}.{threading.get_ident()}.tmp"
+        with self._cache.using(ref.sha256):
+            self._cached(
+                _Input(stored.name, ref, (KEPT_PREFIX + ref.sha256,)), ref, _Route(self._fetching, DEFAULT_TRANSFER)
+            )
+            self._cache.give(ref.sha256, temporary, link=False)
+        os.replace(temporary, target)
+
+    def _has_modules(self, function: FunctionRef, folder: str) -> bool:
+        """Whether a folder has the modules that the flow was deployed with."""
+        marks = (mark.partition(" ") for mark in function.modules)
+        return all(self._digest_of(os.path.join(folder, path)).startswith(digest) for digest, _, path in marks)
 
     def _digest_of(self, path: str) -> str:
         try:
@@ -309,7 +326,8 @@ def _fetch(wish: _Input, target: str, way: _Route) -> int:
     except BadFileUrl as error:
         raise StagingFailed(staging_fault("badSource", f"input {wish.path}: {error}", wish.path)) from None
     except TransferFailed as error:
-        raise StagingFailed(missing_input_fault(wish.path, wish.sources, str(error))) from None
+        gone = isinstance(error, FileMissing)
+        raise StagingFailed(missing_input_fault(wish.path, wish.sources, str(error), gone=gone)) from None
 
 
 class _Tally:

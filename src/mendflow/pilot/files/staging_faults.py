@@ -21,9 +21,10 @@ class StagingFailed(Exception):
         self.fault = fault
 
 
-def missing_input_fault(path: str, sources: tuple[str, ...], reason: str) -> Fault:
+def missing_input_fault(path: str, sources: tuple[str, ...], reason: str, *, gone: bool = False) -> Fault:
     """An input that could not be fetched. The fault contains no passwords and no query strings: a repair that chooses
-    another source finds them in the job itself."""
+    another source finds them in the job itself. `gone`: the server has said that it does not have the file, or not
+    whole; if there is no other source, waiting does not bring it back."""
     what = f"input {path}" if path else "an argument"
     rest = [shown(each) for each in sources[1:]]
     others = f"; it may also be had from {', '.join(rest)}" if rest else ""
@@ -33,7 +34,8 @@ def missing_input_fault(path: str, sources: tuple[str, ...], reason: str) -> Fau
         message=f"{what} could not be had from {_short(sources[0])}: {reason}{others}",
         stage=AttemptStage.STAGE_IN,
         file=path,
-        data={"source": shown(sources[0]), "others": rest, "reason": reason},
+        data={"source": shown(sources[0]), "others": rest, "reason": reason}
+        | ({"lasting": True} if gone and digest_in(sources[0]) and not rest else {}),
     )
 
 

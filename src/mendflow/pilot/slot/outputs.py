@@ -11,6 +11,7 @@ import stat
 
 import msgspec
 
+from mendflow.core.model.exact_json import InexactJson, InexactNumber, decode_as_written
 from mendflow.core.model.references import malformed_reference, references_in
 from mendflow.core.model.text_data import data_or_text
 from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_value, spilled_value
@@ -30,14 +31,34 @@ class BadOutput(ValueError):
     """The output file is invalid; the message names the line."""
 
 
-def parse_outputs(text: str, repeated: set[str] | None = None) -> dict[str, Value]:
-    """The values by their keys. Of a key that is given again the last value counts; with another value, the key is
-    added to `repeated`."""
-    outputs: dict[str, Value] = {}
+class OutputNotes:
+    """What is to be told of outputs that were read: keys of which the last value counts, and numbers in JSON that are
+    written in another way than they were, by their keys."""
 
-    def put(key: str, value: Value) -> None:
-        if repeated is not None and outputs.get(key, value) != value:
-            repeated.add(key)
+    def __init__(self) -> None:
+        self.repeated: set[str] = set()
+        self.reworded: dict[str, str] = {}
+
+    def sentences(self) -> list[str]:
+        told = [
+            f"$MENDFLOW_OUTPUT has several values for `{key}`; the last one counts" for key in sorted(self.repeated)
+        ]
+        for key, text in sorted(self.reworded.items()):
+            told.append(f'`{key}` in $MENDFLOW_OUTPUT: in JSON {text} is a number; for a text write "{text}"')
+        return told
+
+
+def parse_outputs(text: str, notes: OutputNotes | None = None) -> dict[str, Value]:
+    """The values by their keys. Of a key that is given again the last value counts."""
+    outputs: dict[str, Value] = {}
+    found = notes or OutputNotes()
+
+    def put(key: str, text: str, line: int) -> None:
+        value = _value(text, line)
+        if isinstance(value, list | dict) and (number := _reworded_number(key, text, line)):
+            found.reworded[key] = number
+        if outputs.get(key, value) != value:
+            found.repeated.add(key)
         outputs[key] = value
 
     lines = text.split("\n")
@@ -57,13 +78,13 @@ def parse_outputs(text: str, repeated: set[str] | None = None) -> dict[str, Valu
                 close = lines.index(end, at)
             except ValueError:
                 raise BadOutput(f"line {at}: `{key}<<{end}` has no closing line `{end}`") from None
-            put(_key(key, at), _value("\n".join(lines[at:close]), at))
+            put(_key(key, at), "\n".join(lines[at:close]), at)
             at = close + 1
             continue
         key, equals, value = line.partition("=")
         if not equals:
             raise BadOutput(f"line {at}: expected `key=value`, found {line[:80]!r}")
-        put(_key(key.strip(), at), _value(value.rstrip("\r"), at))
+        put(_key(key.strip(), at), value.rstrip("\r"), at)
     return outputs
 
 
@@ -83,8 +104,23 @@ def _value(text: str, line: int) -> Value:
     return value
 
 
-def read_outputs(path: str, repeated: set[str] | None = None) -> dict[str, Value] | None:
-    """The outputs in a file, or None if the job left none; for `repeated` see `parse_outputs`."""
+def _reworded_number(key: str, text: str, line: int) -> str:
+    """The first number of a list or map that would be written in another way, such as `1.10`. A map with a key twice is
+    refused: which value counts is not clear, and JSON's readers differ."""
+    try:
+        pending = [decode_as_written(text)]
+    except InexactJson as error:
+        raise BadOutput(f"line {line}: `{key}`: {error}") from None
+    while pending:
+        part = pending.pop()
+        if isinstance(part, InexactNumber):
+            return part.text
+        pending += part[::-1] if isinstance(part, list) else [*part.values()][::-1] if isinstance(part, dict) else []
+    return ""
+
+
+def read_outputs(path: str, notes: OutputNotes | None = None) -> dict[str, Value] | None:
+    """The outputs in a file, or None if the job left none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -106,7 +142,7 @@ def read_outputs(path: str, repeated: set[str] | None = None) -> dict[str, Value
         line = content.count(b"\n", 0, error.start) + 1
         shown = content[error.start : error.start + 1].hex()
         raise BadOutput(f"line {line}: it is not UTF-8 text (byte 0x{shown}): leave other data in a file") from None
-    return parse_outputs(text.replace("\r\n", "\n"), repeated)
+    return parse_outputs(text.replace("\r\n", "\n"), notes)
 
 
 def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:

@@ -23,7 +23,7 @@ from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail, is_stored
 from mendflow.pilot.slot.memory import OutOfMemoryKills
 from mendflow.pilot.slot.messages import FinishedAttempt, SlotWork
 from mendflow.pilot.slot.monitor import AttemptMonitor
-from mendflow.pilot.slot.outputs import BadOutput, read_outputs, within_bounds
+from mendflow.pilot.slot.outputs import BadOutput, OutputNotes, read_outputs, within_bounds
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.script_shells import ScriptShells
@@ -284,12 +284,12 @@ class ShellRun:
 
     def _outputs(self) -> tuple[Value, list[str], Fault | None]:
         try:
-            repeated: set[str] = set()
-            outputs = read_outputs(f"{self.folder}.output", repeated)
+            notes = OutputNotes()
+            outputs = read_outputs(f"{self.folder}.output", notes)
             if outputs is None:
                 return None, [], None
-            for key in sorted(repeated)[:KEYS_TOLD_MAX]:
-                self._add_line(f"[mendflow: $MENDFLOW_OUTPUT has several values for `{key}`; the last one counts]\n")
+            for sentence in notes.sentences()[:KEYS_TOLD_MAX]:
+                self._add_line(f"[mendflow: {sentence}]\n")
             kept, spills = within_bounds(outputs, self.folder)
             return kept, spills, None
         except (BadOutput, RecursionError, OverflowError) as error:

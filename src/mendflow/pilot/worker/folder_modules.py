@@ -33,10 +33,12 @@ class LoadedModule(NamedTuple):
 class CodeFolder:
     """One folder that functions come from. `loaded` are its modules by their paths below it, `at_import` those that a
     module loaded while it was imported itself and that its job does not name, `read_at_import` what modules read
-    elsewhere while they were imported, and `loaded_outside` the first module that one of them loaded from elsewhere."""
+    elsewhere while they were imported, and `loaded_outside` the first module that one of them loaded from elsewhere.
+    `frozen` is a folder with the modules that the present call is made from, if others are in this one by now."""
 
     def __init__(self, path: str, reads: OutsideReads) -> None:
         self.path = path
+        self.frozen = ""
         self.reads = reads
         self.read_at_import: dict[str, str] = {}
         self.loaded_outside = ""
@@ -53,7 +55,9 @@ class CodeFolder:
         return path[len(self.path) + 1 :] if path.startswith(self.path + os.sep) else ""
 
     def is_outdated(self, marks: Iterable[str]) -> bool:
-        """Whether a loaded module is other than it should be, and its file has changed since."""
+        """Whether a loaded module is other than it should be, and the right one can be loaded."""
+        if self.frozen:
+            return any(True for _ in self._unlike(marks))
         return any(_state_of(os.path.join(self.path, path)) != each.state for path, each in self._unlike(marks))
 
     def changed(self, marks: Iterable[str]) -> str:
@@ -154,6 +158,8 @@ class FolderModules:
         folder = self._current
         if folder is None:
             return None
+        if folder.frozen and (frozen := _frozen_spec(fullname, path, folder)) is not None:
+            return frozen
         places = [folder.path] if path is None else [each for each in path if folder.below(each)]
         spec = PathFinder.find_spec(fullname, places, target) if places else None
         if spec is None or not isinstance(spec.loader, SourceFileLoader) or not folder.below(spec.origin or ""):
@@ -161,6 +167,23 @@ class FolderModules:
         spec.loader = SourceLoader(fullname, spec.origin or "", folder)
         spec.cached = None
         return spec
+
+
+def _frozen_spec(fullname: str, path: Sequence[str] | None, folder: CodeFolder) -> ModuleSpec | None:
+    """A module as the flow was deployed with it, at the place that it has beside the flow."""
+    inner = [folder.below(each) for each in path or ()]
+    places = [folder.frozen] if path is None else [os.path.join(folder.frozen, each) for each in inner if each]
+    spec = PathFinder.find_spec(fullname, places) if places else None
+    if spec is None or not isinstance(spec.loader, SourceFileLoader) or not spec.origin:
+        return None
+    home = os.path.join(folder.path, os.path.relpath(spec.origin, folder.frozen))
+    loader = SourceLoader(fullname, home, folder, spec.origin)
+    is_package = spec.submodule_search_locations is not None
+    found = ModuleSpec(fullname, loader, origin=home, is_package=is_package)
+    found.has_location = True
+    if is_package:
+        found.submodule_search_locations = [os.path.dirname(home)]
+    return found
 
 
 class _LoadedAlready(Loader):

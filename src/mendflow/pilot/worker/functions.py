@@ -65,6 +65,8 @@ class FunctionLoader:
     def find(self, call: FunctionCall) -> Callable[..., Value]:
         home = _home(call)
         folder = self._modules.enter(home) if call.sha256 else None
+        if folder is not None:
+            folder.frozen = call.folder if call.folder != home else ""
         if folder is None:
             self._modules.leave()
         elif folder.is_outdated(call.modules or ()):
@@ -99,8 +101,9 @@ class FunctionLoader:
 
 
 def _home(call: FunctionCall) -> str:
-    """The folder that the function's module belongs to, and imports others from. When the flow's file was edited while
-    its case runs, its source comes from the pilot's copy, but the modules that it imports are beside the flow."""
+    """The folder that the function's module belongs to, and imports others from. When the flow's file, or a module
+    beside it, was edited while its case runs, the sources come from the pilot's copy, with their places beside the
+    flow."""
     return call.beside if call.beside and os.path.isdir(call.beside) else call.folder
 
 

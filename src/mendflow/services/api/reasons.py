@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from mendflow.core.engine.partial_results import PartialResult, partial_in_case, removal_reason
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.state import Structure
 from mendflow.core.model.errors import NotFound
@@ -29,6 +30,7 @@ from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 REMOVED_SHOWN = 5
+LOST_READ = 1_000
 FAILED_SHOWN = 5
 VALUE_CHARS_SHOWN = 200
 LOOPS = frozenset({"while", "until", "for-each"})
@@ -54,7 +56,8 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
             found = await domain.item(case, item)
         except NotFound:
             return await _with_case_state(domain, case, await why_not_begun(domain, case, item))
-        return await _with_case_state(domain, case, await why_item_found(domain, server, found))
+        told = await _with_case_state(domain, case, await why_item_found(domain, server, found))
+        return await _with_partial_results(domain, found, told)
     if "/" in subject:
         return await why_job(domain, server, subject)
     pilot = server.runtime.meta.pilots.get(PilotId(subject))
@@ -79,6 +82,22 @@ async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reas
         return told
     fact = f"its case is suspended, so nothing new begins in it: `mendflow why {view.id}` says why"
     return msgspec.structs.replace(told, facts=[fact, *told.facts])
+
+
+async def _with_partial_results(domain: CaseQueries, item: ItemView, told: Reason) -> Reason:
+    """What an item worked without, of the loops whose results it asks for."""
+    partial = await _partial_results(domain, await domain.case(item.case))
+    facts = [f"incomplete: {each.sentence}" for each in partial if each.name == item.name]
+    return msgspec.structs.replace(told, facts=[*told.facts, *facts]) if facts else told
+
+
+async def _partial_results(domain: CaseQueries, case: CaseView) -> list[PartialResult]:
+    if not any(count.failed or count.cancelled for count in case.counts):
+        return []
+    lost = [
+        item for state in ("failed", "cancelled") for item in await domain.items(case.id, state=state, limit=LOST_READ)
+    ]
+    return partial_in_case(await domain.flow_of(case.id), case, lost)
 
 
 async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) -> Reason:
@@ -221,7 +240,7 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
         fields |= {"state": "waiting", "sentence": f"{newest.shown or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
-    if told.state == "running" and held and told.subject == held[0].case:
+    if told.state in ("running", "stopped") and held and told.subject == held[0].case:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
         fields["facts"] = [
             *(f"{each.shown}: {_fault_text(each)}" for each in held[1:]),
@@ -283,7 +302,8 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
         took = f" after {duration(case.ended_at - case.started_at)}"
-        facts = [*_work_done(case), *_outputs(case), *await _removed_items(domain, case)]
+        partial = [f"incomplete: {each.sentence}" for each in await _partial_results(domain, case)]
+        facts = [*_work_done(case), *partial, *_outputs(case), *await _removed_items(domain, case)]
         return Reason(
             subject=case.id,
             state=case.status,
@@ -303,11 +323,12 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
         *_hold_sentences(case),
         *await _removed_items(domain, case),
     ]
-    sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
+    state, sentence = "running", f"case {case.id} is running: {running} items run, {waiting} wait."
     if case.stopped:
+        state = "stopped"
         still = f", {running} still run" if running else ""
         sentence = f"case {case.id} is stopped ({waiting} waiting{still}); `mendflow resume {case.id}` continues it."
-    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+    return Reason(subject=case.id, state=state, sentence=sentence, facts=facts)
 
 
 async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
@@ -388,7 +409,6 @@ async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
         return []
     told = []
     for item in await domain.items(case.id, state="cancelled", limit=100):
-        said = item.fault.message if item.fault else item.reason
-        reason = said.removeprefix("cancelled").removeprefix("it was removed").removeprefix(": ")
+        reason = removal_reason(item)
         told += [f"{item.shown} was cancelled: {reason}"] if reason else []
     return told[:REMOVED_SHOWN]

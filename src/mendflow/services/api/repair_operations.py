@@ -40,6 +40,7 @@ from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.core.rules import insertion
 from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.api.rule_service import RuleService
+from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
 from mendflow.services.observe.history_order import merge_entries
@@ -144,10 +145,12 @@ class RepairOperations(DomainReader):
         others = await self._decisions.search(where, limit=1)
         return others[0].context if others else None
 
-    async def apply_rules(self, group: str, *, who: str, retry: bool = False) -> ApplyResult:
+    async def apply_rules(self, group: str, *, who: str, retry: bool = False, skip: Sequence[str] = ()) -> ApplyResult:
         """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
-        case goes on from where it stood. `retry`: what no rule takes up is tried again as it is."""
+        case goes on from where it stood, unless it is in `skip`. `retry`: what no rule takes up is tried again as it
+        is."""
         view, members = await find_group(await self._read(), group)
+        members = [each for each in members if root_of(each.case) not in skip]
         applied = await self._server.runtime.recovery.groups.apply(view.id, members, who=who, retry=retry)
         await self._settled()
         return applied

@@ -16,9 +16,9 @@ from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import FILES, NO_FOLDER, TABLE, Flow
+from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, TABLE, Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
@@ -53,17 +53,28 @@ class FileStaging:
         await self._background.stop()
 
     async def fixed_inputs(self, flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
-        """The inputs of a case, with inputs of the type `files`, and the files that tables name, as the files that are
-        there now, stored: what the case works on does not change when files come or go."""
+        """The inputs of a case, with inputs of the types `file` and `files`, and the files that tables name, as the
+        files that are there now, stored: what the case works on does not change when files come or go."""
         fixed = dict(given)
         for name, declared in flow.inputs.items():
             value = given.get(name, declared.default)
             if declared.type == FILES and value is not None:
                 fixed[name] = await self._files_of(name, value, flow.folder)
+            elif declared.type == FILE and value is not None:
+                fixed[name] = await self._file_given(name, value, flow.folder)
             elif declared.type == TABLE and (paths := paths_in(value, declared.columns)):
                 files = {path: (await self._file_of(path, flow.folder)).as_value() for path in sorted(paths)}
                 fixed[name] = with_files(value, declared.columns, files)
         return fixed
+
+    async def _file_given(self, name: str, value: Value, folder: str) -> Value:
+        """A file that is given, or is the default, by its path. What a URL leads to is not stored."""
+        if not isinstance(value, str) or "://" in value:
+            return value
+        try:
+            return (await self._file_of(value, folder)).as_value()
+        except NotFound as error:
+            raise InvalidRequest(f"input {name}: {error.message}") from None
 
     async def demand_early_files(self, flow: Flow, inputs: dict[str, Value]) -> None:
         """Refuse a case whose first jobs are to read files that are not there: nothing in the flow can make them, and

@@ -19,6 +19,7 @@ from mendflow.core.model.domains import (
     DomainRights,
     SentWork,
     WorkClaim,
+    WorkRef,
     WorkState,
     WorkStatus,
 )
@@ -91,7 +92,7 @@ class HostedWorks:
         if request.claims or request.sent:
             await self.leases.extend(origin, request.sender, until, request.lease_ms)
             self._runs.note_due()
-        named = [*request.acknowledged, *request.sent, *request.claims]
+        named: list[WorkRef | SentWork | WorkClaim] = [*request.acknowledged, *request.sent, *request.claims]
         known = await self._register.read(list(dict.fromkeys(hosted_id(origin, each.key) for each in named)))
         for work in known.values():
             await self._runs.find_case(work)

@@ -218,7 +218,7 @@ class DomainRouter:
         names = {*self._others(), *(each.name for each in self._connections.known())}
         if not names:
             return RoutingDecision(domain="", reason=f"{own} is connected with no other domain")
-        at_home = self._reports.own or await self._reports.refresh()
+        at_home = await self._reports.current()
         here = DomainOffer(name=own, report=self._with_sent("", at_home, self._reports.made_ms))
         decision = route(needs, here, [self._offer(each) for each in sorted(names)])
         since, count = self._sent_since.get(decision.domain, (None, 0))

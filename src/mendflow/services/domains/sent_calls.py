@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.engine import item_of
 from mendflow.core.engine.messages import StartCalledCase
-from mendflow.core.model.domains import SentWork, WorkStatus
+from mendflow.core.model.domains import NO_FLOW, SentWork, WorkStatus
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, item_name
@@ -76,7 +76,7 @@ class SentCalls:
             key=key,
             fence=1,
             name=closed.name if closed is not None else order.name,
-            flow=msgspec.Raw(_encode(closed)) if closed is not None else msgspec.Raw(),
+            flow=msgspec.Raw(_encode(closed)) if closed is not None else NO_FLOW,
             inputs=inputs,
             files=tuple(once(files)),
             owner=live.document.owner,

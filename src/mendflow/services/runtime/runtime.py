@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.services.base.background_tasks import cancel_tasks
@@ -391,8 +391,9 @@ class Runtime:
         await self.dispatcher.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        with self.ledger.atomic():
-            outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
+        if outcome.files:
+            with self.ledger.atomic():
+                outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
         await self.dispatcher.job_finished(case, serial, outcome)
 
     async def _fired(self, case: CaseId, serial: int) -> None:
@@ -403,7 +404,7 @@ class Runtime:
         live = self.manager.live.get(job.case)
         if live is None:
             return
-        state = state_of(job, runs=self.meta.runs(job))
+        state = state_of(job, runs=job.state is JobState.RUNNING and self.meta.runs(job))
         if state == "completed":
             self.results.index.record(job, live.document.flow)
             self.monitor.runtimes.note(live.document.flow, job)

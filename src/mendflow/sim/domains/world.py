@@ -126,8 +126,10 @@ class DomainWorld:
     async def play(self) -> None:
         chance, storm = self.chance("storm"), []
         for place in self.places:
-            for each in (*place.servers, *place.pilots):
-                each.start()
+            for server in place.servers:
+                server.start()
+            for pilot in place.pilots:
+                pilot.start()
             faults = self.scene.faults if self.scene.faults >= 0 else chance.choice(FAULTS)
             own = Random(chance.random())
             storm.append(FaultInjector(place, own, period_s=self.scene.fault_period_s, faults=faults).inject_all())

@@ -160,6 +160,7 @@ class ForEachKind(ActivityKind[ForEachInstance]):
 
     def child_removed(self, run: Run, instance: ForEachInstance, child: Instance, place: int) -> None:
         """Parallel iterations are separate paths; in a sequential loop, the later ones follow the removed one."""
+        instance.removed += 1
         if instance.over or (run.nodes[instance.node].activity.parallel and instance.total > 1):
             self.child_ended(run, instance, child, place)
         else:
@@ -202,11 +203,21 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         if instance.fault is not None and not instance.over and instance.failed > instance.tolerated:
             run.fail(instance, self.fault_of_all(instance, activity))
             return
+        if self.lacks_removed(run, instance):
+            run.end(instance, InstanceEnd.REMOVED)
+            return
         outputs = filled(instance.collected, instance.total) if activity.collect or activity.collect_map else None
         files = {name: filled(instance.files.get(name, []), instance.total) for name in activity.collect_files}
         result = {"outputs": outputs, "files": files, "exit_code": None}
         run.case.envs[instance.env].results[activity.name] = result
         run.end(instance, InstanceEnd.COMPLETED)
+
+    def lacks_removed(self, run: Run, instance: ForEachInstance) -> bool:
+        """Whether iterations were removed, and the flow does not say that some may be missing: then what follows would
+        work on a part of what it needs, and nobody would see it. So it stands on the removed path too."""
+        if not instance.removed or instance.over or instance.enough >= 0 or run.plan.flow.xml is not None:
+            return False
+        return instance.failed + instance.removed > max(instance.tolerated, 0)
 
     def fault_of_all(self, instance: ForEachInstance, activity: ForEach) -> Fault:
         """The fault of the first turn that failed; of a loop that tolerates some, with how many have failed."""

@@ -1,0 +1,191 @@
+"""`mendflow rerun`: runs a case again, or all cases that failed by one cause."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from mendflow.cli.attempt_bounds import with_bounds
+from mendflow.cli.case_origins import changed_inputs, demand_same_flow, warn_of_changed_files
+from mendflow.cli.case_runs import rerun_group_locally, run_locally
+from mendflow.cli.connection import connect, run_async, say_folder
+from mendflow.cli.deployment import deploy
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.flow_files import load_one
+from mendflow.cli.options import (
+    Again,
+    Data,
+    Json,
+    Keep,
+    NoCache,
+    OutputDir,
+    Quiet,
+    Report,
+    Server,
+    ServerTarget,
+    Slots,
+    TokenFile,
+    complete_from_server,
+)
+from mendflow.cli.printing import print_json, say
+from mendflow.cli.remote_runs import Begin, RunOptions, run_options
+from mendflow.cli.rule_applying import restart_group, say_applied
+from mendflow.cli.server_file import find_server
+from mendflow.cli.unfinished_cases import say_continued
+from mendflow.client import Client
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.wiring import run as run_loop
+
+app = typer.Typer()
+
+
+@app.command("rerun")
+@with_bounds
+def rerun(
+    case: Annotated[
+        str,
+        typer.Argument(metavar="[CASE]", help="A case's id, or `last`.", autocompletion=complete_from_server("cases")),
+    ] = "",
+    group: Annotated[
+        str,
+        typer.Option(
+            "--group",
+            metavar="GROUP",
+            help="Let every failed case of this group of failures go on from where it stood.",
+            show_default=False,
+            autocompletion=complete_from_server("groups"),
+        ),
+    ] = "",
+    from_failed: Annotated[
+        bool, typer.Option("--from-failed", help="Run what did not succeed; refuse if nothing failed.")
+    ] = False,
+    flow: Annotated[
+        str,
+        typer.Option(
+            "--flow",
+            metavar="FILE",
+            help="Run this flow file instead of the one the case was started with.",
+            show_default=False,
+        ),
+    ] = "",
+    server: Server = "",
+    token_file: TokenFile = "",
+    slots: Slots = 0,
+    data: Data = "",
+    report: Report = "",
+    output_dir: OutputDir = "",
+    quiet: Quiet = False,
+    json: Json = False,
+    keep: Keep = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
+    no_cache: NoCache = False,
+    again: Again = None,
+    unchanged: Annotated[
+        bool, typer.Option("--unchanged", help="Use the files of the earlier case, even if they were changed since.")
+    ] = False,
+) -> None:
+    """Run a case again; results of unchanged jobs come from the cache."""
+    cache: CachePolicy = "none" if no_cache else "declared"
+    target = ServerTarget(server=server, token_file=token_file, data=data)
+    if bool(case) == bool(group):
+        raise InvalidRequest("say which case to run again, or by --group GROUP all cases that failed by one cause")
+    if group and (flow or from_failed):
+        raise InvalidRequest("--group lets cases go on as they are; --flow and --from-failed are for one case")
+    if group:
+        options = run_options(
+            target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds
+        )
+        raise typer.Exit(_rerun_group(target, group, options, unchanged=unchanged))
+    corrected, file = (load_one(flow), str(Path(flow).absolute())) if flow else (None, "")
+
+    async def begin(client: Client) -> CaseView:
+        earlier = await client.case(case)
+        if earlier.stopped and corrected is None and not (no_cache or again):
+            say_continued(earlier.id)
+            await warn_of_changed_files(client, earlier)
+            return await client.resume(earlier.id)
+        _demand_ended(earlier)
+        if from_failed and earlier.status == "completed":
+            raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
+        if corrected is not None:
+            return await _rerun_with_flow(client, earlier, corrected, cache, again=again or [], origin=file)
+        changed: dict[str, Value] = {}
+        if not unchanged:
+            await demand_same_flow(client, earlier)
+            changed = await changed_inputs(client, earlier, await client.flow_of(earlier.id))
+        return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, inputs=changed, again=again or [])
+
+    if target.server or find_server(target.folder):
+        raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
+    if not target.has_store:
+        raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
+    say_folder(target)
+    options = run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
+    raise typer.Exit(run_loop(run_locally(options, begin)))
+
+
+def _rerun_group(target: ServerTarget, group: str, options: RunOptions, *, unchanged: bool) -> ExitCode:
+    if target.server or find_server(target.folder):
+        return run_async(_rerun_group_there(target, group, json=options.json, unchanged=unchanged))
+    if not target.has_store:
+        raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
+    say_folder(target)
+    return run_loop(rerun_group_locally(group, options, unchanged=unchanged))
+
+
+async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool, unchanged: bool) -> ExitCode:
+    async with connect(target) as client:
+        restarted = await restart_group(client, group, unchanged=unchanged)
+    if json:
+        print_json(restarted)
+    else:
+        say_applied(restarted.applied, restarted.started)
+    return ExitCode.OK
+
+
+def _demand_ended(case: CaseView) -> None:
+    """Refuse to run a case again that has not ended: there would be two beside each other."""
+    if case.stopped:
+        raise Conflict(
+            f"the case {case.id} was stopped before its end: mendflow resume {case.id} continues it as it is;"
+            f" to run it in another way, mendflow cancel {case.id} first"
+        )
+    if case.status not in CASE_END_STATES:
+        raise Conflict(
+            f"the case {case.id} is still {case.status}; see it with mendflow watch {case.id}, or mendflow cancel"
+            f" {case.id} first"
+        )
+
+
+async def _rerun_with_flow(
+    client: Client, earlier: CaseView, flow: Flow, cache: CachePolicy, *, again: list[str], origin: str
+) -> CaseView:
+    """The case's inputs, the file's flow."""
+    await deploy(client, flow)
+    inputs = {**earlier.inputs, **await changed_inputs(client, earlier, flow)}
+    came_from = msgspec.structs.replace(earlier.origin or CaseOrigin(), flow=origin)
+    return await client.start(
+        flow.name,
+        inputs,
+        cache=cache,
+        cache_from=earlier.id,
+        origin=came_from,
+        again=again,
+        on_unhandled=earlier.on_unhandled,
+    )
+
+
+async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:
+    """Start the new case on a running server; its pilots run it."""
+    async with connect(target) as client:
+        view = await begin(client)
+    if json:
+        print_json(view)
+    else:
+        say(f"{view.id} started; see it with mendflow watch {view.id}")
+    return ExitCode.OK
