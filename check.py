@@ -22,8 +22,7 @@ from tests.servers import bpel_suite, gridengine, ode, opensearch, openssh, slur
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 4
-"""Twice the cores that we count on: many tests wait for a process or for a lease to end. Three left the cores idle for
-three tenths of the short check."""
+"""Twice the cores that we count on: many tests wait for a process or for a lease to end."""
 
 WAITING_WORKERS = 4
 GOODBYE_S = 20
@@ -130,7 +129,7 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", quiet=True))
+        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True))
     return listed
 
 

@@ -201,7 +201,7 @@ class BatchHour:
         (self._folder / "locks").mkdir()
         try:
             self._world.start_server()
-            self._world.wait_for_server(60)
+            self._world.wait_for_server()
             self._prepare()
             began = time.monotonic()
             self._go_on(began + minutes * 60)

@@ -281,6 +281,7 @@ def _build_server(
         server=peers.document if peers is not None else None,
         peers=peers.peers if peers is not None else NO_PEERS,
         meter=steady_ms,
+        meter_name=steady_name(),
         clock=clock,
         settings=ServerSettings(
             lease_ms=options.lease_ms,

@@ -169,3 +169,30 @@ def test_a_server_that_starts_no_pilot_says_that_bounds_are_for_pilots(shell: Sh
     server = shell.start("serve", "--port", "0", "--log-size", "1GB")
     assert server.stdout is not None
     assert "are for the pilot that --jobs starts, and this server starts none" in server.stdout.readline()
+
+
+@pytest.mark.full
+def test_bytes_that_are_no_text_come_out_as_they_were_printed(tmp_path: Path) -> None:  # DU-4
+    commands = {"short": "printf 'caf\\351\\n'", "long": "for i in $(seq 5000); do printf 'caf\\351 %d\\n' $i; done"}
+    jobs = "".join(f"  {name}:\n    run: {json.dumps(command)}\n" for name, command in commands.items())
+    (tmp_path / "bytes.yaml").write_text(f"jobs:\n{jobs}")
+    assert mendflow(tmp_path, "run", "bytes.yaml", "--quiet").returncode == 0
+    wanted = {"short": b"caf\xe9\n", "long": b"".join(b"caf\xe9 %d\n" % number for number in range(1, 5001))}
+    for name, printed in wanted.items():
+        command = [sys.executable, "-m", "mendflow", "logs", f"last:{name}"]
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=True)
+        assert told.stdout == printed
+    shown = mendflow(tmp_path, "logs", "--json", "last:short")
+    assert json.loads(shown.stdout)["log"] == "caf\ufffd\n"
+
+
+@pytest.mark.full
+def test_a_command_that_is_typed_while_a_run_starts_waits_for_it(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("jobs:\n  one: {run: echo one}\n  two: {needs: one, run: sleep 2}\n")
+    assert mendflow(tmp_path, "run", "one.yaml", "--quiet").returncode == 0
+    command = [sys.executable, "-m", "mendflow", "run", "one.yaml", "--new", "--quiet"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+        while running.poll() is None:
+            asked = mendflow(tmp_path, "cases", "--count")
+            assert asked.returncode == 0, asked.stderr
+        assert running.returncode == 0

@@ -84,7 +84,7 @@ def test_a_job_that_a_rule_makes_fail_fails_its_case(shell: Shell) -> None:  # E
 def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     listed = shell.ok("failures")
-    assert re.search(rf"{group}\s+3\s.*abort/job\s+no rule: 3\s", listed)
+    assert re.search(rf"{group}\s+3\s.*\sjob\s+no rule: 3\s", listed)
     shown = shell.ok("failures", "show", group[:4])
     assert "3 failures in 1 case" in shown
     assert "fault.exit_code: 7 (3)" in shown

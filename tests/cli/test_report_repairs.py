@@ -91,7 +91,7 @@ def test_a_repair_is_told_with_its_rule_its_values_its_steps_and_its_cost() -> N
     )
     section = page[page.index('<section id="repairs">') : page.index('<section id="called">')]
     for told in (
-        "1 exception · 1 repaired · 1 more attempt · 250 ms in repairs",
+        "1 failure · 1 repaired · 1 more attempt · 250 ms in repairs",
         "rule 2 of align, version 4",
         "job.peak_bytes = 7",
         "fault.category = job",
@@ -157,3 +157,27 @@ def test_very_many_repairs_are_bounded() -> None:
     page = render(a_case(), FLOW, [], decisions=[a_decision(number, number) for number in range(1_000)])
     assert page.count('class="failure repair') == 300
     assert "and 700 more" in page
+
+
+def test_a_repair_is_told_in_the_words_of_its_rules_author_and_the_trail_is_folded() -> None:  # EX-11
+    told = msgspec.structs.replace(a_decision(1, 1_000), reason="With more <memory> it does not fail.")
+    page = render(a_case(), FLOW, [an_item_tried(1_000, 3_000)], decisions=[told])
+    assert "<p>With more &lt;memory&gt; it does not fail.</p><details><summary>how the rules were evaluated" in page
+    assert "· abort ·" not in page
+    Closed().feed(page)
+
+
+def test_a_failure_that_no_rule_fits_says_so_and_what_offers_one() -> None:  # EX-11
+    ignored = msgspec.structs.replace(a_decision(1, 1_000), exlet="", exlet_case=None, state="ignored", result="")
+    ignored = msgspec.structs.replace(ignored, group="3f9a1c2e", reason="", trail=[], ended_at=0)
+    page = render(a_case(), FLOW, [an_item_tried(1_000)], decisions=[ignored])
+    assert '<span class="pill failed">no rule fits</span>' in page
+    assert "<code>mendflow failures show 3f9a1c2e</code>" in page
+    assert "0 more attempts" not in page and "0 ms in repairs" not in page
+
+
+def test_the_page_of_a_case_that_is_not_over_says_what_it_waits_for() -> None:
+    waits = "big: no pilot can take it; `mendflow pilot --server URL` starts <one>"
+    page = render(a_case(), FLOW, [], present=["case align is running.", waits])
+    assert "<p>case align is running.</p>" in page
+    assert "<code>mendflow pilot --server URL</code> starts &lt;one&gt;" in page

@@ -9,7 +9,7 @@ from mendflow.stores.elastic.store import ElasticStore
 from tests.contract.backends import Backend, Given, Remote, name_of
 from tests.servers import opensearch, osmem
 
-STARTS_S = 90
+STARTS_S = 150
 """A node may take so long to start on a busy machine."""
 
 

@@ -47,6 +47,15 @@ async def test_a_short_log_travels_with_the_result_alone(server: Server, hire: H
     assert outcome.log_tail == "a\nb\nc\n" and outcome.log is None and not server.ledger.files
 
 
+async def test_a_short_log_that_is_no_text_is_stored_byte_by_byte(server: Server, hire: Hire) -> None:  # DU-4
+    hire()
+    source = "import sys\ndef f():\n  sys.stdout.buffer.write(b'caf\\xe9 \\xff\\n')\n  sys.stdout.buffer.flush()\n"
+    jobs = [await server.shell(r"printf 'caf\351 \377\n'"), await server.call(source, "f")]
+    for outcome in [await server.outcome(job) for job in jobs]:
+        assert server.log(outcome) == b"caf\xe9 \xff\n"
+        assert outcome.log_tail == "caf\ufffd \ufffd\n"
+
+
 @pytest.mark.full
 async def test_a_function_has_its_whole_log_and_the_next_one_its_own(server: Server, hire: Hire) -> None:  # DU-4
     hire()

@@ -23,7 +23,7 @@ JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 HTTP_PORTS = range(9210, 9299)
 """Where the runner looks for a free port; it knows no others."""
 
-START_S = 180
+START_S = 300
 
 
 def lacking() -> str:

@@ -36,7 +36,7 @@ def there() -> Iterator[SshServer]:
 def client(there: SshServer, *, key: bool = True, login: str = USER, **settings: int) -> StorageClient:
     options = {"config": str(there.config), **({"identity_file": str(there.key)} if key else {})}
     url = f"scp://{login}@127.0.0.1:{there.port}{there.root}"
-    return StorageClient(StorageElement(name="far", url=url, options=options, **settings))  # type: ignore[arg-type]
+    return StorageClient(StorageElement(name="far", url=url, options=options, **settings))  # type: ignore[arg-type]  # bounds by name
 
 
 @real

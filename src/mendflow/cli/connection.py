@@ -18,11 +18,14 @@ from mendflow.cli.options import ServerTarget, store_url
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import ServerInfo, find_server
 from mendflow.client import Client
+from mendflow.client.server_file import lock_holder
 from mendflow.core.model.errors import NotFound
 
 T = TypeVar("T")
-ENDING_S = 5.0
-"""Wait this long for a server that does not listen any more."""
+BETWEEN_S = 10.0
+"""Wait this long for a server that does not listen yet, or does not any more."""
+
+LOOK_EVERY_S = 0.05
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
@@ -63,14 +66,17 @@ async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator
 
 
 async def _find_listening(folder: Path) -> ServerInfo | None:
-    """The server on the data folder. One that does not listen any more, as that of a case that was just over, is about
-    to end: wait until it has, and its folder can be opened."""
-    give_up_at = time.monotonic() + ENDING_S
-    while (found := find_server(folder)) is not None and not await _listens(found.url):
+    """The server on the data folder. One that is just starting has the folder and cannot be asked yet, and one that
+    does not listen any more, as that of a case that was just over, is about to end: wait until it can be asked, or its
+    folder can be opened."""
+    give_up_at = time.monotonic() + BETWEEN_S
+    while True:
+        found = find_server(folder)
+        if await _listens(found.url) if found is not None else lock_holder(folder) is None:
+            return found
         if time.monotonic() > give_up_at:
-            break
-        await asyncio.sleep(0.05)
-    return found
+            return found
+        await asyncio.sleep(LOOK_EVERY_S)
 
 
 async def _listens(url: str) -> bool:

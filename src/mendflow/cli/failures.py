@@ -12,6 +12,7 @@ from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, HandlingCount
 from mendflow.core.model.rules import rule_text
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
@@ -94,16 +95,22 @@ def is_group(text: str) -> bool:
 
 
 def _row(group: FailureGroup, now: Instant) -> tuple[str | Text, ...]:
-    kind = f"{group.type.value}/{group.category}" if group.category else group.type.value
     return (
         group.id,
         f"{group.count:,}",
         short_time_text(group.first_at)[5:16],
         f"{duration_text(max(now - group.last_at, 0))} ago",
-        kind,
+        _kind(group),
         handled_text(group),
         group.message,
     )
+
+
+def _kind(group: FailureGroup) -> str:
+    """Of failures of jobs the category; of other exceptions also what they are."""
+    if group.type is ExceptionType.ABORT:
+        return group.category or "failure"
+    return f"{group.type.value}/{group.category}" if group.category else group.type.value
 
 
 def handled_text(group: FailureGroup) -> str:
@@ -130,7 +137,7 @@ def handling_text(handling: HandlingCount) -> str:
 
 def _show(view: FailureView) -> None:
     group = view.group
-    say(Text.assemble((group.id, "bold"), f" {group.type.value} {group.category}: {one_line(group.message, 300)}"))
+    say(Text.assemble((group.id, "bold"), f" {_kind(group)}: {one_line(group.message, 300)}"))
     since, last = short_time_text(group.first_at), short_time_text(group.last_at)
     say(f"  {count_text(group.count, 'failure')} in {count_text(group.cases, 'case')}, from {since} to {last}")
     say(f"  flows: {', '.join(group.flows)}" + (f"; tasks: {', '.join(group.tasks)}" if group.tasks else ""))
@@ -174,3 +181,4 @@ def _show_candidates(view: FailureView) -> None:
     example = view.candidates[0].condition if view.candidates else "CONDITION"
     say(f"try a rule:  mendflow rules try --from {view.group.id} --if '{example}'")
     say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --exlet EXLET")
+    say("EXLET is a name that mendflow rules show '*' lists at its end, or steps, as '{re-submit: {memory: 4 GB}}'")

@@ -130,7 +130,7 @@ def _elements(files: list[tuple[str, FileRef]], items: list[ItemView]) -> dict[s
     left: dict[FileRef, dict[str, None]] = {}
     for item in items:
         for _, ref in _files_in(item.files, ""):
-            left.setdefault(ref, {})[item.element] = None
+            left.setdefault(ref, {})[item.element.replace(", ", "-")] = None
     here = Counter((_output(place), ref) for place, ref in files)
     queues = {key: iter(left[key[1]]) for key, number in here.items() if len(left.get(key[1], {})) == number}
     found = {place: next(queues[key]) for place, ref in files if (key := (_output(place), ref)) in queues}

@@ -31,6 +31,7 @@ STILL_AFTER_S = 10.0
 """After so long without news, waiting jobs are printed too: in a log, silence looks like a hang."""
 
 SERIES_MIN = 3
+STATUS_VERBS = {"completed": "has", "failed": "has", "cancelled": "was"}
 LOOK_EVERY_S = (0.04, 0.4)
 PATIENCE_S = 60.0
 
@@ -75,9 +76,7 @@ class PlainProgress:
                 say(f"{stamp} {one_line(count.name, 40)}: {line_of(count)}", err=True)
         if case.status != self._status:
             self._status = case.status
-            say(
-                f"{stamp} the case {'is' if case.status in ('running', 'suspended') else 'has'} {case.status}", err=True
-            )
+            say(f"{stamp} the case {STATUS_VERBS.get(case.status, 'is')} {case.status}", err=True)
 
     def _since_start_ms(self, case: CaseView, now: float) -> float:
         """Since the case began, as its summary counts it: when it has ended, both say the same."""

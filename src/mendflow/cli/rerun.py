@@ -6,7 +6,6 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow import wiring
 from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_origins import changed_inputs, demand_same_flow, warn_of_changed_files
 from mendflow.cli.case_runs import rerun_group_locally, run_locally
@@ -40,6 +39,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.wiring import run as run_loop
 
 app = typer.Typer()
 
@@ -126,7 +126,7 @@ def rerun(
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     say_folder(target)
     options = run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
-    raise typer.Exit(wiring.run(run_locally(options, begin)))
+    raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
 def _rerun_group(target: ServerTarget, group: str, options: RunOptions, *, unchanged: bool) -> ExitCode:
@@ -135,7 +135,7 @@ def _rerun_group(target: ServerTarget, group: str, options: RunOptions, *, uncha
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     say_folder(target)
-    return wiring.run(rerun_group_locally(group, options, unchanged=unchanged))
+    return run_loop(rerun_group_locally(group, options, unchanged=unchanged))
 
 
 async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool, unchanged: bool) -> ExitCode:

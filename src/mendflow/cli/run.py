@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow import wiring
 from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_origins import origin_of, warn_of_changed_files
 from mendflow.cli.case_references import find_reference
@@ -53,6 +52,7 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import UnhandledPolicy
 from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.wiring import run as run_loop
 
 app = typer.Typer()
 
@@ -194,7 +194,7 @@ def run(
 
     if server:
         raise typer.Exit(run_async(run_on_server(target, options, begin)))
-    raise typer.Exit(wiring.run(run_locally(options, begin, start_message)))
+    raise typer.Exit(run_loop(run_locally(options, begin, start_message)))
 
 
 @app.command("resume")
@@ -234,7 +234,7 @@ def resume(
         await warn_of_changed_files(client, view)
         return await client.resume(view.id, meant.item) if meant.item or _is_resumable(view) else view
 
-    raise typer.Exit(wiring.run(run_locally(options, begin)))
+    raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:

@@ -26,6 +26,7 @@ from mendflow.pages.page import render
 from mendflow.version import VERSION
 
 FAILURES_SHOWN = 5
+FACTS_SHOWN = 4
 ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
 CALLED_SHOWN = 10
@@ -37,6 +38,7 @@ LINES_SHOWN = 10
 
 async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
     flow = await client.flow_of(ending.case.id)
+    present = await client.why(ending.case.id) if not ending.case.ended_at else None
     page = render(
         ending.case,
         flow,
@@ -46,6 +48,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         decisions=ending.decisions,
         steps=ending.steps,
         undone=[*ending.undone, *(f"Incomplete: {sentence}" for sentence in ending.partial)],
+        present=[present.sentence, *present.facts[:FACTS_SHOWN]] if present is not None else [],
         now=0 if ending.case.ended_at else int(time.time() * 1000),
         version=VERSION,
     )

@@ -6,7 +6,6 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from mendflow import wiring
 from mendflow.cli.deployment import deploy
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.printing import say
@@ -21,6 +20,7 @@ from mendflow.pages.formatting import count_text, duration_text
 from mendflow.pilot.environment import usable_cpus
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.sim.compare import MachineSize, MeasuredTimes, TraceComparison, compare_runs, probe_of
+from mendflow.wiring import run as run_loop
 
 WARM_UP = Flow(name=FlowName("warm-up"), body=JobActivity(name="wait", command="true"))
 """The pilot is up once this has ended."""
@@ -36,7 +36,7 @@ def compare(path: str, scale: Scale, *, slots: int = 0, seed: int = 0, quiet: bo
     trace = load_trace(path)
     made, probe = as_flow(trace, scale), as_flow(probe_of(trace, scale, slots), scale)
     # The simulator has its own event loop, so it runs after the other has ended.
-    took = wiring.run(_measure(made.flow, probe.flow, slots, quiet=quiet))
+    took = run_loop(_measure(made.flow, probe.flow, slots, quiet=quiet))
     return compare_runs(made, probe, machine, took, scale, seed)
 
 

@@ -3,6 +3,7 @@
 Everything that comes from a flow or a job is escaped where it is inserted. In addition, the page's policy (`document`)
 allows exactly one script and one style."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from importlib import resources as package_files
@@ -23,6 +24,7 @@ from mendflow.pages.sections import failures, items_table, resources, values_tab
 from mendflow.pages.staging import staging_table, staging_totals
 from mendflow.pages.timeline import timeline
 
+_COMMAND = re.compile(r"`([^`]+)`")
 SCRIPT = package_files.files("mendflow.pages").joinpath("report.js").read_text(encoding="utf-8")
 
 
@@ -36,11 +38,13 @@ def render(
     decisions: Sequence[DecisionView] = (),
     steps: Steps | None = None,
     undone: Sequence[str] = (),
+    present: Sequence[str] = (),
     now: Instant = 0,
     version: str = "",
 ) -> str:
     """The whole page. `called` are cases that belong to this one: called ones, and exlets that repaired it. `undone`
-    are sentences. `now` is the end of what has not ended; by default, the latest time in the views."""
+    are sentences, and so is `present`: what a case that is not over does, or waits for. `now` is the end of what has
+    not ended; by default, the latest time in the views."""
     now = now or _latest(case, items)
     theirs: dict[str, list[ItemView]] = defaultdict(list)
     for item in called_items:
@@ -65,7 +69,7 @@ def render(
         sections.insert(place, (title, "called", other_cases(called, theirs, steps or {})))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
-    header = _header(case, flow, _CaseTree(case, items, called, called_items), undone, now)
+    header = _header(case, flow, _CaseTree(case, items, called, called_items), (*undone, *present), now)
     footer = (
         f'<footer class="quiet">Made by mendflow {escape_html(version)} for case {escape_html(str(case.id))}.</footer>'
     )
@@ -101,18 +105,29 @@ class _CaseTree(NamedTuple):
         return any(case.counts and case.id not in known for case in self.called)
 
 
-def _header(case: CaseView, flow: Flow, whole: _CaseTree, undone: Sequence[str], now: Instant) -> str:
+def _header(case: CaseView, flow: Flow, whole: _CaseTree, told: Sequence[str], now: Instant) -> str:
     described = f"<p>{escape_html(one_line(flow.description, 400))}</p>" if flow.description else ""
-    described += "".join(f"<p>{escape_html(one_line(sentence, 400))}</p>" for sentence in undone)
+    described += "".join(f"<p>{_with_commands(one_line(sentence, 400))}</p>" for sentence in told)
+    status = "held" if _is_held(case) else case.status
     rerun = f" · again from {escape_html(str(case.rerun_of))}" if case.rerun_of else ""
     figures = "".join(figure(value, word, css) for value, word, css in _figures(whole, now))
     ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else f" · as of {time_text(now)}"
     return (
         f'<header><div class="top"><h1>{escape_html(one_line(str(flow.name), 80))}</h1>'
-        f'<span class="pill big {escape_html(case.status)}">{escape_html(case.status)}</span></div>{described}'
+        f'<span class="pill big {escape_html(status)}">{escape_html(status)}</span></div>{described}'
         f'<p class="quiet">case {escape_html(str(case.id))}{rerun} · started {time_text(case.started_at)}{ended}</p>'
         f'<div class="figures">{figures}</div></header>'
     )
+
+
+def _is_held(case: CaseView) -> bool:
+    """Whether all that is left to do waits for a person."""
+    return bool(case.held) and not case.ended_at and not any(count.running or count.waiting for count in case.counts)
+
+
+def _with_commands(sentence: str) -> str:
+    """The sentence, with what is in backticks as code."""
+    return _COMMAND.sub(r"<code>\1</code>", escape_html(sentence))
 
 
 def _figures(whole: _CaseTree, now: Instant) -> list[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value
@@ -67,28 +68,31 @@ def _summary(decisions: Sequence[DecisionView], spent: dict[str, Cost]) -> str:
     repaired = sum(decision.result in GOOD for decision in decisions)
     ignored = sum(not decision.exlet for decision in decisions)
     attempts, took = sum(cost.attempts for cost in spent.values()), sum(cost.took_ms for cost in spent.values())
-    parts = [count_text(len(decisions), "exception"), f"{repaired:,} repaired"]
+    what = "failure" if all(each.type is ExceptionType.ABORT for each in decisions) else "exception"
+    parts = [count_text(len(decisions), what), f"{repaired:,} repaired"]
     parts += [f"{ignored:,} that no rule fits"] if ignored else []
-    parts += [count_text(attempts, "more attempt"), f"{duration_text(took)} in repairs"]
+    parts += [count_text(attempts, "more attempt")] if attempts else []
+    parts += [f"{duration_text(took)} in repairs"] if took else []
     return f'<p class="quiet">{escape_html(" · ".join(parts))}</p>'
 
 
 def _repair(decision: DecisionView, cost: Cost, steps: Sequence[HistoryEntry], *, opened: bool) -> str:
-    word = decision.result or decision.state
+    word = "no rule fits" if decision.state == "ignored" else decision.result or decision.state
     css = "mended" if word in GOOD else "running" if decision.state in ("running", "waiting") else "failed"
     what = decision.fault.message if decision.fault else decision.type.value
-    done = f"→ <b>{_text(decision.exlet, 80)}</b>" if decision.exlet else "→ nothing"
+    done = f"→ <b>{_text(decision.exlet, 80)}</b>" if decision.exlet else ""
     return (
         f'<details class="failure repair{" made-good" if word in GOOD else ""}"{" open" if opened else ""}>'
         f"<summary><b>{_text(decision.shown or str(decision.case), 100)}</b> {_text(what, 240)} {done} "
         f'<span class="pill {css}">{escape_html(word)}</span></summary>'
-        f"{_facts(decision, cost)}{_trail(decision)}{_steps(decision, steps)}</details>"
+        f"{_facts(decision, cost)}{_reason(decision)}{_trail(decision)}{_steps(decision, steps)}</details>"
     )
 
 
 def _facts(decision: DecisionView, cost: Cost) -> str:
-    facts = [short_time_text(decision.at)[11:], decision.type.value]
-    facts += [decision.fault.category.value] if decision.fault else []
+    facts = [short_time_text(decision.at)[11:]]
+    facts += [decision.type.value] if decision.type is not ExceptionType.ABORT else []
+    facts += [f"a fault of the kind {decision.fault.category.value}"] if decision.fault else []
     if decision.rule is not None:
         facts.append(f"{rule_text(decision.rules, decision.rule)}, version {decision.version}")
     facts += [f"ordered by {decision.ordered_by}"] if decision.ordered_by else []
@@ -100,12 +104,26 @@ def _facts(decision: DecisionView, cost: Cost) -> str:
     return f'<p class="quiet">{_text(" · ".join(facts), 400)}{note}</p>'
 
 
+def _reason(decision: DecisionView) -> str:
+    """Why this was done, in the words of the rule's author; and if nothing was, what offers a rule."""
+    if decision.reason and decision.exlet:
+        return f"<p>{_text(decision.reason, 600)}</p>"
+    if decision.exlet or decision.retries == "left" or not decision.group:
+        return ""
+    offers = f"mendflow failures show {_text(decision.group, 40)}"
+    return f'<p class="quiet">A rule for it is offered by <code>{offers}</code></p>'
+
+
 def _trail(decision: DecisionView) -> str:
+    """How the rules were evaluated; folded, if the reason is told in words."""
     if not decision.trail:
         return ""
     rows = "".join(_step_row(step, decision) for step in decision.trail)
     head = "".join(f"<th>{word}</th>" for word in ("rule", "held", "condition", "values that decided"))
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    if not (decision.reason and decision.exlet):
+        return table
+    return f"<details><summary>how the rules were evaluated</summary>{table}</details>"
 
 
 def _step_row(step: TrailStep, decision: DecisionView) -> str:

@@ -25,6 +25,7 @@ from mendflow.pages.formatting import (
 
 GROUPS_MAX = 40
 LOG_CHARS_MAX = 6_000
+TOOK_TITLE = ' title="from when a pilot took it to when its result was known, with waits and transfers"'
 ROWS_MAX = 1_500
 CELL_CHARS_MAX = 160
 OUTPUT_CHARS_MAX = 4_000
@@ -83,7 +84,7 @@ def items_table(items: list[ItemView], now: int) -> str:
         note = f"{len(shown):,} of {len(items):,} items, failed and mended ones first; mendflow items has them all"
     rows = "".join(_item_row(item, now) for item in shown)
     heads = ("item", "kind", "state", "attempts", "began", "took", "CPU", "peak memory", "remark")
-    head = "".join(f"<th>{word}</th>" for word in heads)
+    head = "".join(f"<th{TOOK_TITLE if word == 'took' else ''}>{word}</th>" for word in heads)
     return (
         '<p class="tools"><input id="find" type="search" placeholder="Find items, states, words" '
         f'aria-label="Find in the items"> <span class="quiet" id="found">{note}</span></p>'
@@ -112,7 +113,7 @@ def _groups(items: list[ItemView]) -> dict[tuple[str, str], _Group]:
 
 
 def _case_fault(fault: Fault) -> str:
-    return f'<p class="fault">The case ended with <b>{_text(fault.name)}</b>: {_text(fault.message, 500)}</p>'
+    return f'<p class="fault">The case failed: {_text(fault.message, 500)}</p>'
 
 
 def _failure(group: _Group, *, opened: bool) -> str:
@@ -121,17 +122,18 @@ def _failure(group: _Group, *, opened: bool) -> str:
     badges = (f'<span class="pill failed">{failed:,} failed</span>' if failed else "") + (
         f'<span class="pill mended">{group.mended_count:,} mended</span>' if group.mended_count else ""
     )
-    facts = [fault.category.value, count_text(group.attempts, "failed attempt")]
+    facts = [f"a fault of the kind {fault.category.value}", count_text(group.attempts, "failed attempt")]
     facts += [f"exit code {fault.exit_code}"] if fault.exit_code is not None else []
     facts += [f"signal {fault.signal}"] if fault.signal else []
     named = ", ".join(group.items[:6]) + (f" and {number - 6:,} more" if number > 6 else "")
+    which = f"<br>{_text(named, 400)}" if named != group.name else ""
     log = plain_text(group.log_tail)[-LOG_CHARS_MAX:].strip("\n")
     shown = f"<pre>{escape_html(log)}</pre>" if log else '<p class="quiet">It left no log.</p>'
     return (
         f'<details class="failure{"" if failed else " made-good"}"{" open" if opened else ""}>'
         f"<summary><b>{_text(group.name)}</b> "
         f"<span>{_text(fault.message, 300)}</span> {badges}</summary>"
-        f'<p class="quiet">{escape_html(" · ".join(facts))}<br>{_text(named, 400)}</p>{shown}</details>'
+        f'<p class="quiet">{escape_html(" · ".join(facts))}{which}</p>{shown}</details>'
     )
 
 

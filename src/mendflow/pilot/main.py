@@ -13,9 +13,9 @@ from functools import partial
 
 import msgspec
 
-from mendflow import event_loop
 from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.core.model.sync import LEAVE_REASONS
+from mendflow.event_loop import run as run_loop
 from mendflow.pilot import standby
 from mendflow.pilot.agent.agent import Agent
 from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress
@@ -32,6 +32,7 @@ from mendflow.pilot.files.catalogue import ServerFileCatalogue
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.options import PilotOptions, cache_flaw, parse
+from mendflow.pilot.own_secrets import take_secret
 from mendflow.pilot.slot.lease import boot_ms
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.process_tags import find_slots
@@ -57,6 +58,7 @@ class LocalServerFile(msgspec.Struct, frozen=True):
 def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
     """Run a pilot to its end; returns the exit code. Needs a process of its own: it installs signal handlers and
     becomes the reaper of orphans. `spare` becomes its first slot."""
+    take_secret("MENDFLOW_TOKEN")  # its jobs are below this process
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:
@@ -78,7 +80,7 @@ def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
         return CANNOT_WORK
     try:
         become_reaper()
-        return event_loop.run(_PilotRun(options, work_folder, servers, unfit, spare).live())
+        return run_loop(_PilotRun(options, work_folder, servers, unfit, spare).live())
     except InvalidRequest as error:
         log.error("%s", error)
         return BAD_OPTIONS
@@ -108,7 +110,7 @@ def _check_environment(
 def _end_unfit(options: PilotOptions, servers: ServerAddresses, why: str) -> int:
     log.error("this pilot cannot run here: %s", why)
     identity = {"host": options.host, "site": options.site, "submission": options.name}
-    event_loop.run(report_unfit(servers, SYNC_PATH, why=why, **identity))
+    run_loop(report_unfit(servers, SYNC_PATH, why=why, **identity))
     return CANNOT_WORK
 
 

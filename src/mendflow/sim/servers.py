@@ -9,6 +9,7 @@ import msgspec
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import FileRef
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.pilot.agent.server_link import SYNC_PATH
@@ -81,7 +82,7 @@ class VirtualServer:
         self._network = network
         self._store = store
         self._chance = chance
-        self._rules = rules
+        self.rules = rules
         self.process: VirtualProcess | None = None
         self.server: Server | None = None
 
@@ -105,18 +106,7 @@ class VirtualServer:
             return None
 
     async def _live(self, process: VirtualProcess) -> None:
-        server = Server(
-            store=StoreConnection(self._store, process),
-            file_store=EmptyFileStore(),
-            clock=WallClock(self.machine),
-            settings=self._rules,
-            version="virtual",
-            server=None if self._alone else self._document(),
-            shipped=default_rules() if self._rules.recovery else None,
-            patterns=default_patterns() if self._rules.recovery else NO_PATTERNS,
-            peers=VirtualPeers(self._network, process),
-            meter=self.machine.boot_ms,
-        )
+        server = self._build(process)
         try:
             await server.open()
         except StoreUnavailable:
@@ -124,7 +114,28 @@ class VirtualServer:
             return
         self.server = server
         domain = Domain(server, chance=self._token)
-        self._network.listen(self.address, process, RequestRouter(server, domain).answer)
+        self._network.listen(self.address, process, self._router(server, domain).answer)
+
+    def _shipped(self) -> RuleSet | None:
+        return default_rules() if self.rules.recovery else None
+
+    def _router(self, server: Server, domain: Domain) -> "RequestRouter":
+        return RequestRouter(server, domain)
+
+    def _build(self, process: VirtualProcess, **more: Any) -> Server:
+        return Server(
+            store=StoreConnection(self._store, process),
+            file_store=EmptyFileStore(),
+            clock=WallClock(self.machine),
+            settings=self.rules,
+            version="virtual",
+            server=None if self._alone else self._document(),
+            shipped=self._shipped(),
+            patterns=default_patterns() if self.rules.recovery else NO_PATTERNS,
+            peers=VirtualPeers(self._network, process),
+            meter=self.machine.boot_ms,
+            **more,
+        )
 
     def _document(self) -> ServerDocument:
         return ServerDocument(id=self.name, url=self.address, host=self.name, meter=self.machine.boot_name)

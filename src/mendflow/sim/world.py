@@ -9,8 +9,10 @@ import os
 import shutil
 import tempfile
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Protocol
 
 import msgspec
 
@@ -205,31 +207,64 @@ class _ErrorLog(logging.Handler):
             self.messages.append(f"{record.getMessage()}\n{story}")
 
 
+class Judged(Protocol):
+    """What an observer has found."""
+
+    violations: list[str]
+    story: list[str] | None
+
+    @property
+    def hash(self) -> str: ...
+
+
+class PlayedWorld(Protocol):
+    """A world that can be run."""
+
+    loop: VirtualLoop
+    counts: FaultCounts
+    settle_s: float
+
+    @property
+    def observer(self) -> Judged: ...
+    async def play(self) -> None: ...
+
+
 def play(scene: Scene, *, story: bool = False) -> RunVerdict:
     """Run the simulation of this seed to its end."""
+    made: list[SimWorld] = []
+
+    def make(folder: Path) -> SimWorld:
+        made.append(SimWorld(scene, folder, story=story))
+        return made[0]
+
+    verdict = verdict_of(scene.seed, make)
+    return msgspec.structs.replace(verdict, gaps_s=made[0].observer.gaps_s)
+
+
+def verdict_of(seed: int, make: Callable[[Path], PlayedWorld]) -> RunVerdict:
+    """Make a world, run it to its end, and say what came of it."""
     error_log, log = _ErrorLog(), logging.getLogger("mendflow")
     level, passes = log.level, log.propagate
     log.addHandler(error_log)
     log.propagate = False
     folder = Path(tempfile.mkdtemp(prefix="mendflow-sim-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     try:
-        world = SimWorld(scene, folder, story=story)
+        world = make(folder)
         world.loop.run(world.play())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         log.removeHandler(error_log)
         log.setLevel(level)
         log.propagate = passes
-    observer = world.observer
     troubles = [f"an error that nobody foresaw: {each}" for each in [*error_log.messages, *world.loop.troubles]]
     return RunVerdict(
-        seed=scene.seed,
-        violations=observer.violations + troubles,
-        hash=observer.hash,
+        seed=seed,
+        violations=world.observer.violations + troubles,
+        hash=world.observer.hash,
         counts=dict(world.counts.of),
-        gaps_s=observer.gaps_s,
+        gaps_s=[],
         seconds=world.loop.true_s,
         settle_s=world.settle_s,
         steps=world.loop.steps,
-        story=observer.story or [],
+        story=world.observer.story or [],
     )

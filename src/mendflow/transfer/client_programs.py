@@ -82,16 +82,20 @@ class OpenSshFiles:
     ) -> None:
         if host.startswith("-") or username.startswith("-"):
             raise BadFileUrl("scp:// names no machine: it begins with -")
-        words = ["sftp", "-oLogLevel=ERROR", "-b", "-", *ALIVE, f"-oConnectTimeout={CONNECT_S}"]
+        words = ["sftp", "-oLogLevel=ERROR", *ALIVE, f"-oConnectTimeout={CONNECT_S}"]
         words += ["-F", config] if config else []
         words += [f"-oIdentityFile={identity_file}", "-oIdentitiesOnly=yes"] if identity_file else []
         words += [f"-oPort={port}"] if port else []
         if password:
             ways = "-oPreferredAuthentications=password,keyboard-interactive"
-            words += ["-oBatchMode=no", "-oNumberOfPasswordPrompts=1", ways]
+            words += [
+                "-oBatchMode=no",  # before -b, which says yes: what ssh reads first counts
+                "-oNumberOfPasswordPrompts=1",
+                ways,
+            ]
         else:
             words += ["-oBatchMode=yes"]
-        self._words = [*words, "--", f"{username}@{host}" if username else host]
+        self._words = [*words, "-b", "-", "--", f"{username}@{host}" if username else host]
         self._password = password
         self._timeout_s = timeout_s
 

@@ -8,7 +8,7 @@ from mendflow.formats import load
 from mendflow.formats.rules import load_rules
 from tests.e2e.gridengine.conftest import GridFarm
 
-pytestmark = [pytest.mark.gridengine, pytest.mark.timeout(280)]
+pytestmark = pytest.mark.gridengine
 
 BRIEF = PilotSettings(idle_exit_ms=3_000)
 FLOW = """
@@ -20,7 +20,6 @@ jobs:
     run: |
       echo "split" >> ${{ inputs.folder }}/lines
       echo 'parts=["plain", "later", "broken", "lost"]' >> "$MENDFLOW_OUTPUT"
-    outputs: [parts]
   count:
     for-each: ${{ jobs.split.outputs.parts }}
     run: |
@@ -37,7 +36,6 @@ jobs:
   sum:
     needs: count
     run: echo "sum=$(wc -l < ${{ inputs.folder }}/ends)" >> "$MENDFLOW_OUTPUT"
-    outputs: [sum]
 outputs:
   sum: ${{ jobs.sum.outputs.sum }}
 """

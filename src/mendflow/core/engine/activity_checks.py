@@ -11,7 +11,9 @@ from msgspec.structs import asdict
 
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
+from mendflow.core.domains.names import domain_name_flaw
 from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import (
     DURATION_MS_MAX,
@@ -75,6 +77,10 @@ def _names(activity: ActivityNode) -> Iterator[str]:
 
 
 def _job(job: JobActivity) -> Iterator[str]:
+    if job.given is not None:
+        if job != JobActivity(name=job.name, given=job.given):
+            yield "a job that another domain has sent is given whole, and has nothing beside"
+        return
     if (job.command is None) == (job.function is None) and not _copies(job):
         yield "a job has a command or a function, and not both"
     if job.command is not None and "\0" in job.command:
@@ -92,9 +98,20 @@ def _job(job: JobActivity) -> Iterator[str]:
             yield f"the environment variable {name:.80} holds a NUL character; take it out"
     for path in (*job.inputs, *(path for path in job.files.values() if isinstance(path, str))):
         yield from _path(path)
+    yield from _domain(job.domain)
     yield from _publications(job)
     yield from _numbers(job)
     yield from _data(list(job.args), job.kwargs, job.env, job.inputs, job.replicas, job.files)
+
+
+def _call(call: Call) -> Iterator[str]:
+    yield from _domain(call.domain)
+    yield from _data(call.inputs)
+
+
+def _domain(name: str) -> Iterator[str]:
+    if name and name != ANY_DOMAIN and (flaw := domain_name_flaw(name)):
+        yield flaw
 
 
 def _copies(job: JobActivity) -> bool:
@@ -259,7 +276,7 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
     Scope: _scope,
     Catch: lambda catch: _variable(catch.variable, xml=catch.holds is not None),
     Stage: lambda stage: _data(stage.files),
-    Call: lambda call: _data(call.inputs),
+    Call: _call,
     PrimitiveStep: lambda mend: _data(mend.item, mend.settings),
     Invoke: lambda invoke: _data(invoke.value),
     Reply: lambda reply: _data(reply.value),

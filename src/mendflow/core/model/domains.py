@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.jobs import Outcome, Resources
+from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import FileRef, Value
 
@@ -26,8 +26,9 @@ ANY_DOMAIN = "any"
 
 class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a domain can do and has to do, as it says of itself. `largest` is the largest pilot, and so the largest job
-    that fits; `platforms` are the systems and machines of its pilots, as `system/machine`. `logical_files` are names of
-    files that its storage elements hold, the newest first; `files_cut` says that there are more. `wait_ms` is how long
+    that fits; `shapes` are the different kinds of pilots that it has or can get, the largest first; `platforms` are
+    the systems and machines of its pilots, as `system/machine`. `logical_files` are names of files that its storage
+    elements hold, the newest first; `files_cut` says that there are more. `wait_ms` is how long
     jobs have waited of late, as a median; `charge` is what an hour of a CPU costs, as its administrator says.
     `draining`: it takes no new work of whoever gets this report."""
 
@@ -35,6 +36,7 @@ class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     slots: int = 0
     slots_free: int = 0
     largest: Capacity | None = None
+    shapes: tuple[Capacity, ...] = ()
     platforms: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ()  # of containers
     limits: dict[str, int] = {}
@@ -61,20 +63,24 @@ class DomainRights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     bytes_max: int = 100 * 1024**3
 
 
+NO_FLOW = msgspec.Raw()
+"""In place of a flow. Another empty one would not be left out, and would be no JSON."""
+
+
 class SentWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A piece of work, whole: the flow as a document of this server's format (empty if the host is to run its own flow
-    `name`), its inputs, and the stored files that both refer to. `owner` is its owner at the origin; the host puts the
-    origin's name before it. `way` are the domains that it has come through, the first of them the true origin."""
+    """A piece of work, whole: a single job, or a flow as this server's format has it, or neither, if the host is to run
+    its own flow `name`; the inputs of the flow, and the stored files that all of it refers to. `owner` is its owner at
+    the origin; the host puts the origin's name before it. `way` are the domains that it has come through, the first of
+    them the true origin."""
 
     key: str
     fence: int
     name: str
-    flow: msgspec.Raw = msgspec.Raw()
+    job: JobSpec | None = None
+    flow: msgspec.Raw = NO_FLOW
     inputs: dict[str, Value] = {}
     files: tuple[FileRef, ...] = ()
     owner: str = ""
-    priority: int = 0
-    resources: Resources | None = None  # of a single job
     way: tuple[str, ...] = ()
 
 
@@ -119,28 +125,37 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """From the origin. `sender` is the server of the origin that asks: each server claims its own work, and what it
-    says is about that alone. `claims` is all of it. `granted_stamp` is the newest stamp that this server has seen of
-    the host, and `lease_ms` what it grants, counted from that stamp, for everything among the claims. `acknowledged`
-    are ended works whose outcomes are on the origin's disk. The host may hold its answer for `hold_ms`."""
+    says is about that alone; one that was started anew counts as another. `claims` is all of it. `granted_stamp` is the
+    newest stamp that this server has seen of the host, by the meter of that name, and `lease_ms` what it grants,
+    counted from that stamp, for everything among the claims. `heard` is the serial of the newest request whose answer
+    has come. `acknowledged` are ended works whose outcomes are on the origin's disk. The host may hold its answer for
+    `hold_ms`, and answers it at once when a newer request of that server comes."""
 
     protocol: int = PROTOCOL
     sender: str
     serial: int
+    heard: int = 0
     report: DomainReport | None = None
     sent: tuple[SentWork, ...] = ()
     claims: tuple[WorkClaim, ...] = ()
     granted_stamp: int = 0
+    granted_meter: str = ""
     lease_ms: int = 0
     acknowledged: tuple[WorkRef, ...] = ()
     hold_ms: int = 0
 
 
 class DomainAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """From the host: its stamp, its report now and then, and the works among the claims whose status changed since the
-    answer before; all of them where the origin begins anew (`serial` 0)."""
+    """From the host: its stamp, by a meter that is named, its report now and then, and of the works among the claims
+    those whose status has changed since the newest answer that the origin has heard. `serial` is that of the request if
+    this answers it in full, and 0 if a newer request, or the same one, was there before. A lease shorter than
+    `lease_min_ms` is of no use there: it has to stop its pilots before it ends."""
 
     protocol: int = PROTOCOL
     stamp: int
+    serial: int = 0
+    meter: str = ""
+    lease_min_ms: int = 0
     report: DomainReport | None = None
     works: tuple[WorkStatus, ...] = ()
 

@@ -15,7 +15,7 @@ import msgspec
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.jobs import FunctionRef, Limits, RetryRule, Submission
+from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, RetryRule, Submission
 from mendflow.core.model.repair import Primitive, Target
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, XmlMessage, XmlType
@@ -28,6 +28,9 @@ FILES: Final = "files"
 
 TABLE: Final = "table"
 """The type of an input that is a list of maps, one for each row."""
+
+NO_FOLDER: Final = "(another domain)"
+"""The folder of a flow that came from another domain: no path of this machine means anything in it."""
 
 DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
 """Nobody waits longer than ten years."""
@@ -300,8 +303,11 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
     for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
     their own. A job with `link_inputs` promises to only read its inputs. `shell`, `unstaged` and `file_lists` are as in
-    JobSpec. `cache` says whether its result may be used again for a job made from the same."""
+    JobSpec. `cache` says whether its result may be used again for a job made from the same. `domain` names the domain
+    that runs it, or is `any`. A job that another domain has sent is `given` whole, with all expressions evaluated
+    there, and has nothing else."""
 
+    given: JobSpec | None = None
     command: str | None = None
     shell: str = ""
     unstaged: tuple[str, ...] = ()
@@ -326,6 +332,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
+    domain: str = ""
 
 
 class UserTask(ActivityNode, frozen=True, tag="user-task"):
@@ -349,7 +356,7 @@ class Stage(ActivityNode, frozen=True, tag="stage"):
 
 class Call(ActivityNode, frozen=True, tag="call"):
     """Run another flow as a separate case; its outputs become `jobs.NAME.outputs`. With an empty `flow` the rules
-    choose; `domain` names a peer."""
+    choose. `domain` names the domain that runs it, or is `any`."""
 
     flow: str = ""
     inputs: dict[str, Template] = {}

@@ -115,7 +115,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
     Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule.
 
-    `element` says for people which element of its loops the job is for."""
+    `element` says for people which element of its loops the job is for. `domain` is the domain that is to run it, or
+    `any`; empty: this one."""
 
     item: ItemId
     element: str = ""
@@ -146,6 +147,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
+    domain: str = ""
 
     @property
     def shown(self) -> str:

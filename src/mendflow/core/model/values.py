@@ -36,8 +36,9 @@ SMALL_MIN, SMALL_MAX = -(2**60), 2**60
 def check_value(value: Value) -> str:
     """Empty, or why this value cannot be stored and sent. Iterative, because a value may be nested deeper than the
     recursion limit; depth first, so that a cycle ends at the last level."""
-    if type(value) is not dict and type(value) is not list:
-        return _check_scalar(value)
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return "" if kind is int and SMALL_MIN < value < SMALL_MAX else _check_scalar(value)
     pending: list[tuple[Value, int]] = [(value, 1)]
     parts = 0
     while pending:
@@ -58,8 +59,8 @@ def check_value(value: Value) -> str:
             kind = type(part)
             if kind is dict or kind is list:
                 pending.append((part, level + 1))
-            elif kind is int and SMALL_MIN < part < SMALL_MAX:
-                continue  # most parts are such numbers: this is run for every job
+            elif (kind is int and SMALL_MIN < part < SMALL_MAX) or (kind is str and part.isascii()):
+                continue  # most parts are such: this is run for every job
             elif part is not None and (reason := _check_scalar(part)):
                 return reason
     return ""

@@ -38,6 +38,7 @@ _OF_RUNNING: Final = frozenset(
         "submission",
         "stage_in",
         "cache",
+        "domain",
         "unstaged",
     }
 )

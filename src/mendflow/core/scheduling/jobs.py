@@ -135,6 +135,8 @@ def cut_short(job: Job, leaves: str, *, now: Instant, policy: RetryPolicy) -> li
 
 def outlived_ms(job: Job) -> int:
     """The longest that it has run until its pilot's time limit; 0 if that has never happened."""
+    if not job.history:
+        return 0
     ended = [each for each in job.history if each.fault is not None and each.fault.data == {"left": "time"}]
     return max((each.ended_at - each.granted_at for each in ended), default=0)
 

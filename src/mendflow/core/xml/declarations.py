@@ -12,7 +12,8 @@ import msgspec
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.xml import SchemaText, XmlDefinitions, XmlType
 from mendflow.core.xml.builtin_schemas import BUILTIN_SCHEMAS
-from mendflow.core.xml.parser import ParsedElement, parse
+from mendflow.core.xml.library import ParsedElement
+from mendflow.core.xml.parser import parse
 from mendflow.core.xml.resolver import resolve_path
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema"

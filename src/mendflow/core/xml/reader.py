@@ -4,8 +4,8 @@ Most texts are read often and changed rarely. So the trees of the last texts are
 
 from typing import Final
 
-from mendflow.core.xml.library import etree
-from mendflow.core.xml.parser import BadXml, ParsedElement, parse
+from mendflow.core.xml.library import ParsedElement, etree
+from mendflow.core.xml.parser import BadXml, parse
 from mendflow.core.xml.tree import Child, Comment, Element, Instruction, Text, XmlDocument
 
 CACHE_NODES_MAX: Final = 400_000

@@ -29,8 +29,8 @@ from mendflow.core.xml.declarations import (
     locate_schema,
     name_of,
 )
-from mendflow.core.xml.library import etree
-from mendflow.core.xml.parser import ParsedElement, parse
+from mendflow.core.xml.library import ParsedElement, etree
+from mendflow.core.xml.parser import parse
 from mendflow.core.xml.resolver import parse_with_resolver
 
 __all__ = [

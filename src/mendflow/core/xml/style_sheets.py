@@ -11,8 +11,8 @@ from typing import Any, Final
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_text, element_value
-from mendflow.core.xml.library import etree
-from mendflow.core.xml.parser import ParsedElement, XmlBounds, parse
+from mendflow.core.xml.library import ParsedElement, etree
+from mendflow.core.xml.parser import XmlBounds, parse
 from mendflow.core.xml.resolver import parse_with_resolver, resolve_path
 
 XSL: Final = "http://www.w3.org/1999/XSL/Transform"

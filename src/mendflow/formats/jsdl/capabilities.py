@@ -25,6 +25,7 @@ NOT_EXPRESSIBLE: Final = {
     "retry_wait_ms": "when it is tried again",
     "submission": "how it is submitted",
     "stage_in": "in which order inputs come",
+    "domain": "a domain",
     "when": "a condition",
     "targets": "what it waits for",
     "sources": "what waits for it",

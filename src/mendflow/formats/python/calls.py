@@ -13,7 +13,7 @@ from mendflow.formats.python.builder import FlowBuilder, current_builder
 from mendflow.formats.python.flows import FlowFunction, call_inputs
 from mendflow.formats.python.handles import Handle
 from mendflow.formats.python.loops import loop_over, named_lists, split_options
-from mendflow.formats.python.options import KNOWN_OF_CALLS, CallOptions, check_options
+from mendflow.formats.python.options import KNOWN_OF_CALLS, CallOptions, check_options, domain_of
 from mendflow.formats.python.problems import bad_flow, collect
 from mendflow.formats.spelling import nearest_word
 
@@ -40,7 +40,7 @@ class CallSteps:
 
         def make() -> Handle:
             called = CalledFile(building, target)
-            fields = called.fields(inputs)
+            fields = {**called.fields(inputs), "domain": domain_of(self._options)}
             return building.step(called.name, self._options, lambda name, label: Call(name=name, label=label, **fields))
 
         return building.with_problems_collected("call", make)
@@ -64,8 +64,8 @@ class CallSteps:
                 f"call.{'map' if is_zip else 'product'}", called.parameters, lists, others, is_zip
             )
             loop = loop_over(over, building, building.folder, is_zip=is_zip)
-            fields = called.fields({**fixed, **loop.elements})
             options = {**self._options, **loop_options}
+            fields = {**called.fields({**fixed, **loop.elements}), "domain": domain_of(options)}
             return building.each(called.name, options, lambda name, label: Call(name=name, label=label, **fields), loop)
 
         return building.with_problems_collected("call", make)

@@ -19,7 +19,15 @@ from mendflow.formats.python.file_arguments import as_paths, matching, value_tex
 from mendflow.formats.python.handles import Handle, Holds, template_of
 from mendflow.formats.python.hints import option_error
 from mendflow.formats.python.loops import Loop
-from mendflow.formats.python.options import KNOWN, KNOWN_OF_CALLS, OWN, CallOptions, JobOptions, check_options
+from mendflow.formats.python.options import (
+    KNOWN,
+    KNOWN_OF_CALLS,
+    OWN,
+    CallOptions,
+    JobOptions,
+    check_options,
+    domain_of,
+)
 from mendflow.formats.python.problems import bad_flow, bad_function, collect, problem_list
 from mendflow.formats.python.shell_jobs import check_shell
 from mendflow.formats.python.steps import StepFunction
@@ -84,6 +92,7 @@ class FlowFunction(StepFunction[P, R]):
         self, building: FlowBuilder, options: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Handle:
         flow, fields = self._call_fields(building, args, kwargs)
+        fields["domain"] = domain_of(options)
         handle = building.step(self.name, options, lambda name, label: Call(name=name, label=label, **fields))
         return building.part(handle, "result") if list(flow.outputs) == ["result"] else handle
 
@@ -97,6 +106,7 @@ class FlowFunction(StepFunction[P, R]):
     ) -> Handle:
         flow, fields = self._call_fields(building, args, kwargs)
         part = "result" if list(flow.outputs) == ["result"] else ""
+        fields["domain"] = domain_of(options)
         return building.each(
             self.name, options, lambda name, label: Call(name=name, label=label, **fields), loop, part=part
         )

@@ -100,6 +100,7 @@ IMPORT_HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("wait", "gather", "as_completed"), "pass what jobs give to the next job, which waits for them"),
     **dict.fromkeys(("get_run_logger", "logger", "log"), "print(...) in a job writes to its log"),
     **dict.fromkeys(("map", "expand", "product", "zip"), "job.map(xs), job.map(xs, ys) and job.product(x=xs, y=ys)"),
+    **dict.fromkeys(("table", "samples", "csv"), 'a table is Table("samples.csv")'),
     "inputs": "the parameters of the flow's function are its inputs",
     "files": "files that a job takes are Path parameters or inputs=, those that it leaves are files=",
 }

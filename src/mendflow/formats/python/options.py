@@ -57,6 +57,7 @@ class JobOptions(TypedDict, total=False):
     submit: Literal["wait", "poll", "notify", "forget"]
     stage_in: Literal["parallel", "sequence"]
     cache: bool
+    domain: str
     max_parallel: int
     tolerate: Any
     on_failure: Literal["finish", "stop"]
@@ -69,6 +70,7 @@ class CallOptions(TypedDict, total=False):
     when: Any
     needs: Sequence[Any]
     after: Sequence[Any]
+    domain: str
     max_parallel: int
     tolerate: Any
     on_failure: Literal["finish", "stop"]
@@ -136,7 +138,16 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
         "submission": Submission(choice(options, "submit", [str(each) for each in Submission], "notify")),
         "stage_in": choice(options, "stage_in", ["parallel", "sequence"], "parallel"),
         "cache": boolean(options, "cache") if "cache" in options else None,
+        "domain": domain_of(options),
     }
+
+
+def domain_of(options: Mapping[str, Any]) -> str:
+    """The domain that a job or a call goes to; empty: it stays here."""
+    domain = options.get("domain", "")
+    if not isinstance(domain, str):
+        raise bad_flow(f'domain is the name of a domain, or "any", not {domain!r:.80}')
+    return domain
 
 
 def retry_wait(options: Mapping[str, Any], owner: object) -> Any:

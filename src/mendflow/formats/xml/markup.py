@@ -10,7 +10,8 @@ import msgspec
 from lxml import etree
 
 from mendflow.core.model.errors import BadRules, Problem
-from mendflow.core.xml.parser import ParsedElement, XmlBounds, parse
+from mendflow.core.xml.library import ParsedElement
+from mendflow.core.xml.parser import XmlBounds, parse
 
 BOUNDS: Final = XmlBounds(depth=50)
 XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"

@@ -118,6 +118,11 @@ RESOURCES: Final[Table] = {
         f"Run the job on this kind of machine only: {', '.join(MACHINES)}; x86 and arm mean all of their kind.",
     ),
 }
+DOMAIN: Final = Key(
+    TextShape("the name of a domain, or any", template=False),
+    "The domain that runs it: the name of a connected one, or `any` for the one that can do it best. Unless given, it "
+    "stays in this one.",
+)
 JOB: Final[Table] = {
     **RESOURCES,
     "env": Key(ENVIRONMENT, "Environment variables of the job."),
@@ -149,6 +154,7 @@ JOB: Final[Table] = {
         "Whether an earlier result, made from the same, may be used instead of running the job. Unless given, it may "
         "if the job declares inputs and files.",
     ),
+    "domain": DOMAIN,
 }
 PUBLISHING: Final[Table] = {
     "as": Key(TextShape("a logical name"), "The logical name, such as /store/reco/run7.dat."),
@@ -308,7 +314,7 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         Key(TextShape("a flow file beside this one, or the name of a flow,", template=False), "Run another flow."),
         {
             "with": Key(MapOf(DataShape()), "Its inputs."),
-            "domain": Key(TextShape("the name of a domain", template=False), "The peer domain that runs it."),
+            "domain": DOMAIN,
         },
     ),
     "select": (

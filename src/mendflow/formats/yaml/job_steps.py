@@ -137,6 +137,7 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         "submission": Submission(value("submit", "notify")),
         "stage_in": stage_in(value("stage-in", "parallel")),
         "cache": value("cache"),
+        "domain": value("domain", ""),
     }
 
 

@@ -50,7 +50,7 @@ class DomainGate:
         return size
 
     def file(self, sha256: str) -> AsyncIterator[bytes]:
-        return self._server.file_store.kept(sha256)
+        return self._server.file_store.read(sha256)
 
     async def take_file(self, connection: Connection, sha256: str, chunks: AsyncIterator[bytes]) -> None:
         host = self._domains.host

@@ -21,6 +21,7 @@ from mendflow.core.recovery.ids import flow_job_id
 from mendflow.core.results.reuse_checks import why_run
 from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import clock, duration, size
+from mendflow.services.api.domain_reasons import call_with_way, with_way
 from mendflow.services.api.job_reasons import asked_for_more, why_job_is_so
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import was_forced
@@ -114,13 +115,14 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
             pass  # nobody was offered it
     present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
-    return item_reason(item, waits_for(live, item.item, server.url) if live is not None else "")
+    told = item_reason(item, waits_for(live, item.item, server.url) if live is not None else "")
+    return await call_with_way(present.connected.router, item, told) if present is not None else told
 
 
 async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
     """Of one that completed also why it ran, and was not taken from the cache."""
     job = await domain.newest_submission(id)
-    told = why_job_is_so(server, job)
+    told = await with_way(server.runtime.connected.router, job, why_job_is_so(server, job))
     first = await domain.job(flow_job_id(job.id))
     if job.state is JobState.COMPLETED and (more := asked_for_more(first.spec.resources, job.spec.resources)):
         told = msgspec.structs.replace(told, facts=[*told.facts, f"it was submitted again, with {more}"])

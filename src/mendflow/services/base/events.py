@@ -48,8 +48,9 @@ class EventStream:
         state: str = "",
         message: str = "",
     ) -> None:
-        self._serial = max(self._serial + 1, at * SERIALS_PER_MS)
-        event = (self._serial, at, kind, case, item, state, message)
+        serial, earliest = self._serial + 1, at * SERIALS_PER_MS
+        self._serial = serial = serial if serial > earliest else earliest
+        event = (serial, at, kind, case, item, state, message)
         if kind == "case" and state not in CASE_END_STATES:
             self.begun(case)
         elif case not in self._latest:
@@ -60,7 +61,8 @@ class EventStream:
 
     def _deliver(self, case: CaseId, event: _Event) -> None:
         for name in (case, ""):
-            for listener in list(self._subscribers.get(name, ())):
+            listeners = self._subscribers.get(name)
+            for listener in list(listeners) if listeners else ():
                 if not listener.wants(event):
                     continue
                 if listener.queue.full():

@@ -82,6 +82,12 @@ class Sealer:
         command = spec.command and change_seals(spec.command, self._open_for_shell)
         return replace(opened, command=command)
 
+    def opened_value(self, given: Any) -> Any:
+        """A flow, or inputs, as another domain needs them, which cannot open our seals."""
+        if self._keys is None or SEAL.encode() not in msgspec.json.encode(given):
+            return given
+        return _changed(given, lambda text: change_seals(text, self._open))
+
     def _open_for_shell(self, text: str) -> str:
         """Whoever quoted the URL for the shell has seen the seal only, which needs no quotes."""
         return text if (plain := self._open(text)) == text else quote(plain, safe="%:@,+=")

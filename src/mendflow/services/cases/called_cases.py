@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from mendflow.core.engine import StaleAnswer
 from mendflow.core.engine.messages import Cancel, CancelCalledCase, StartCalledCase
+from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
@@ -19,6 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase
+from mendflow.services.cases.named_domains import demand_domains
 
 NOT_CALLED = "callFailed"
 """The fault of a call that started no case."""
@@ -40,6 +42,30 @@ class CallSelector(Protocol):
 
     def not_begun(self, case: CaseId, serial: int, reason: str) -> None:
         """The call started no case after all: if a worklet was chosen for it, close that decision."""
+        ...
+
+
+class FarCalls(Protocol):
+    """Calls whose cases run in another domain."""
+
+    async def take_up(self, key: str) -> bool:
+        """Whether the call of this case id was sent before; if it is over, its case is told again."""
+        ...
+
+    async def send(self, live: LiveCase, order: StartCalledCase, domain: str, flow: Flow | None) -> None:
+        """Send the flow, or, if it is none of ours, the name of one of that domain. Raises a RequestError."""
+        ...
+
+    def withdraw(self, live: LiveCase, serial: int, reason: str) -> bool:
+        """Whether the call is in another domain; it is stopped there."""
+        ...
+
+
+class CallRouter(Protocol):
+    """Says where a call goes that may go to any domain."""
+
+    async def domain_for_call(self, live: LiveCase, order: StartCalledCase) -> str:
+        """Its name; empty: it stays here."""
         ...
 
 
@@ -69,6 +95,9 @@ class CalledCases:
     async def start(self, live: LiveCase, order: StartCalledCase, reissued: bool) -> None:
         live.move(order.serial, item_name(order.item), "call", "running")
         id = CaseId(f"{live.id}.{order.serial}")
+        far = self._hub.provider(FarCalls) if order.domain and reissued else None
+        if far is not None and await far.take_up(id):
+            return
         if reissued and (document := await self._manager.document(id)) is not None:
             if not document.live:
                 self._background.start(self._finished(live.id, order.serial, outcome_of(document)))
@@ -80,8 +109,11 @@ class CalledCases:
     async def _begin(self, live: LiveCase, order: StartCalledCase, id: CaseId) -> None:
         try:
             demand_call_depth(live, order)
+            if order.domain and await self._sent_away(live, order):
+                return
             flow = await self._flow(live, order)
             demand_no_message(flow)
+            demand_domains(flow, self._hub)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
                 await self.begin(live, order, id, flow)
             else:
@@ -92,6 +124,23 @@ class CalledCases:
             self._not_begun(live, order, error.message)
             fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=error.message)
             await self._finished(live.id, order.serial, Outcome(fault=fault))
+
+    async def _sent_away(self, live: LiveCase, order: StartCalledCase) -> bool:
+        """Whether the call goes to another domain, as it says; one that may go to any may stay here."""
+        router, far, domain = self._hub.provider(CallRouter), self._hub.provider(FarCalls), order.domain
+        if domain == ANY_DOMAIN:
+            domain = await router.domain_for_call(live, order) if router is not None else ""
+        if not domain:
+            return False
+        if far is None:
+            raise NotFound(f"there is no domain {domain!r} here: this server is connected with no other")
+        known = self._flows.deployed(order.name) if order.flow is None and order.name else None
+        if order.flow is None and not order.name:
+            flow: Flow | None = await self._flow(live, order)
+        else:
+            flow = order.flow or (known.flow if known is not None else None)
+        await far.send(live, order, domain, flow)
+        return True
 
     async def _flow(self, live: LiveCase, order: StartCalledCase) -> Flow:
         if order.flow is not None:
@@ -141,6 +190,9 @@ class CalledCases:
         """End the called case. If it had just ended by itself, its caller does not use what it gave: the call counts as
         cancelled."""
         id, reason = CaseId(f"{live.id}.{order.serial}"), order.reason or CALLER_WENT_ON
+        far = self._hub.provider(FarCalls)
+        if far is not None and far.withdraw(live, order.serial, reason):
+            return
         if await self._cancel(id, reason):
             return
         called = await self._manager.document(id)

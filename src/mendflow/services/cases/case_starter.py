@@ -21,10 +21,12 @@ from mendflow.core.model.views import CachePolicy, CaseOrigin
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.named_domains import demand_domains
 from mendflow.services.cases.staging import FileStaging
 from mendflow.services.cases.unstarted_cases import has_begun
 from mendflow.stores.contract import FieldCondition, Store
@@ -45,6 +47,7 @@ class CaseStartContext(Protocol):
     homes: HomeRegistry
     manager: FlowManager
     staging: FileStaging
+    hub: Hub
 
 
 class CaseStarter:
@@ -136,6 +139,7 @@ class CaseStarter:
         """Start a case like this, which has no id yet, and wait until it is on disk; if there is one with its key,
         return that. Refused if cases of its flow are started by messages."""
         demand_no_message(flow)
+        demand_domains(flow, self._runtime.hub)
         begun = await self._start_under_free_name(wanted, flow)
         await self._runtime.ledger.settled()
         return begun
@@ -145,6 +149,14 @@ class CaseStarter:
         await self._runtime.ledger.settled()
         found = await self._store.search(CASE_KIND, [FieldCondition("key", key)], limit=1)
         return await self.known(CaseId(found[0].id)) if found else None
+
+    async def find_keyed(self, flow: str, key: str) -> CaseDocument | None:
+        """The case of a flow that was started under this key, by the names that it can have."""
+        for turn in count():
+            found = await self._find_stored(CaseId(f"{flow}-{_draw_name(flow, key, turn)}"))
+            if found is None or found.key == key:
+                return found
+        raise AssertionError("there is always one more name")
 
     async def known(self, id: CaseId) -> CaseDocument | None:
         """The case of this name, if it has certainly begun."""
@@ -156,7 +168,9 @@ class CaseStarter:
 
     async def _start_under_free_name(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         for turn in count():
-            wanted.id = CaseId(f"{flow.name}-{_draw_name(wanted, turn) if wanted.key else self._chance(3)}")
+            wanted.id = CaseId(
+                f"{flow.name}-{_draw_name(flow.name, wanted.key, turn) if wanted.key else self._chance(3)}"
+            )
             found = await self._claim(wanted.id)
             if found is None:
                 return await self._begin_case(wanted, flow)
@@ -261,6 +275,6 @@ def like_earlier(
     )
 
 
-def _draw_name(wanted: CaseDocument, turn: int) -> str:
+def _draw_name(flow: str, key: str, turn: int) -> str:
     """As good as random, and the same for the same key."""
-    return hashlib.sha256(f"{wanted.flow}\0{wanted.key}\0{turn}".encode()).hexdigest()[:6]
+    return hashlib.sha256(f"{flow}\0{key}\0{turn}".encode()).hexdigest()[:6]

@@ -255,9 +255,10 @@ class FlowManager:
         """Apply new events and append them to the journal, each with where it was cut."""
         orders: list[Order] = []
         for event in events:
-            given, problem = list[Order](), ""
+            problem = ""
             try:
                 event, given = evolve_new(live.case, event)
+                orders += given
             except Exception as error:  # a case that cannot continue must not affect the others
                 log.exception("case %s has failed by an internal error; run it again", live.id)
                 problem = f"internal error of mendflow: {error!r:.300}; run the case again"
@@ -266,7 +267,6 @@ class FlowManager:
             if problem:
                 self._give_up(live.document, problem)
                 return []
-            orders += given
             live.work += live.case.meter.work
         return orders
 

@@ -339,14 +339,18 @@ class LiveCase:
     def move_job(self, job: Job, state: ItemState) -> bool:
         """A job of this case is now in this state; returns whether that is a change. A new submission takes the place
         of the one before."""
-        serial, name, again = serial_of(job.id), job.name or item_name(job.spec.item), GENERATION_MARK in job.id
+        id, name = job.id, job.name or item_name(job.spec.item)
+        again = GENERATION_MARK in id
+        serial = serial_of(id) if again else int(id.rpartition("/")[2])  # asked thrice of every job
         if serial in self.past:
             return False
         if again and serial not in self.states and serial in self.failed:
             self.states[serial] = (name, "job", self.failed.pop(serial))
         before = self.states.get(serial)
+        if before is not None and before[2] == state and not again:
+            return False  # it still waits, now with a pilot
         self.move(serial, name, "job", state)
-        if was_mended(job) or (job.state is JobState.COMPLETED and (again or job.spec.item in self.runs)):
+        if job.state is JobState.COMPLETED and (was_mended(job) or again or job.spec.item in self.runs):
             self.tally.count_mended(name)
         return before is None or before[2] != state
 

@@ -154,7 +154,7 @@ class ResultCache:
 
     def _count(self, live: LiveCase, base: str) -> int:
         """How many jobs of the tree of cases were made from the same, this one included."""
-        counts = self._counts_of(live)
+        counts = live.equal_jobs if live.equal_jobs is not None else self._counts_of(live)
         short = _short(base)
         number = counts[short] = counts.get(short, 0) + 1
         return number

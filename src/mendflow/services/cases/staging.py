@@ -18,7 +18,7 @@ from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, Sta
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import FILE, FILES, TABLE, Flow
+from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, TABLE, Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
@@ -90,7 +90,7 @@ class FileStaging:
 
     async def _readable_path(self, source: str, folder: str) -> Path | None:
         """The path, if the server may read it."""
-        if "\0" in source:
+        if "\0" in source or folder == NO_FOLDER:
             return None
         path = await asyncio.to_thread(Path(folder, source).resolve)
         allowed = self._roots is None or any(path.is_relative_to(root) for root in self._roots)
@@ -133,6 +133,10 @@ class FileStaging:
     async def _file_of(self, source: str, folder: str) -> FileRef:
         return await (self._resolve(source) if source.startswith(LOGICAL_PREFIX) else self._store_path(source, folder))
 
+    async def stored(self, source: str, folder: str) -> FileRef:
+        """A file that a flow in this folder names, stored."""
+        return await self._file_of(source, folder)
+
     async def _fetch(self, name: str, source: str, folder: str) -> FileRef:
         try:
             return await self._file_of(source, folder)
@@ -167,6 +171,11 @@ class FileStaging:
             raise InvalidRequest(f"{source!r:.200} is not a path: it has a NUL character")
         if "://" in source:
             raise InvalidRequest(f"{source:.200}: {URL_NOT_STAGED}")
+        if folder == NO_FOLDER:
+            raise Forbidden(
+                f"{source:.200} is a path, which means nothing in another domain: give the file itself as an input, or"
+                " its logical name"
+            )
         path = await self._readable_path(source, folder)
         if path is None:
             raise Forbidden(

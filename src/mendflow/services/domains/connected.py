@@ -1,6 +1,8 @@
 """This domain among others: whom it is connected with, what was heard of them, and what they may ask here."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,20 +18,30 @@ from mendflow.core.model.domains import (
     InvitationAcceptance,
     InvitationAnswer,
 )
-from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.errors import InvalidRequest, NotFound, StoreUnavailable
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.views import PilotView
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.clock import Meter
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import Clock, MetaScheduler
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
+from mendflow.services.cases.flows import Flows
+from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.services.domains.connections import Connection, Connections, ConnectionsChanged
 from mendflow.services.domains.contacts import Contacts
 from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.domains.hosting import WorkHost
+from mendflow.services.domains.line import DomainLine, PeerLines
 from mendflow.services.domains.own_domain import OwnDomain
+from mendflow.services.domains.reports import REPORT_MS, DomainLoad, ReportKeeper
+from mendflow.services.domains.router import DomainRouter
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.domains")
 
 DRAIN_CHECK_MS: Final = 1_000
 
@@ -47,9 +59,19 @@ class ConnectedDomains:
         sealer: Sealer,
         hub: Hub,
         lines: DomainLines,
+        peer_lines: PeerLines,
         chance: Callable[[int], str],
         name: str,
         host: str,
+        version: str,
+        catalogue: Catalogue,
+        flows: Flows,
+        meta: PilotScheduler,
+        queue: MetaScheduler,
+        given: Mapping[str, MetaScheduler],
+        pilots: Callable[[], Awaitable[Sequence[PilotView]]],
+        load: Callable[[], Awaitable[DomainLoad]],
+        origin_of: Callable[[CaseId], str],
     ) -> None:
         own = OwnDomain(store, ledger, given=name, host=host)
         self.contacts = Contacts(clock, meter)
@@ -63,11 +85,40 @@ class ConnectedDomains:
             lines=lines,
             chance=chance,
         )
+        self.reports = ReportKeeper(
+            connections=self.connections,
+            contacts=self.contacts,
+            catalogue=catalogue,
+            flows=flows,
+            meta=meta,
+            meter=meter,
+            version=version,
+            pilots=pilots,
+            load=load,
+        )
+        self.router = DomainRouter(
+            queue=queue,
+            given=given,
+            others=peer_lines,
+            origin_of=origin_of,
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            connections=self.connections,
+            contacts=self.contacts,
+            flows=flows,
+            reports=self.reports,
+            hub=hub,
+        )
+        self._lines = lines
+        self._peer_lines = peer_lines
+        self._open_lines: dict[str, tuple[str, DomainLine]] = {}
         self._clock = clock
         self._meter = meter
         self._hub = hub
         self._background = BackgroundTasks(ledger)
         self._watches_drains = False
+        self._refreshes = False
         hub.subscribe(ConnectionsChanged, self._changed)
 
     async def read_shared(self) -> None:
@@ -80,9 +131,37 @@ class ConnectedDomains:
     def _changed(self, _: ConnectionsChanged) -> None:
         known = self.connections.known()
         self.contacts.keep_only({each.name for each in known})
+        marks = {each.name: each.mark for each in known}
+        self._open_lines = {
+            name: (mark, line) for name, (mark, line) in self._open_lines.items() if marks.get(name) == mark
+        }
+        if known and not self._refreshes:
+            self._refreshes = True
+            self._background.start(self._refresh())
         if any(each.draining for each in known) and not self._watches_drains:
             self._watches_drains = True
             self._background.start(self._finish_drains())
+
+    async def _refresh(self) -> None:
+        """Put the own report together now and then, while somebody is connected."""
+        try:
+            while self.connections.known():
+                try:
+                    await self.reports.refresh()
+                except StoreUnavailable as error:
+                    log.warning("this domain's report could not be made: %s", error.message)
+                await self._clock.sleep(REPORT_MS)
+        finally:
+            self._refreshes = False
+
+    def lines(self) -> Mapping[str, DomainLine]:
+        """The lines to the domains that work can be sent to, by name."""
+        for each in self.connections.known():
+            if each.urls and each.name not in self._open_lines:
+                token = partial(self.connections.own_token, each)
+                line = self._lines.line(each.urls, token, public_only=each.names_itself)
+                self._open_lines[each.name] = (each.mark, line)
+        return {**self._peer_lines(), **{name: line for name, (_, line) in self._open_lines.items()}}
 
     async def _finish_drains(self) -> None:
         """Remove connections that are drained, once nothing is left between the two. Each server looks; the first that
@@ -111,11 +190,23 @@ class ConnectedDomains:
                 " the newer side has to speak the older one's",
                 field="protocol",
             )
-        self.contacts.heard(connection.name, request.report)
+        self.contacts.record_contact(connection.name, request.report)
+        await self.reports.current()
         if (host := self.host) is None:
-            return DomainAnswer(stamp=self._meter())
-        rights = replace(connection.rights, own_flows=False, flows=()) if connection.draining else connection.rights
-        return await host.exchange(connection.name, rights, request)
+            return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
+        report = self.reports.own_report(connection.name)
+        if not connection.draining:
+            return await host.exchange(connection.name, connection.rights, request, report)
+        rights = replace(connection.rights, own_flows=False, flows=())
+        answer = await host.exchange(connection.name, rights, request, report)
+        sent = {each.key for each in request.sent}
+        works = (
+            replace(each, reason=f"{self.connections.own.name} is disconnecting, and takes no new work")
+            if each.state == "refused" and each.key in sent
+            else each
+            for each in answer.works
+        )
+        return replace(answer, works=tuple(works))
 
     async def count(self, name: str) -> WorkCount:
         counter = self._hub.provider(WorkCounter)
@@ -127,13 +218,13 @@ class ConnectedDomains:
         """Accept an invitation of another domain."""
         asked_ms = self._meter()
         connection = await self.connections.connect(name, spec, who=who, url=url)
-        self.contacts.heard(name, latency_ms=self._meter() - asked_ms)
+        self.contacts.record_contact(name, latency_ms=self._meter() - asked_ms)
         return await self._view(connection)
 
     async def accept(self, shown: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         """Another domain accepts our invitation."""
         answer = await self.connections.accept(shown, acceptance)
-        self.contacts.heard(acceptance.domain)
+        self.contacts.record_contact(acceptance.domain)
         return answer
 
     async def disconnect(self, name: str, *, force: bool) -> DomainView:

@@ -81,6 +81,12 @@ class ConnectionsChanged(msgspec.Struct, frozen=True):
     """A domain was connected, disconnected, or got other rights, here or on another server."""
 
 
+class DomainDisconnected(msgspec.Struct, frozen=True):
+    """A domain is no longer connected, by a decision of this server."""
+
+    name: str
+
+
 _decode = msgspec.json.Decoder(Connection).decode
 _decode_invitation = msgspec.json.Decoder(Invitation).decode
 
@@ -164,7 +170,7 @@ class Connections:
 
     async def invitations(self) -> list[Invitation]:
         """Those that are open. Those that are over are removed."""
-        open, now = [], self._clock.now()
+        open, now = list[Invitation](), self._clock.now()
         async for each in self._store.scan(INVITATION_KIND):
             invitation = _decode_invitation(each.body)
             if invitation.expires_at > now:
@@ -338,6 +344,7 @@ class Connections:
                 return None
             if await self._ledger.put_now(CONNECTION_KIND, name, None, found.version) is not None:
                 self._set({each: known for each, known in self._known.items() if each != name})
+                self._hub.publish(DomainDisconnected(name))
                 return connection
         raise _busy(name)
 

@@ -3,7 +3,7 @@
 A call that raises `Unreachable` may or may not have arrived. One that raises `Forbidden`, or another `RequestError`,
 was refused, and nothing was done."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
 from mendflow.core.model.domains import DomainAnswer, DomainRequest
@@ -23,3 +23,12 @@ class DomainLine(Protocol):
     def get_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
         """A file that an outcome of our works refers to, from this byte on."""
         ...
+
+
+PeerLines = Callable[[], Mapping[str, DomainLine]]
+"""The lines to the domains that are connected now, by name."""
+
+
+def no_lines() -> Mapping[str, DomainLine]:
+    """This server is connected with no other domain."""
+    return {}

@@ -36,6 +36,7 @@ class OwnDomain:
         self._given = given
         self._host = host
         self._document = OwnDomainDocument()
+        self._is_named = not given
 
     @property
     def name(self) -> str:
@@ -46,10 +47,12 @@ class OwnDomain:
         return self._document.charge
 
     async def start(self, *, is_known_to_others: bool) -> None:
-        """Read it again. A name that is given anew takes the place of the old one, unless other domains know that."""
+        """Read it again. A name that is given takes the place of the old one when the server starts, unless other
+        domains know that; of several servers on the store the last one names the domain."""
         self._document, _ = await self._read()
         known = self._document.name
-        if not self._given or known == self._given:
+        if self._is_named or known == self._given:
+            self._is_named = True
             return
         if known and is_known_to_others:
             raise Conflict(
@@ -57,6 +60,7 @@ class OwnDomain:
                 f" {self._given!r}: start it with --domain {known}, or disconnect them first (mendflow domains)"
             )
         await self._change(name=self._given)
+        self._is_named = True
 
     async def keep_name(self) -> str:
         """The name, from now on whatever machine the server runs on."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.services.base.background_tasks import cancel_tasks
@@ -40,7 +40,6 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
-from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
 from mendflow.services.recovery.assembly import RecoveryServices
@@ -48,6 +47,7 @@ from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
+from mendflow.services.runtime.neighbourhood import connected_domains, work_across
 from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
@@ -75,8 +75,8 @@ class Runtime:
         self.hub = hub = Hub()
         self.events = events = EventStream(clock.now())
         self.notices = Notices(store, ledger, clock, events)
-        self._sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
-        self.flows = Flows(store, ledger, clock, self._sealer)
+        self.sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
+        self.flows = Flows(store, ledger, clock, self.sealer)
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: dict[CaseId, LiveCase] = {}
         self.counts = server.counts
@@ -98,7 +98,7 @@ class Runtime:
             signals=self._signals,
             is_loading=self.homes.is_loading,
             is_stopped=server.stopped.holds,
-            spec_for_pilot=lambda job: self._sealer.opened(
+            spec_for_pilot=lambda job: self.sealer.opened(
                 server.tracer.spec_for_pilot(job) if server.tracer is not None else job.spec
             ),
             promised_until=self._promised_until,
@@ -108,10 +108,11 @@ class Runtime:
         if (tracer := server.tracer) is not None:
             tracer.listen(hub, live, self.meta.pilots)
             hub.subscribe(DecisionEnded, lambda ended: tracer.decision_closed(ended.decision))
-        domains = {**server.domains, "": server.way_to_queue(self.meta)}
+        self.connected = connected_domains(self, server)
+        domains = {**server.domains, "": self.connected.router}
         self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=server.patterns)
         self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
-        self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
+        self.jobs: MetaScheduler = self.proxy if settings.recovery else self.connected.router
         self.interception_points = InterceptionPoints(live=live, ledger=ledger, hub=hub, meta=self.jobs, store=store)
         self.manager = FlowManager(
             store=store,
@@ -131,12 +132,12 @@ class Runtime:
         self.timers = Timers(clock, self._fired)
         self.results = ResultCache(store, server.file_store, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
-        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self._finished)
+        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self.finished)
         self.staging = FileStaging(
-            server.file_store, self.catalogue.resolve, self._finished, settings.files_roots, ledger
+            server.file_store, self.catalogue.resolve, self.finished, settings.files_roots, ledger
         )
-        self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
-        self.messaging = MessagingServices(self, server, self._finished)
+        self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub)
+        self.messaging = MessagingServices(self, server, self.finished)
         self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
         self.dispatcher = OrderDispatcher(
             manager=self.manager,
@@ -170,10 +171,10 @@ class Runtime:
             files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        self.domains = work_across(self, server)
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
-        self.connected = self._build_connected(server)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
@@ -225,20 +226,6 @@ class Runtime:
             look_ms=server.settings.sites_look_ms,
             looks=self.counts.site_looks,
             chance=server.chance,
-        )
-
-    def _build_connected(self, server: ServerContext) -> ConnectedDomains:
-        return ConnectedDomains(
-            store=server.store,
-            ledger=self.ledger,
-            clock=server.clock,
-            meter=server.meter,
-            sealer=self._sealer,
-            hub=self.hub,
-            lines=server.lines,
-            chance=server.chance,
-            name=server.settings.domain,
-            host=server.settings.host,
         )
 
     def _build_takeover(self, server: ServerContext) -> Takeover | None:
@@ -303,13 +290,14 @@ class Runtime:
         self.watch.start()
         self.sites.monitor.start()
         self._data.start()
+        await self.domains.start()
         if self._takeover is not None:
             self._takeover.start()
             self._progress.start()
 
     async def read_shared(self) -> None:
         """Load what all servers on the store share; other servers may have changed it."""
-        await self._sealer.start()
+        await self.sealer.start()
         await self.flows.start()
         await self.connected.read_shared()
         await self._data.read_shared()
@@ -342,6 +330,7 @@ class Runtime:
         await self.watch.load(roots)
         await self.messaging.load(roots)
         await self.recovery.load(roots)
+        await self.domains.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
         self._stopped.add_found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
@@ -349,6 +338,7 @@ class Runtime:
         await self.tasks.resume(roots)
         await self.recovery.resume(roots)
         await self.messaging.resume(roots, cases)
+        await self.domains.resume(cases)
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
         self.meta.enqueue_held_back()
@@ -373,6 +363,7 @@ class Runtime:
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
+        await self.domains.stop()
         await self.connected.stop()
         await self._data.stop()
         await self.watch.stop()
@@ -396,12 +387,13 @@ class Runtime:
         self.events.stop()
         await self.ledger.stop()
 
-    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+    async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         await self.dispatcher.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        with self.ledger.atomic():
-            outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
+        if outcome.files:
+            with self.ledger.atomic():
+                outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
         await self.dispatcher.job_finished(case, serial, outcome)
 
     async def _fired(self, case: CaseId, serial: int) -> None:
@@ -412,7 +404,7 @@ class Runtime:
         live = self.manager.live.get(job.case)
         if live is None:
             return
-        state = state_of(job, runs=self.meta.runs(job))
+        state = state_of(job, runs=job.state is JobState.RUNNING and self.meta.runs(job))
         if state == "completed":
             self.results.index.record(job, live.document.flow)
             self.monitor.runtimes.note(live.document.flow, job)

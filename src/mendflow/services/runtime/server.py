@@ -28,6 +28,7 @@ from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.data.watches.storage import NO_STORAGE, StorageReader
 from mendflow.services.domains.dialing import NO_LINES, DomainLines
+from mendflow.services.domains.line import PeerLines, no_lines
 from mendflow.services.messaging.assembly import refuse_jobs
 from mendflow.services.messaging.contracts import NO_PARTNER_CLIENT, PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
@@ -58,12 +59,13 @@ INHERITED_MAX: Final = 1_000
 class Server:
     """`shipped` are the default rules until somebody changes them, `patterns` the repository of patterns that is
     shipped. `domains` are the meta-schedulers, besides our own queue, that a failed job can be submitted to, by name;
-    they outlive the services, and whoever made them closes them. `lines` reach connected domains. `way_to_queue` wraps
-    the queue for the proxy. `server` identifies this server to others on the same store, and `peers` sends requests to
-    them; without `server` this one is alone. `meter` measures what is promised to pilots and to other servers.
-    `batch_systems` is where pilots are submitted; without it none are. `elements` reads the storage elements that are
-    watched. `read_job` makes the flow of a job description. `chance` makes new names: so many random bytes, in
-    hexadecimal."""
+    they outlive the services, and whoever made them closes them. `lines` reach connected domains; `peer_lines` are
+    lines to domains that are connected in another way, to which this one is known as `domain_name`. `way_to_queue`
+    wraps the queue for the proxy. `server` identifies this server to others on the same store, and `peers` sends
+    requests to them; without `server` this one is alone. `meter` measures what is promised to pilots and to other
+    servers; a server that is started anew with the same `meter_name` reads the same meter. `batch_systems` is where
+    pilots are submitted; without it none are. `elements` reads the storage elements that are watched. `read_job` makes
+    the flow of a job description. `chance` makes new names: so many random bytes, in hexadecimal."""
 
     def __init__(
         self,
@@ -77,10 +79,13 @@ class Server:
         patterns: Patterns = NO_PATTERNS,
         domains: Mapping[str, MetaScheduler] = NO_DOMAINS,
         lines: DomainLines = NO_LINES,
+        domain_name: str = "",
+        peer_lines: PeerLines = no_lines,
         way_to_queue: Callable[[MetaScheduler], MetaScheduler] = lambda queue: queue,
         server: ServerDocument | None = None,
         peers: Peers = NO_PEERS,
         meter: Meter | None = None,
+        meter_name: str = "",
         poster: Poster = NO_POSTER,
         caller: PartnerClient = NO_PARTNER_CLIENT,
         read_job: JobReader = refuse_jobs,
@@ -94,6 +99,9 @@ class Server:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
         self.lines = lines
+        self.domain_name = domain_name
+        self.peer_lines = peer_lines
+        self.meter_name = meter_name or chance(8)
         self.poster = poster
         self.caller = caller
         self.url = ""  # the address of this server, once it listens
@@ -110,7 +118,7 @@ class Server:
         self.file_store = WatchedFileStore(file_store, clock, self._files_refused)
         self.clock = clock
         self.settings = settings
-        self._version = version
+        self.version = version
         self._started_at: Instant = clock.now()
         self.counts = counts or ServerMetrics()
         self.transformer = transformer or ProcessTransformer(counted=self.counts.transforms)
@@ -136,7 +144,7 @@ class Server:
         return self._runtime
 
     def _member(self, server: ServerDocument) -> ServerMembership:
-        server.lease_ms, server.version, server.started_at = self.settings.lease_ms, self._version, self._started_at
+        server.lease_ms, server.version, server.started_at = self.settings.lease_ms, self.version, self._started_at
         return ServerMembership(
             store=self.store,
             clock=self.clock,
@@ -237,7 +245,7 @@ class Server:
         runtime = self._runtime
         return Health(
             status="ok" if runtime else "store-away",
-            version=self._version,
+            version=self.version,
             uptime_ms=self.clock.now() - self._started_at,
             store=store_name(self.store),
             cases_live=len(runtime.manager.live) if runtime else 0,

@@ -16,6 +16,7 @@ from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.data.watches.storage import StorageReader
 from mendflow.services.domains.dialing import DomainLines
+from mendflow.services.domains.line import PeerLines
 from mendflow.services.messaging.contracts import PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
 from mendflow.services.messaging.style_sheets import Transformer
@@ -33,6 +34,7 @@ class ServerContext(Protocol):
     """What services are built from: it stays when they are thrown away and rebuilt."""
 
     settings: ServerSettings
+    version: str
     store: Store
     file_store: WatchedFileStore
     clock: Clock
@@ -50,6 +52,9 @@ class ServerContext(Protocol):
     batch_systems: SiteBatchSystems | None
     domains: Mapping[str, MetaScheduler]
     lines: DomainLines
+    domain_name: str
+    peer_lines: PeerLines
+    meter_name: str
     way_to_queue: Callable[[MetaScheduler], MetaScheduler]
     shipped: RuleSet | None
     patterns: Patterns

@@ -73,8 +73,10 @@ class AttemptEnds:
             self._notices.post(f"job {job.id} has failed: {verdict.reason}", case=job.case, item=job.spec.item)
         if verdict.events:
             self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
-            self._report_damage(job, outcome)
-            self._report_changed_inputs(job, outcome)
+            if outcome.measures.damaged:
+                self._report_damage(job, outcome)
+            if outcome.measures.changed_inputs:
+                self._report_changed_inputs(job, outcome)
             await self.end(job, verdict.events, outcome)
             pilot.note_accepted(report.job, report.fence)
         return verdict.accepted

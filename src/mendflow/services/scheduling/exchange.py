@@ -37,6 +37,7 @@ from mendflow.services.scheduling.assigner import Assigner
 from mendflow.services.scheduling.attempt_ends import AttemptEnds
 from mendflow.services.scheduling.facts import (
     AttemptHeartbeat,
+    BorrowedWork,
     JobMoved,
     PilotLost,
     PilotPaused,
@@ -146,6 +147,7 @@ class Exchange:
         if pilot.lacks_room and not lacked_room and not request.front:
             self._hub.publish(PilotPaused(pilot))
         self._meta.caches.hear(pilot, request)
+        await self._stop_borrowed()
         self._assigner.expect(pilot, request)
         if self._relay is not None and self._meta.leases.inherits(pilot.id):
             self._unannounced.add(pilot.id)
@@ -196,6 +198,7 @@ class Exchange:
         while True:
             # for other servers to claim its attempts: more jobs would only be killed with the rest
             waits = relay is not None and draft.unclaimed
+            await self._stop_borrowed()
             if not (request.leaving or self._stopping or waits):
                 self._assigner.hand_out(pilot, request, draft, self._hold_ms(request, draft) + IDLE_ASK_MS)
             draft.orders += pilot.take_orders()
@@ -216,6 +219,12 @@ class Exchange:
         servers = relay.servers_for(request) if relay is not None else []
         idle_ms = self._sites.idle_exit_ms(request.submission) if request.submission and self._sites is not None else 0
         return draft.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
+
+    async def _stop_borrowed(self) -> None:
+        """Stop what another domain lets us do no longer. This server may have been paused since it last looked."""
+        borrowed = self._hub.provider(BorrowedWork)
+        if borrowed is not None and borrowed.is_due():
+            await borrowed.stop_due()
 
     def _hold_ms(self, request: SyncRequest, draft: AnswerBuilder) -> int:
         """How long an answer may be held. Other servers hear from the pilot only when it asks; and when an attempt is

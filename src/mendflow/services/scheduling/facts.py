@@ -68,3 +68,13 @@ class SubmittedPilots(Protocol):
     def idle_exit_ms(self, submission: str) -> int:
         """After how long without a job such a pilot is to leave; 0: never."""
         ...
+
+
+class BorrowedWork(Protocol):
+    """Work that this server may do for another domain only while that lets it. Asked before pilots are answered."""
+
+    def is_due(self) -> bool:
+        """Whether some of it must be stopped before a pilot gets it, or keeps it."""
+        ...
+
+    async def stop_due(self) -> None: ...

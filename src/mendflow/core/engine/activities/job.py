@@ -75,11 +75,26 @@ class JobKind(ItemKind[JobItem]):
     def prepare(self, run: Run, instance: JobItem) -> None:
         node = run.nodes[instance.node]
         activity: JobActivity = node.activity
+        if activity.given is not None:
+            instance.order = SubmitJob(serial=0, spec=replace(activity.given, item=instance.item))
+            return
         if node.job_template is None:
             node.job_template = job_template(activity)
         fields = dict(node.job_template.fixed)
         for part in node.job_template.templated:
             fields[part] = _CONVERTERS[part](resolve_part(run, instance.env, activity, part), activity.name)
+        inputs: dict[str, FileRef] = {}
+        folders: tuple[str, ...] = ()
+        if activity.inputs:
+            inputs, folders = self._gather_inputs(run, instance, activity, fields)
+        spec = JobSpec(item=instance.item, inputs=inputs, folders=folders, **fields)
+        instance.order = SubmitJob(serial=0, spec=spec)
+
+    def _gather_inputs(
+        self, run: Run, instance: JobItem, activity: JobActivity, fields: dict[str, Any]
+    ) -> tuple[dict[str, FileRef], tuple[str, ...]]:
+        """The files that are known by their content, and the folders that are empty. What is fetched by the pilot goes
+        into the fields of the job, and what has to be staged first into the instance."""
         inputs: dict[str, FileRef] = {}
         wanted = {
             input_path(run, instance.env, activity, path): data.value_of(run.case, instance.env, source)
@@ -100,9 +115,7 @@ class JobKind(ItemKind[JobItem]):
                 instance.data[path] = given
             else:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: {input_flaw(path, given)}")
-        folders = tuple(path for path, given in wanted.items() if path.endswith("/") and is_empty(given))
-        spec = JobSpec(item=instance.item, inputs=inputs, folders=folders, **fields)
-        instance.order = SubmitJob(serial=0, spec=spec)
+        return inputs, tuple(path for path, given in wanted.items() if path.endswith("/") and is_empty(given))
 
     def ask(self, run: Run, instance: JobItem) -> None:
         instance.staging = instance.needs_staging
@@ -232,6 +245,7 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "submission": activity.submission,
         "stage_in": activity.stage_in,
         "cache": activity.cache,
+        "domain": activity.domain,
     }
     open_parts = []
     for part in PARTS:

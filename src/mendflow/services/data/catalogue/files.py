@@ -62,6 +62,11 @@ class LogicalFileStore:
             last = page[-1]
         return found[:limit]
 
+    async def newest(self, limit: int) -> list[LogicalFile]:
+        """Those that were added last. The search index may lag."""
+        found = await self._store.search(FILE_KIND, order_by="added_at", descending=True, limit=limit)
+        return [file for each in found if (file := _decode(each.body)).replicas]
+
     async def of_set(self, data_set: str, since: Instant) -> AsyncIterator[LogicalFile]:
         """The files that were added to a data set since then. The search index may lag."""
         where = [FieldCondition("data_set", data_set), FieldCondition("added_at", since, "ge")]

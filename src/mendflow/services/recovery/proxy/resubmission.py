@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId
@@ -32,6 +33,7 @@ from mendflow.services.base.contracts import (
 )
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.named_domains import KnownDomains
 from mendflow.services.recovery.proxy.conversations import ConversationStore
 from mendflow.services.recovery.proxy.watched_job import TrackedJob
 
@@ -254,11 +256,10 @@ class Recovery:
     def _changed(
         self, watched: TrackedJob, talk: Conversation, change: Change, key: str, *, cause: str
     ) -> Conversation:
-        domain = "" if change.domain == OUR_QUEUE else change.domain or talk.domain
-        if domain not in self._inner:
-            known = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
-            raise NotFound(f"there is no domain {domain!r} to submit to; there are {known}")
         whole = talk.made.spec if talk.made is not None else talk.spec or watched.new.spec
+        domain = change.domain or talk.domain
+        if domain not in self._inner:
+            whole, domain = replace(whole, domain=self._routed_domain(domain)), ""
         spec = with_changes(
             whole,
             resources=change.resources,
@@ -285,6 +286,16 @@ class Recovery:
             staged=change.restage or made is not None,
             made=made,
         )
+
+    def _routed_domain(self, domain: str) -> str:
+        """What a job says so that the router, which stands before our own queue, takes it to this domain."""
+        known = self._hub.provider(KnownDomains)
+        if domain == OUR_QUEUE:
+            return ""
+        if domain == ANY_DOMAIN or (known is not None and known.knows_domain(domain)):
+            return domain
+        names = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
+        raise NotFound(f"there is no domain {domain!r} to submit to; there are {names}, and those that are connected")
 
     def _made(self, talk: Conversation, change: Change, spec: JobSpec) -> MadeResult | None:
         """What the job has made, if all that is to be repeated is the publishing of it. Who submits it again outright

@@ -1,0 +1,181 @@
+"""Puts together what a server has to do with other domains: what it has sent there, and what it does for them."""
+
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from mendflow.core.model.domains import DomainReport
+from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.clock import Meter
+from mendflow.services.base.contracts import Clock, FileStore
+from mendflow.services.base.hub import Hub
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.sealing import Sealer
+from mendflow.services.cases.called_cases import FarCalls
+from mendflow.services.cases.case_starter import CaseStarter
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.live_case import LiveCase
+from mendflow.services.cases.staging import FileStaging
+from mendflow.services.domains.closing import FlowCloser, closed_job
+from mendflow.services.domains.connections import ConnectionsChanged, DomainDisconnected
+from mendflow.services.domains.host_leases import SLACK_MS, HostLeases
+from mendflow.services.domains.hosted_runs import HostedRuns
+from mendflow.services.domains.hosted_work import HostedWorks
+from mendflow.services.domains.hosting import WorkHost
+from mendflow.services.domains.line import PeerLines
+from mendflow.services.domains.peer_scheduler import FarJobs, PeerScheduler
+from mendflow.services.domains.sending import WorkSender
+from mendflow.services.domains.sent_calls import SentCalls
+from mendflow.services.domains.sent_work import NO_REPORTS, DomainReports, SentWorks
+from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND, HostedDocument, SentDocument
+from mendflow.stores.contract import Store
+
+LEASES_AT_A_TIME: Final = 4
+"""How many leases of a pilot a lease on work in another domain is long."""
+
+_decode_sent = msgspec.json.Decoder(SentDocument).decode
+_decode_hosted = msgspec.json.Decoder(HostedDocument).decode
+
+Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
+
+
+class DomainParts(Protocol):
+    """The services of a server that the work of domains rests on."""
+
+    ledger: Ledger
+    hub: Hub
+    flows: Flows
+    manager: FlowManager
+    staging: FileStaging
+
+
+class DomainServices:
+    """`lines` are the lines to the domains that are connected; `name` gives the name of this one. `meter_name` is the
+    same for a process that goes on reading the same meter after a restart."""
+
+    def __init__(
+        self,
+        parts: DomainParts,
+        *,
+        store: Store,
+        clock: Clock,
+        meter: Meter,
+        meter_name: str,
+        files: FileStore,
+        starter: CaseStarter,
+        sealer: Sealer,
+        lines: PeerLines,
+        name: Callable[[], str],
+        sender: str,
+        lease_ms: int,
+        shared: bool,
+        finished: Finished,
+        reports: DomainReports = NO_REPORTS,
+        report_of: Callable[[str], DomainReport | None] = lambda _: None,
+    ) -> None:
+        guard_ms = lease_ms + lease_ms // 50 + SLACK_MS
+        leases = HostLeases(store, parts.ledger, meter=meter_name, meter_now=meter, guard_ms=guard_ms)
+        self.runs = HostedRuns(
+            store=store,
+            ledger=parts.ledger,
+            clock=clock,
+            manager=parts.manager,
+            starter=starter,
+            leases=leases,
+            hub=parts.hub,
+            shared=shared,
+            is_connected=lambda: bool(lines()),
+        )
+        self.hosted = HostedWorks(
+            ledger=parts.ledger, clock=clock, flows=parts.flows, files=files, runs=self.runs, shared=shared
+        )
+        self.sent = SentWorks(
+            store=store,
+            ledger=parts.ledger,
+            clock=clock,
+            meter=meter,
+            files=files,
+            lines=lines,
+            sender=sender,
+            lease_ms=LEASES_AT_A_TIME * lease_ms,
+            reports=reports,
+        )
+
+        def way() -> tuple[str, ...]:
+            return (name(),)
+
+        def opened(spec: JobSpec) -> JobSpec:
+            return closed_job(sealer.opened(spec))
+
+        self.far = FarJobs(
+            store=store, ledger=parts.ledger, clock=clock, hub=parts.hub, sent=self.sent, way=way, opened=opened
+        )
+        self.calls = SentCalls(
+            ledger=parts.ledger,
+            clock=clock,
+            manager=parts.manager,
+            sent=self.sent,
+            closer=FlowCloser(parts.flows, parts.staging, sealer.opened_value),
+            way=way,
+            finished=finished,
+        )
+        parts.hub.provide(FarCalls, self.calls)
+        parts.hub.provide(WorkHost, self.hosted)
+        parts.hub.provide(WorkSender, self)
+        parts.hub.provide(WorkCounter, self)
+        parts.hub.subscribe(ConnectionsChanged, lambda _: self._connections_changed())
+        parts.hub.subscribe(DomainDisconnected, lambda fact: self._background.start(self.hosted.disconnect(fact.name)))
+        self._background = BackgroundTasks(parts.ledger)
+        self._store = store
+        parts.hub.provide(DomainServices, self)
+        self._report_of = report_of
+
+    def peer(self, domain: str) -> PeerScheduler:
+        return PeerScheduler(domain, self.far, self._report_of)
+
+    def _connections_changed(self) -> None:
+        self.runs.connections_changed()
+        self.sent.lines_changed()
+
+    async def sent_to(self, job: JobId) -> str:
+        """The domain that a job was sent to; empty if it was sent to none."""
+        found = await self.sent.find(job)
+        return found.domain if found is not None else ""
+
+    async def count(self, domain: str) -> WorkCount:
+        """The work between this domain and another, of all servers on the store."""
+        sent = 0
+        async for stored in self._store.scan(SENT_KIND):
+            document = _decode_sent(stored.body)
+            sent += document.domain == domain and not document.acknowledged
+        held = 0
+        async for stored in self._store.scan(HOSTED_KIND):
+            hosted = _decode_hosted(stored.body)
+            held += hosted.origin == domain and not hosted.over
+        return WorkCount(sent, held)
+
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Before the cases of these trees are loaded."""
+        await self.sent.load(roots)
+
+    async def resume(self, cases: Iterable[LiveCase]) -> None:
+        """After these cases were loaded, and before pilots get their jobs."""
+        await self.runs.resume(cases)
+
+    async def start(self) -> None:
+        await self.runs.load()
+        self.runs.start()
+        self.sent.start()
+
+    async def stop(self) -> None:
+        self.hosted.stop()
+        await self.sent.stop()
+        await self.runs.stop()
+        await self.calls.stop()
+        await self.far.stop()
+        await self._background.stop()

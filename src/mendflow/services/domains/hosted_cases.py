@@ -1,0 +1,124 @@
+"""The cases that work of other domains runs as: made from what was sent, and read again when they are over."""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.engine import compile_flow
+from mendflow.core.engine.plan import walk_activities
+from mendflow.core.model.domains import DomainRights, SentWork
+from mendflow.core.model.errors import BadFlow, Forbidden, RequestError
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import NO_FOLDER, Flow, JobActivity, PrimitiveStep, ResourceTemplates
+from mendflow.core.model.ids import CaseId, FlowName, item_name
+from mendflow.core.model.jobs import Job, JobSpec, Outcome, Submission
+from mendflow.core.recovery.ids import generation_of
+from mendflow.lazy import lazy_pattern
+from mendflow.services.base.cluster import JOB_KIND
+from mendflow.services.cases.called_cases import outcome_of
+from mendflow.services.cases.flows import Flows, check_names
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.domains.work_documents import HostedDocument
+from mendflow.stores.contract import Store
+
+STOPPED_THERE: Final = "stoppedThere"
+"""The fault of work that its host has stopped without its origin's asking: it may be sent there again."""
+
+_UNFIT: Final = lazy_pattern(r"[^A-Za-z0-9_-]+")
+_decode_flow = msgspec.json.Decoder(Flow).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+def single_name(work: SentWork) -> str:
+    """The name of the flow that a single job is run as: that of its item, as far as a flow can be called so."""
+    name = _UNFIT.sub("-", work.name).strip("-")[:60]
+    return name if name[:1].isalpha() else f"job-{name}".strip("-")
+
+
+def flow_of_work(work: SentWork, rights: DomainRights, flows: Flows) -> Flow:
+    """The flow to run for a piece of work. Refused with a reason, if the origin has no right to it."""
+    if work.job is not None:
+        demand_own_flows(rights)
+        return flow_of_job(work, work.job, rights)
+    if not bytes(work.flow):
+        if "*" not in rights.flows and work.name not in rights.flows:
+            raise Forbidden(f"the flow {work.name!r:.100} may not be started by your domain; ask for the right to it")
+        return flows.newest(work.name).flow
+    demand_own_flows(rights)
+    try:
+        flow = _decode_flow(work.flow)
+    except msgspec.MsgspecError as error:
+        raise BadFlow(f"the flow that was sent cannot be read here: {error}") from error
+    check_names(flow)
+    compile_flow(flow)
+    if flow.exlet or any(isinstance(each, PrimitiveStep) for each in walk_activities(flow)):
+        raise BadFlow("an exlet mends cases of its own domain, and cannot be sent to another")
+    return confined(flow, rights)
+
+
+def demand_own_flows(rights: DomainRights) -> None:
+    if not rights.own_flows:
+        raise Forbidden("your domain may start flows of this one by their names, and send none of its own")
+
+
+def flow_of_job(work: SentWork, spec: JobSpec, rights: DomainRights) -> Flow:
+    name = item_name(spec.item)
+    site = allowed_site(spec.resources.site, rights)
+    spec = replace(spec, submission=Submission.NOTIFY, resources=replace(spec.resources, site=site))
+    return Flow(name=FlowName(single_name(work)), folder=NO_FOLDER, body=JobActivity(name=name, given=spec))
+
+
+def allowed_site(wanted: str, rights: DomainRights) -> str:
+    if not rights.sites or wanted in rights.sites:
+        return wanted
+    if wanted:
+        raise Forbidden(f"your domain gets no pilots of the site {wanted!r:.100}; it has {', '.join(rights.sites)}")
+    return rights.sites[0]
+
+
+def confined(flow: Flow, rights: DomainRights) -> Flow:
+    """The flow without a folder of this machine, and with the sites that its origin may use."""
+    calls = tuple(confined(each, rights) for each in flow.calls)
+    flow = replace(flow, folder=NO_FOLDER, calls=calls, triggers=None)
+    return _with_sites(flow, rights) if rights.sites else flow
+
+
+def _with_sites(part: Any, rights: DomainRights) -> Any:
+    if isinstance(part, ResourceTemplates):
+        return replace(part, site=allowed_site(part.site if isinstance(part.site, str) else "", rights))
+    if type(part) in (list, tuple):
+        return type(part)(_with_sites(each, rights) for each in part)
+    if not isinstance(part, msgspec.Struct):
+        return part
+    changed = {name: _with_sites(getattr(part, name), rights) for name in part.__struct_fields__}
+    return replace(part, **changed)
+
+
+async def newest_job(store: Store, case: CaseId) -> Job | None:
+    """The last submission of the only job of a case."""
+    jobs = [_decode_job(found.body) async for found in store.scan(JOB_KIND, f"{case}/")]
+    return max(jobs, key=lambda job: generation_of(job.id), default=None)
+
+
+def work_outcome(document: HostedDocument, case: CaseDocument, job: Job | None) -> Outcome:
+    """How a piece of work ended, as its origin is told."""
+    if case.status == "cancelled" and document.stopped:
+        return stopped_outcome(document.stopped)
+    if not document.single:
+        return outcome_of(case)
+    made = job.outcome if job is not None else None
+    if case.status == "completed":
+        return made if made is not None and made.ok else Outcome()
+    ended = outcome_of(case)
+    if made is not None and ended.fault is not None and made.fault is not None and made.fault.name == ended.fault.name:
+        return made
+    return ended
+
+
+def stopped_outcome(why: str) -> Outcome:
+    return Outcome(fault=Fault(name=STOPPED_THERE, category=Category.RESOURCE, message=f"it was stopped there: {why}"))
+
+
+def refusal(error: RequestError) -> str:
+    return error.message

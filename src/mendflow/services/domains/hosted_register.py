@@ -1,0 +1,137 @@
+"""The pieces of work that a host has taken: their documents, and what is in memory of those that are not over."""
+
+from collections.abc import Collection
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.model.domains import WorkStatus
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.services.base.contracts import TRIES
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.domains.work_documents import HOSTED_KIND, HostedDocument
+from mendflow.stores.contract import Store
+
+AT_ONCE: Final = 500
+
+_decode = msgspec.json.Decoder(HostedDocument).decode
+NO_WORKS: Final[dict[str, "HostedWork"]] = {}
+
+
+class HostedWork:
+    """A piece of work in memory. `told` is the serial of the first request whose answer has had its status; work that
+    was stopped counts as ended from `quiet_at` on, when no pilot can still be at it. `applied` is what was last done to
+    its case because its origin wanted it; empty: unknown."""
+
+    __slots__ = ("applied", "case", "document", "quiet_at", "status", "told", "version")
+
+    def __init__(self, document: HostedDocument, version: int) -> None:
+        self.document = document
+        self.version = version
+        self.case = CaseId("")
+        self.status = WorkStatus(key=document.key, fence=document.fence, state="unknown")
+        self.told = 0
+        self.quiet_at = 0
+        self.applied = ""
+
+    @property
+    def sender(self) -> tuple[str, str]:
+        """The server of the origin that claims it."""
+        return self.document.origin, self.document.sender
+
+
+class HostedRegister:
+    """`shared`: other servers are on the store, so documents may change behind us."""
+
+    def __init__(self, store: Store, ledger: Ledger, *, shared: bool) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._shared = shared
+        self.works: dict[str, HostedWork] = {}
+        self.taking: set[str] = set()  # what is being taken at this moment
+        self.by_case: dict[CaseId, HostedWork] = {}
+        self._by_sender: dict[tuple[str, str], dict[str, HostedWork]] = {}
+
+    def claimed_by(self, sender: tuple[str, str]) -> list[HostedWork]:
+        return list(self._by_sender.get(sender, NO_WORKS).values())
+
+    def senders(self) -> list[tuple[str, str]]:
+        return list(self._by_sender)
+
+    def count(self, origin: str) -> int:
+        return sum(len(works) for (of, _), works in self._by_sender.items() if of == origin)
+
+    async def read(self, ids: Collection[str]) -> dict[str, HostedWork]:
+        """These pieces of work, as far as they were ever taken; those that are over stay out of memory."""
+        found = {id: work for id in ids if (work := self.works.get(id)) is not None}
+        wanted = list(ids) if self._shared else [id for id in ids if id not in found]
+        for start in range(0, len(wanted), AT_ONCE):
+            for stored in await self._store.get_many(HOSTED_KIND, wanted[start : start + AT_ONCE]):
+                known = found.get(stored.id)
+                if known is None or known.version != stored.version:
+                    found[stored.id] = self.know(_decode(stored.body), stored.version)
+        return found
+
+    async def read_all(self) -> list[HostedWork]:
+        """Everything that is not over."""
+        found = []
+        async for stored in self._store.scan(HOSTED_KIND):
+            known = self.works.get(stored.id)
+            if known is None or known.version != stored.version:
+                known = self.know(_decode(stored.body), stored.version)
+            found.append(known)
+        return [work for work in found if not work.document.over]
+
+    def know(self, document: HostedDocument, version: int) -> HostedWork:
+        work = self.works.get(document.id)
+        if work is None or work.document.fence != document.fence:
+            work = HostedWork(document, version)
+        self._set(work, document, version)
+        return work
+
+    def _set(self, work: HostedWork, document: HostedDocument, version: int) -> None:
+        before = self.works.get(document.id)
+        if before is not None:
+            self._by_sender.get(before.sender, {}).pop(document.id, None)
+            if not self._by_sender.get(before.sender, True):
+                del self._by_sender[before.sender]
+        work.document, work.version = document, version
+        if document.over:
+            self.works.pop(document.id, None)
+        else:
+            self.works[document.id] = work
+            self._by_sender.setdefault(work.sender, {})[document.id] = work
+
+    def attach(self, work: HostedWork, case: CaseId) -> None:
+        work.case = case
+        self.by_case[case] = work
+
+    def detach(self, work: HostedWork) -> None:
+        """Its case is over, and nobody wants to know any more."""
+        if self.by_case.get(work.case) is work:
+            del self.by_case[work.case]
+
+    async def add(self, document: HostedDocument, version: int) -> HostedWork | None:
+        """Store a piece of work that is taken; None if another server was faster."""
+        written = await self._ledger.put_now(HOSTED_KIND, document.id, document, version)
+        return self.know(document, written) if written is not None else None
+
+    async def change(self, work: HostedWork, **changes: object) -> None:
+        for _ in range(TRIES):
+            document = replace(work.document, **changes)
+            version = await self._ledger.put_now(HOSTED_KIND, document.id, document, work.version)
+            if version is not None:
+                self._set(work, document, version)
+                return
+            stored = await self._store.get(HOSTED_KIND, document.id)
+            if stored is None or (newer := _decode(stored.body)).fence != document.fence:
+                return  # it was sent anew meanwhile
+            self._set(work, newer, stored.version)
+
+    async def purge(self, before: Instant) -> None:
+        """Forget for good what was taken before, and is over."""
+        async for stored in self._store.scan(HOSTED_KIND):
+            document = _decode(stored.body)
+            if document.over and document.taken_at < before:
+                await self._ledger.put_now(HOSTED_KIND, stored.id, None, stored.version)

@@ -1,0 +1,277 @@
+"""Another domain as a meta-scheduler: jobs are sent there, and their outcomes come back.
+
+A job has the same document as one of our own queue: lists, reasons and logs show it like any other. Its pilot is the
+domain."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from mendflow.core.model.domains import DomainReport, SentWork, WorkStatus
+from mendflow.core.model.errors import NotFound, RequestError
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
+from mendflow.core.recovery.ids import serial_of
+from mendflow.core.scheduling import job_events
+from mendflow.core.scheduling import jobs as job_lifecycle
+from mendflow.core.scheduling.job_events import JobFinished
+from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.cluster import JOB_KIND
+from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status, SubmissionFailed
+from mendflow.services.base.hub import Hub
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.domains.sent_work import SentWorks
+from mendflow.services.domains.work_documents import SentDocument
+from mendflow.services.domains.work_files import files_in_job
+from mendflow.services.scheduling.facts import JobMoved
+from mendflow.stores.contract import Store
+
+_decode = msgspec.json.Decoder(Job).decode
+
+
+class FarJobs:
+    """The jobs of this server that are in other domains, whichever. `way` are the domains that they have come through,
+    this one the last."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        hub: Hub,
+        sent: SentWorks,
+        way: Callable[[], tuple[str, ...]],
+        opened: Callable[[JobSpec], JobSpec] = lambda spec: spec,
+    ) -> None:
+        self._store = store
+        self.ledger = ledger
+        self.clock = clock
+        self._hub = hub
+        self.sent = sent
+        self.way = way
+        self.opened = opened
+        self.jobs: dict[JobId, Job] = {}
+        self.progress: dict[JobId, str] = {}
+        self.callbacks: dict[JobId, Callback] = {}
+        self.background = BackgroundTasks(ledger)
+        sent.own("job", self)
+
+    async def stop(self) -> None:
+        await self.background.stop()
+
+    async def read(self, id: JobId) -> Job | None:
+        await self.ledger.settled()
+        found = await self._store.get(JOB_KIND, id)
+        return _decode(found.body) if found is not None else None
+
+    async def load(self, id: JobId) -> Job | None:
+        """The document of a job that was sent before; one that is not over is in memory then."""
+        if id in self.jobs:
+            return self.jobs[id]
+        await self.ledger.settled()
+        found = await self._store.get(JOB_KIND, id)
+        if found is None:
+            return None
+        job = _decode(found.body)
+        if not job.finished:
+            self.ledger.known(JOB_KIND, id, found.version)
+            self.jobs[id] = job
+        return job
+
+    def changed(self, job: Job, *, from_outside: bool = False) -> None:
+        """`from_outside`: it changed because of what its domain says; every other change follows from an order of its
+        case."""
+        self.ledger.touch(JOB_KIND, job.id, job, from_outside=from_outside)
+        self._hub.publish(JobMoved(job))
+
+    def close(self, job: Job, *, from_outside: bool = False) -> None:
+        self.ledger.touch(JOB_KIND, job.id, job, last=True, from_outside=from_outside)
+        self.jobs.pop(job.id, None)
+        self.progress.pop(job.id, None)
+        self._hub.publish(JobMoved(job))
+
+    # The owner of sent work
+
+    def work_moved(self, document: SentDocument, status: WorkStatus) -> None:
+        job = self.jobs.get(JobId(document.key))
+        if job is None:
+            return
+        self.progress[job.id] = status.progress or status.state
+        if status.host and job.state is JobState.AVAILABLE and not job.suspended:
+            self._grant(job, document, status)
+            self.changed(job, from_outside=True)
+
+    def _grant(self, job: Job, document: SentDocument, status: WorkStatus) -> None:
+        where = PilotId(document.domain)
+        lease_ms, now = document.lease_ms, max(self.clock.now(), job.available_at)
+        granted = job_lifecycle.grant(job, where, now=now, host=status.host, site=status.site, lease_ms=lease_ms)
+        for event in granted:
+            job_events.evolve(job, event)
+
+    async def work_ended(self, document: SentDocument) -> None:
+        job = await self.load(JobId(document.key))
+        if job is None or job.finished or document.outcome is None:
+            return
+        outcome = document.outcome
+        was_there = outcome.fault is None or outcome.fault.stage != AttemptStage.SUBMISSION
+        if job.state is JobState.AVAILABLE and not job.suspended and was_there:
+            self._grant(job, document, WorkStatus(key=document.key, fence=document.fence, state="ended"))
+        end = "completed" if outcome.ok else "failed"
+        own = outcome.fault is not None and not outcome.fault.infrastructure
+        job_events.evolve(job, JobFinished(outcome, end, self.clock.now(), own=own))
+        self.close(job, from_outside=True)
+        callback = self.callbacks.pop(job.id, None)
+        if callback is not None:
+            await callback(job.id, outcome)
+
+
+class PeerScheduler:
+    """One other domain, by its name. `report` is what it last said of itself."""
+
+    def __init__(
+        self, domain: str, far: FarJobs, report: Callable[[str], DomainReport | None] = lambda _: None
+    ) -> None:
+        self.domain = domain
+        self._far = far
+        self._report = report
+
+    async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
+        far = self._far
+        if not far.sent.is_reachable(self.domain) and not reissued:
+            raise SubmissionFailed(self._not_connected())
+        for new in jobs:
+            if new.id in far.jobs:
+                continue
+            known = await far.load(new.id) if reissued else None
+            if known is not None and known.finished:
+                continue
+            document = self._document(new)
+            if known is None:
+                known = job_lifecycle.create(new.id, new.case, new.spec, now=far.clock.now(), not_before=new.not_before)
+                known.cache_reason, known.key = new.note, new.key
+                far.jobs[new.id] = known
+                far.changed(known)
+            before = await far.sent.find(new.id) if reissued else None
+            if before is None:
+                far.sent.send(document)
+            elif before.outcome is not None:
+                far.background.start(far.work_ended(before))
+
+    def _document(self, new: NewJob) -> SentDocument:
+        try:
+            spec = self._far.opened(new.spec)
+        except RequestError as error:
+            fault = Fault(name="notSendable", category=Category.INPUT, message=error.message)
+            raise SubmissionFailed(fault) from error
+        files = tuple(files_in_job(spec))
+        work = SentWork(
+            key=new.id,
+            fence=1,
+            name=new.spec.item.partition("[")[0],
+            job=spec,
+            files=files,
+            owner=new.spec.owner,
+            way=self._far.way(),
+        )
+        return SentDocument(
+            key=new.id,
+            domain=self.domain,
+            case=new.case,
+            serial=serial_of(new.id),
+            kind="job",
+            work=work,
+            not_before=new.not_before,
+        )
+
+    def _not_connected(self) -> Fault:
+        message = f"the domain {self.domain} is not connected; mendflow domains lists those that are"
+        return Fault(
+            name="noSuchDomain", category=Category.SCHEDULER_DOWN, message=message, stage=AttemptStage.SUBMISSION
+        )
+
+    async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
+        over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        async def tell(_: JobId, outcome: Outcome) -> None:
+            if not over.done():
+                over.set_result(outcome)
+
+        await self.submit([job], reissued=reissued)
+        await self.subscribe(job.id, tell)
+        return await over
+
+    async def status(self, id: JobId) -> Status:
+        job = self._far.jobs.get(id) or await self._far.read(id)
+        if job is None:
+            raise NotFound(f"there is no job {id}")
+        last = job.history[-1] if job.history else None
+        progress = self._far.progress.get(id, "sent" if not job.finished else job.state.value)
+        return Status(
+            job=id,
+            state=job.state,
+            suspended=job.suspended,
+            attempts=job.tries,
+            losses=job.losses,
+            reason=f"{progress} in the domain {self.domain}",
+            outcome=job.outcome,
+            pilot=last.pilot if last else "",
+            host=last.host if last else "",
+            site=last.site if last else "",
+        )
+
+    async def subscribe(self, id: JobId, callback: Callback) -> None:
+        far = self._far
+        if id in far.jobs:
+            far.callbacks[id] = callback
+            return
+        job = await far.read(id)
+        if job is None or job.outcome is None:
+            raise NotFound(f"there is no job {id}")
+        far.background.start(_notify(callback, id, job.outcome))
+
+    async def suspend(self, id: JobId) -> None:
+        job = self._far.jobs.get(id)
+        if job is not None and (events := job_lifecycle.suspend(job)):
+            job_events.evolve(job, events[0])
+            self._far.changed(job)
+            self._far.sent.control(id, "suspend")
+
+    async def resume(self, id: JobId) -> None:
+        job = self._far.jobs.get(id)
+        if job is not None and (events := job_lifecycle.resume(job)):
+            job_events.evolve(job, events[0])
+            self._far.changed(job)
+            self._far.sent.control(id, "run")
+
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
+        far = self._far
+        job = far.jobs.get(id)
+        if job is None:
+            return
+        far.callbacks.pop(id, None)
+        for event in job_lifecycle.cancel(job, now=far.clock.now(), reason=reason):
+            job_events.evolve(job, event)
+        far.close(job)
+        far.sent.withdraw(id, reason)
+
+    async def capacity(self) -> CapacityReport:
+        told = self._report(self.domain) or DomainReport()
+        largest = told.largest
+        return CapacityReport(
+            pilots=0,
+            slots=told.slots,
+            slots_free=told.slots_free,
+            cpus=largest.cpus if largest is not None else 0.0,
+            memory_bytes=largest.memory_bytes if largest is not None else 0,
+            gpus=largest.gpus if largest is not None else 0,
+            waiting=told.waiting,
+            running=told.running,
+            sites=[],
+        )
+
+
+async def _notify(callback: Callback, id: JobId, outcome: Outcome) -> None:
+    await callback(id, outcome)

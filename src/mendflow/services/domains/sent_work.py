@@ -1,0 +1,314 @@
+"""The origin's side of work that is done in other domains: what was sent where, under which fence, and what came of it.
+
+Everything that must not be lost is a document, written before it is told to anybody. A piece of work ends once: with
+the outcome that its host keeps for us, after the files of it are here; or as lost there, when the last lease that was
+granted has certainly ended. Whoever sent it is told then, and told again if it asks again after a crash."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from typing import Final, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.model.domains import DomainReport, WorkStatus
+from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.values import FileRef
+from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.clock import Meter
+from mendflow.services.base.cluster import root_of
+from mendflow.services.base.contracts import Clock, FileStore
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.domains.hosted_cases import STOPPED_THERE
+from mendflow.services.domains.line import DomainLine
+from mendflow.services.domains.peer_link import PeerLink
+from mendflow.services.domains.work_documents import SENT_KIND, SenderKind, SentDocument
+from mendflow.services.domains.work_files import files_in_outcome
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.domains")
+
+LOSSES_MAX: Final = 20
+REFUSED_THERE: Final = "refusedThere"
+
+_decode = msgspec.json.Decoder(SentDocument).decode
+
+
+class WorkOwner(Protocol):
+    """Who has sent a piece of work. Both are called in the order of what happened, `ended` once in a process."""
+
+    def work_moved(self, document: SentDocument, status: WorkStatus) -> None: ...
+    async def work_ended(self, document: SentDocument) -> None: ...
+
+
+class DomainReports(Protocol):
+    """What this domain says of itself, and what others say of themselves."""
+
+    def own_report(self, domain: str) -> DomainReport | None:
+        """What the other domain is told now; None if there is nothing new."""
+        ...
+
+    def report_heard(self, domain: str, report: DomainReport | None, latency_ms: float) -> None: ...
+    def exchange_failed(self, domain: str, error: RequestError) -> None: ...
+
+
+class NoReports:
+    def own_report(self, domain: str) -> DomainReport | None:
+        return None
+
+    def report_heard(self, domain: str, report: DomainReport | None, latency_ms: float) -> None: ...
+    def exchange_failed(self, domain: str, error: RequestError) -> None: ...
+
+
+NO_REPORTS: Final = NoReports()
+Lines = Callable[[], Mapping[str, DomainLine]]
+
+
+class SentWorks:
+    """`lines` are the lines to the domains that are connected now; `sender` is this server, in this life. Leases of
+    `lease_ms` are granted, by `meter`."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        meter: Meter,
+        files: FileStore,
+        lines: Lines,
+        sender: str,
+        lease_ms: int,
+        reports: DomainReports = NO_REPORTS,
+    ) -> None:
+        self._store = store
+        self.ledger = ledger
+        self.clock = clock
+        self.meter = meter
+        self._files = files
+        self.lines = lines
+        self.sender = sender
+        self.lease_ms = lease_ms
+        self.reports = reports
+        self._owners: dict[SenderKind, WorkOwner] = {}
+        self._works: dict[str, SentDocument] = {}
+        self._links: dict[str, PeerLink] = {}
+        self._fetching: set[str] = set()
+        self._background = BackgroundTasks(ledger)
+        self._started = False
+
+    def own(self, kind: SenderKind, owner: WorkOwner) -> None:
+        """This service sends work of this kind."""
+        self._owners[kind] = owner
+
+    # Life
+
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Before the cases of these trees are loaded: what they have sent, and the outcomes that were not acknowledged
+        yet, of whatever case."""
+        async for found in self._store.scan(SENT_KIND):
+            document = _decode(found.body)
+            if document.key in self._works or document.acknowledged:
+                continue
+            if root_of(document.key) not in roots and document.outcome is None:
+                continue  # another server's
+            self.ledger.known(SENT_KIND, document.key, found.version)
+            if document.outcome is None:
+                self._works[document.key] = document
+                self._link(document.domain).take_up(document)
+            else:
+                self._link(document.domain).acknowledge(document)
+
+    def start(self) -> None:
+        self._started = True
+        self.lines_changed()
+
+    def lines_changed(self) -> None:
+        """A domain was connected or disconnected."""
+        for domain in sorted({*self.lines(), *self._links}):
+            link = self._link(domain)
+            if self._started:
+                link.start()
+                link.wake()
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(link.stop() for link in self._links.values()))
+        await self._background.stop()
+
+    def _link(self, domain: str) -> PeerLink:
+        link = self._links.get(domain)
+        if link is None:
+            link = self._links[domain] = PeerLink(self, domain)
+            if self._started:
+                link.start()
+        return link
+
+    # What its owners do
+
+    async def find(self, key: str) -> SentDocument | None:
+        """A piece of work, also one whose outcome is known and was not acknowledged yet."""
+        known = self._works.get(key)
+        if known is None:
+            await self.ledger.settled()
+            found = await self._store.get(SENT_KIND, key)
+            known = _decode(found.body) if found is not None else None
+        return known
+
+    def open_work(self, key: str) -> SentDocument | None:
+        """A piece of work whose outcome is not known."""
+        return self._works.get(key)
+
+    def works_at(self, domain: str) -> int:
+        return sum(each.domain == domain for each in self._works.values())
+
+    def is_reachable(self, domain: str) -> bool:
+        return domain in self.lines()
+
+    def send(self, document: SentDocument) -> None:
+        """Send a piece of work. It is on disk before it leaves."""
+        document.sent_at, document.lease_ms = self.clock.now(), self._link(document.domain).lease_ms
+        self._works[document.key] = document
+        self.ledger.touch(SENT_KIND, document.key, document)
+        link = self._link(document.domain)
+        link.add(document)
+        if self._started:
+            link.start()
+
+    def store(self, document: SentDocument) -> None:
+        """Write what has changed in a piece of work."""
+        self.ledger.touch(SENT_KIND, document.key, document)
+
+    def control(self, key: str, control: str, reason: str = "") -> None:
+        document = self._works.get(key)
+        if document is None or document.control in (control, "cancel"):
+            return
+        document.control, document.reason = control, reason  # type: ignore[assignment]
+        self.ledger.touch(SENT_KIND, key, document)
+        self._link(document.domain).wake()
+
+    def withdraw(self, key: str, reason: str) -> None:
+        """Nobody waits for it any more: its host is told to stop it, and what comes of it is nobody's concern."""
+        document = self._works.pop(key, None)
+        if document is None:
+            return
+        fault = Fault(name="cancelled", category=Category.CANCELLED, message=reason or "cancelled")
+        self._finish(document, Outcome(fault=fault))
+        self._drop(document)
+
+    def _drop(self, document: SentDocument) -> None:
+        """Claim it no longer, and tell the host until it knows."""
+        link = self._link(document.domain)
+        link.remove(document)
+        link.acknowledge(document)
+
+    # What links tell
+
+    def moved(self, document: SentDocument, status: WorkStatus) -> None:
+        if status.case and document.there != status.case:
+            document.there = status.case
+        self._owners[document.kind].work_moved(document, status)
+
+    def ended_there(self, document: SentDocument, status: WorkStatus, line: DomainLine) -> None:
+        """Its host keeps an outcome for us."""
+        fault = status.outcome.fault if status.outcome is not None else None
+        if fault is not None and fault.name == STOPPED_THERE and document.control != "cancel":
+            self._send_anew(document, fault)
+        elif document.key not in self._fetching:
+            self._fetching.add(document.key)
+            self._background.start(self._take_outcome(document, document.fence, status, line))
+
+    def _send_anew(self, document: SentDocument, fault: Fault) -> None:
+        """The host has stopped it, of itself: no fault of the work."""
+        if document.losses >= LOSSES_MAX:
+            self.lose(document, replace(fault, name="lostThere"))
+            return
+        document.losses += 1
+        document.fence += 1
+        self.ledger.touch(SENT_KIND, document.key, document)
+        self._link(document.domain).add(document)
+
+    def refused(self, document: SentDocument, reason: str) -> None:
+        message = f"{document.domain} refused it: {reason or 'it gave no reason'}"
+        fault = Fault(name=REFUSED_THERE, category=Category.REFUSED, message=message, stage=AttemptStage.SUBMISSION)
+        self.lose(document, fault)
+
+    def lose(self, document: SentDocument, fault: Fault) -> None:
+        """It did not come to an end there that we could know of."""
+        if self._works.pop(document.key, None) is None:
+            return
+        self._finish(document, Outcome(fault=fault))
+        self._background.start(self._told(document))
+
+    async def _told(self, document: SentDocument) -> None:
+        await self._owners[document.kind].work_ended(document)
+        self._drop(document)
+
+    def _finish(self, document: SentDocument, outcome: Outcome) -> None:
+        document.outcome, document.ended_at, document.work = outcome, self.clock.now(), None
+        self.ledger.touch(SENT_KIND, document.key, document)
+
+    async def _take_outcome(self, document: SentDocument, fence: int, status: WorkStatus, line: DomainLine) -> None:
+        """Fetch the files of an outcome, then accept it."""
+        outcome = status.outcome
+        assert outcome is not None
+        try:
+            for ref in files_in_outcome(outcome):
+                if await self._files.size(ref.sha256) is None:
+                    await self._fetch(ref, line)
+        except StoreUnavailable as error:
+            log.warning("the outcome of %s cannot be stored yet: %s", document.key, error.message)
+            self._link(document.domain).ask_again_later(document)
+            return
+        except Unreachable:
+            self._link(document.domain).ask_again_later(document)
+            return
+        except RequestError as error:
+            message = f"{document.domain} has done it, and does not give its files: {error.message}"
+            fault = Fault(name="notFetched", category=Category.DATA, message=message, stage=AttemptStage.STAGE_OUT)
+            outcome = Outcome(fault=fault)
+        finally:
+            self._fetching.discard(document.key)
+        if self._works.get(document.key) is document and document.fence == fence:
+            del self._works[document.key]
+            self._finish(document, outcome)
+            await self._told(document)
+
+    async def _fetch(self, ref: FileRef, line: DomainLine) -> None:
+        """Store a file that the host has. Where the line breaks, it goes on from there."""
+        await self._files.keep(ref.name, _resumed(line, ref.sha256), sha256=ref.sha256)
+
+    async def give_file(self, sha256: str, line: DomainLine) -> None:
+        """Give the host a file that it lacks."""
+        if not await line.has_file(sha256):
+            await line.put_file(sha256, self._files.read(sha256))
+
+    def has_acknowledged(self, document: SentDocument) -> None:
+        """The host knows that we have the outcome."""
+        document.acknowledged = True
+        if document.kind == "job":
+            self.ledger.drop(SENT_KIND, document.key)  # the job's own document has it
+        else:
+            self.ledger.touch(SENT_KIND, document.key, document, last=True)
+
+
+FETCH_TRIES: Final = 5
+
+
+async def _resumed(line: DomainLine, sha256: str) -> AsyncIterator[bytes]:
+    """The file, asked for again from where it broke off, as long as each try brings something."""
+    got = tries = 0
+    while True:
+        before = got
+        try:
+            async for chunk in line.get_file(sha256, got):
+                got += len(chunk)
+                yield chunk
+            return
+        except Unreachable:
+            tries = tries + 1 if got == before else 0
+            if tries >= FETCH_TRIES:
+                raise

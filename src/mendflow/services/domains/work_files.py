@@ -1,0 +1,67 @@
+"""The stored files that work of another domain refers to, and those that its outcome does."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
+
+
+def files_in_value(value: Value) -> Iterator[FileRef]:
+    """The files that a value refers to, wherever in it; those with logical names are where the catalogue says."""
+    pending: list[Value] = [value]
+    while pending:
+        each = pending.pop()
+        found = file_of(each) or spilled_file(each)
+        if found is not None:
+            yield found
+        elif isinstance(each, dict):
+            pending.extend(each.values())
+        elif isinstance(each, (list, tuple)):
+            pending.extend(each)
+
+
+def files_in_outcome(outcome: Outcome | None) -> list[FileRef]:
+    """The stored files that belong to an outcome, each once."""
+    if outcome is None:
+        return []
+    found = [*outcome.files.values(), *(each for refs in outcome.file_lists.values() for each in refs)]
+    found += files_in_value(outcome.outputs)
+    found += files_in_value(outcome.values)
+    if outcome.log is not None:
+        found.append(outcome.log.file)
+    return once(found)
+
+
+def files_in_job(spec: JobSpec) -> list[FileRef]:
+    """The stored files that a job needs: its inputs and its code."""
+    found = [ref for path, ref in spec.inputs.items() if path not in spec.replicas or not ref.logical]
+    found += files_in_value([spec.args, spec.kwargs])
+    if spec.function is not None and spec.function.code is not None:
+        found.append(spec.function.code)
+    return once(found)
+
+
+def files_in_flow(part: Any) -> list[FileRef]:
+    """The stored files that a flow names, in whatever part of it."""
+    found: list[FileRef] = []
+    pending: list[Any] = [part]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, FileRef):
+            found.append(each)
+        elif isinstance(each, msgspec.Struct):
+            pending.extend(getattr(each, name) for name in each.__struct_fields__)
+        elif isinstance(each, dict):
+            ref = file_of(each) or spilled_file(each)
+            found += [ref] if ref is not None else []
+            pending.extend(each.values())
+        elif isinstance(each, (list, tuple)):
+            pending.extend(each)
+    return once(found)
+
+
+def once(files: list[FileRef]) -> list[FileRef]:
+    return list({each.sha256: each for each in files if not each.logical}.values())

@@ -1,0 +1,81 @@
+"""Makes this domain one among others: gives what is known of the own one to the services that speak for it."""
+
+from typing import TYPE_CHECKING
+
+from mendflow.core.model.ids import CaseId
+from mendflow.services.base.cluster import root_of
+from mendflow.services.cases.case_starter import CaseStarter
+from mendflow.services.cluster.overview import ClusterOverview
+from mendflow.services.domains.assembly import DomainServices
+from mendflow.services.domains.connected import ConnectedDomains
+from mendflow.services.domains.reports import DomainLoad, startable
+from mendflow.services.domains.work_documents import DOMAIN_PORT
+from mendflow.services.runtime.server_context import ServerContext
+
+if TYPE_CHECKING:
+    from mendflow.services.runtime.runtime import Runtime
+
+
+def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDomains:
+    overview = ClusterOverview(server.membership, server.peers, server.meter)
+
+    async def load() -> DomainLoad:
+        """What all servers on the store have to do, and what pilots their sites can start."""
+        meta, others = runtime.meta, server.membership.live_servers()
+        sites = [view.site.pilots for view in await runtime.sites.all() if view.paused is None]
+        return DomainLoad(
+            waiting=meta.jobs_waiting() + sum(each.waiting for each in others),
+            running=meta.jobs_running() + sum(each.running for each in others),
+            startable=tuple(startable(each) for each in sites),
+        )
+
+    def origin_of(case: CaseId) -> str:
+        live = runtime.manager.live.get(CaseId(root_of(case)))
+        is_hosted = live is not None and live.document.port == DOMAIN_PORT
+        return live.document.owner.partition("/")[0] if live is not None and is_hosted else ""
+
+    return ConnectedDomains(
+        store=server.store,
+        ledger=runtime.ledger,
+        clock=server.clock,
+        meter=server.meter,
+        sealer=runtime.sealer,
+        hub=runtime.hub,
+        lines=server.lines,
+        peer_lines=server.peer_lines,
+        chance=server.chance,
+        name=server.settings.domain or server.domain_name,
+        host=server.settings.host,
+        version=server.version,
+        catalogue=runtime.catalogue,
+        flows=runtime.flows,
+        meta=runtime.meta,
+        queue=server.way_to_queue(runtime.meta),
+        given=server.domains,
+        pilots=lambda: overview.pilots(runtime.meta.pilot_views()),
+        load=load,
+        origin_of=origin_of,
+    )
+
+
+def work_across(runtime: "Runtime", server: ServerContext) -> DomainServices:
+    """What was sent to other domains, and what is done for them."""
+    connected = runtime.connected
+    return DomainServices(
+        runtime,
+        store=server.store,
+        clock=server.clock,
+        meter=server.meter,
+        meter_name=server.meter_name,
+        files=server.file_store,
+        starter=CaseStarter(runtime, server.store, server.clock, server.chance),
+        sealer=runtime.sealer,
+        lines=connected.lines,
+        name=lambda: connected.connections.own.name,
+        sender=f"{server.membership.id}:{server.chance(4)}",
+        lease_ms=server.settings.lease_ms,
+        shared=server.membership.shared,
+        finished=runtime.finished,
+        reports=connected.reports,
+        report_of=lambda name: connected.contacts.of(name).report,
+    )

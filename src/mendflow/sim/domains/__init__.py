@@ -1,0 +1,1 @@
+"""Several domains in the simulated world: lines between them, what goes wrong with them, and the laws."""

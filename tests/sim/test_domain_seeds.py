@@ -1,0 +1,106 @@
+"""A share of the seeds that `python -m mendflow.sim.domains.chaos` runs by the thousand, and broken builds that they
+must notice."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.domains import WorkStatus
+from mendflow.services.domains.host_leases import HostLeases
+from mendflow.services.domains.hosted_register import HostedRegister, HostedWork
+from mendflow.services.domains.hosted_work import HostedWorks
+from mendflow.services.domains.peer_link import PeerLink
+from mendflow.services.domains.work_documents import HostedDocument
+from mendflow.sim.domains.chaos import main, scene_of
+from mendflow.sim.domains.world import DomainScene, play_domains
+
+Patch = pytest.MonkeyPatch
+SEEDS_MAX = 25
+
+
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(3, 16))])
+def test_domains_keep_the_laws_in_any_storm(seed: int) -> None:  # FM-4 FM-8
+    assert play_domains(scene_of(seed)).violations == []
+
+
+def test_the_same_seed_of_domains_gives_the_same_run() -> None:
+    scene = DomainScene(seed=3, faults=6, cuts=2, jobs=8)
+    first, second = play_domains(scene), play_domains(scene)
+    assert (first.hash, first.steps) == (second.hash, second.steps)
+
+
+def test_the_command_tells_what_happened_between_domains(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "1", "--processes", "1", "--faults", "2"]) == 0
+    assert "1 seeds" in capsys.readouterr().out
+
+
+def fence_not_checked(patch: Patch) -> None:
+    """Whatever fence a request or an answer has, it is taken for the latest."""
+
+    patch.setattr(PeerLink, "_is_current", lambda self, document, status: True)
+    patch.setattr(HostedDocument, "case_key", property(lambda self: f"domain {self.origin} {self.key} 1"))
+
+
+def lease_ignored_by_the_host(patch: Patch) -> None:
+    patch.setattr(HostLeases, "stop_at", lambda self, origin, sender: self.now() + 3_600_000)
+
+
+def lease_ignored_by_the_origin(patch: Patch) -> None:
+    """It takes silence for an end."""
+
+    def judge(self: PeerLink) -> None:
+        self.bound = 0
+        judged(self)
+
+    judged = PeerLink._judge_lost
+    patch.setattr(PeerLink, "_judge_lost", judge)
+
+
+def result_not_kept(patch: Patch) -> None:
+    """What was told once is forgotten."""
+    hold = HostedWorks._hold
+
+    async def held(self: HostedWorks, *args: Any) -> list[WorkStatus]:
+        told = await hold(self, *args)
+        for work in list(self._register.works.values()):
+            if work.told and work.status.state == "ended":
+                await self._register.change(work, over=True)
+        return told
+
+    patch.setattr(HostedWorks, "_hold", held)
+
+
+def key_forgotten(patch: Patch) -> None:
+    """The host does not remember what it has taken: each message that comes starts a case."""
+    number = iter(range(1_000_000))
+
+    async def read(self: HostedRegister, ids: Any) -> dict[str, HostedWork]:
+        return {}
+
+    patch.setattr(HostedRegister, "read", read)
+    patch.setattr(HostedDocument, "case_key", property(lambda self: f"domain {self.origin} {self.key} {next(number)}"))
+
+
+CUTS = DomainScene(seed=1, domains=2, faults=4, cuts=6, jobs=30)
+MUTANTS: dict[str, tuple[Callable[[Patch], None], DomainScene]] = {
+    "fence not checked": (fence_not_checked, CUTS),
+    "lease ignored by the host": (lease_ignored_by_the_host, CUTS),
+    "lease ignored by the origin": (lease_ignored_by_the_origin, CUTS),
+    "result not kept": (result_not_kept, CUTS),
+    "key forgotten": (key_forgotten, CUTS),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_build_of_domains_is_caught(name: str, monkeypatch: Patch) -> None:
+    break_it, first = MUTANTS[name]
+    break_it(monkeypatch)
+    for seed in range(first.seed, first.seed + SEEDS_MAX):
+        try:
+            if play_domains(DomainScene(seed=seed, domains=2, faults=4, cuts=6, jobs=30)).violations:
+                return
+        except AssertionError:  # the product's own, which looks after itself
+            return
+    raise AssertionError(f"{SEEDS_MAX} seeds did not notice: {name}")
