@@ -14,10 +14,10 @@ import pytest
 from mendflow.client import SyncClient
 from mendflow.core.model.domains import DomainView
 from tests.e2e.conftest import World
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "domains" / "harvest.yaml"
-PATIENCE_S = 90.0
 
 
 class DomainProcess:
