@@ -121,7 +121,8 @@ def slots_of(here: DomainProcess, name: str) -> int:
 
 def test_domains_are_connected_listed_and_disconnected_by_commands(found: Found) -> None:  # FM-4
     fiu, ibm = found("fiu"), found("ibm", slots=3)
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     assert "connected with no other" in fiu.run("domains").stdout
     token = fiu.invite(ibm)
     assert "invited" in fiu.run("domains").stdout
@@ -145,13 +146,15 @@ def test_domains_are_connected_listed_and_disconnected_by_commands(found: Found)
 
 def test_a_connection_outlives_kill_9_of_both_sides(found: Found, tmp_path: Path) -> None:
     fiu, ibm = found("fiu", slots=0), found("ibm")
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     join(fiu, ibm)
     for each in (fiu, ibm):
         each.kill()
     for each in (fiu, ibm):
         each.start()
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     flow = tmp_path / "far.yaml"
     flow.write_text(
         "name: far\njobs:\n  there:\n    domain: ibm\n"
@@ -180,7 +183,8 @@ def test_a_flow_for_a_domain_that_is_not_connected_does_not_run(found: Found, tm
 
 def test_a_token_of_a_connection_and_one_of_a_person_open_different_doors(found: Found) -> None:
     fiu, ibm = found("fiu", token="anns"), found("ibm", token="bobs", slots=0)
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     token = fiu.invite(ibm)
 
     def ask(path: str, shown: str, body: bytes | None = None) -> int:
