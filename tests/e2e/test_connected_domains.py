@@ -65,10 +65,10 @@ class DomainProcess:
                 self.process.kill()
         self.log.close()
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
         """A command to this domain, as its administrator gives it."""
         command = [sys.executable, "-m", "mendflow", *words, "--server", self.url]
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=self.env)
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=self.env, input=said)
 
     def domain(self, name: str) -> DomainView:
         return self.client.connected_domain(name)
@@ -79,7 +79,7 @@ class DomainProcess:
         return done.stdout.strip()
 
     def connect(self, other: "DomainProcess", token: str) -> subprocess.CompletedProcess[str]:
-        return self.run("domains", "connect", other.name, other.url, "--token", token)
+        return self.run("domains", "connect", other.name, other.url, said=token)
 
     def done(self, case: str) -> bool:
         return self.client.case(case).status in ("completed", "failed", "cancelled")
@@ -94,7 +94,7 @@ def found(tmp_path: Path) -> Iterator[Found]:
     made: list[DomainProcess] = []
 
     def start(name: str, **options: object) -> DomainProcess:
-        domain = DomainProcess(name, tmp_path, **options)  # type: ignore[arg-type]
+        domain = DomainProcess(name, tmp_path, **options)  # type: ignore[arg-type]  # as a test gives them
         made.append(domain)
         domain.start()
         return domain
@@ -109,7 +109,7 @@ def join(one: DomainProcess, other: DomainProcess) -> None:
     assert done.returncode == 0, done.stderr
     for here, there in ((one, other), (other, one)):
         World.until(
-            lambda here=here, there=there: here.domain(there.name).report is not None,  # type: ignore[misc]
+            lambda here=here, there=there: here.domain(there.name).report is not None,  # type: ignore[misc]  # as a test gives them
             f"{here.name} to hear of {there.name}",
         )
 

@@ -81,8 +81,8 @@ class Far:
 
 
 async def connect(one: Neighbour, other: Neighbour, lines: LocalLines) -> None:
-    """Connect them; the first then hears of the other only what the test says."""
-    lines.cut.add(other.url)
+    """Connect them; each then hears of the other only what the test says."""
+    lines.idle = True
     names = one.connections.own.name, other.connections.own.name
     token = (await one.domain.invite_domain(names[1], InvitationSpec(), who="ann")).token
     await other.domain.connect_domain(names[0], ConnectionSpec(urls=(one.url,), token=token), who="bob")
@@ -97,7 +97,7 @@ async def home(north: Neighbour, south: Neighbour, lines: LocalLines) -> Neighbo
 
 
 def hear(one: Neighbour, name: str, **told: Any) -> None:
-    one.services.contacts.heard(name, DomainReport(largest=BIG, **told), latency_ms=1.0)
+    one.services.contacts.record_contact(name, DomainReport(largest=BIG, **told), latency_ms=1.0)
 
 
 def job(domain: str, id: str = "c-1/1", **spec: Any) -> NewJob:

@@ -62,7 +62,7 @@ class RecentWaits:
         return 0
 
 
-class ReportKeeper:
+class DomainReporter:
     """`pilots` are all pilots of this domain, `load` what its servers have to do."""
 
     def __init__(
@@ -147,7 +147,7 @@ class ReportKeeper:
         return report
 
     def report_heard(self, domain: str, report: DomainReport | None, latency_ms: float) -> None:
-        self._contacts.heard(domain, report, latency_ms=latency_ms)
+        self._contacts.record_contact(domain, report, latency_ms=latency_ms)
 
     def exchange_failed(self, domain: str, error: RequestError) -> None:
         if isinstance(error, Forbidden):
