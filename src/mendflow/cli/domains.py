@@ -200,7 +200,8 @@ def invite(
 
 
 def _invitation(file: str) -> str:
-    """What the other side's administrator has sent. It is not a word of the command, which others on the machine see."""
+    """What the other side's administrator has sent. Words of a command are seen by others on the machine, so it is
+    none."""
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as error:
