@@ -96,5 +96,5 @@ def test_what_foretells_nothing_is_refused(shell: Shell, words: tuple[str, ...],
     recorded(shell, "two.json", makespan_s=900, system="Pegasus")
     recorded(shell, "other.json", makespan_s=900, system="Nextflow")
     recorded(shell, "silent.json", system="Pegasus")
-    refused = shell("sim", "one.json", *words, "--seeds", "1")
+    refused = shell("sim", "one.json", *words, "--seeds", "1", "--pilots", "1")
     assert refused.returncode == 2 and sentence in refused.stderr, refused.stderr

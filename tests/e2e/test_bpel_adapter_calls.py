@@ -118,7 +118,7 @@ async def test_fifty_waiting_calls_hold_no_line_so_that_others_go_through(
     async with opened(NarrowLine(served.port, 10)) as line:
         url = deploy(engine, bank, "adapted", f"http://127.0.0.1:{line.port}/soap/proxy", ASK)
         waiting = [Asking(url, loan(16).replace("<number>16", f"<number>{n}"), f"urn:{n}") for n in range(50)]
-        await asyncio.to_thread(engine.until, lambda: len(bank.calls()) == 50, 60, "all calls to reach the partner")
+        await asyncio.to_thread(engine.until, lambda: len(bank.calls()) == 50, "all calls to reach the partner")
         assert await asyncio.to_thread(offered, url, 4) == "8"
         assert not any(each.answer for each in waiting)
         (bank.folder / "awake").touch()

@@ -20,7 +20,6 @@ jobs:
     run: |
       echo "split" >> ${{ inputs.folder }}/lines
       echo 'parts=["plain", "later", "broken", "lost"]' >> "$MENDFLOW_OUTPUT"
-    outputs: [parts]
   count:
     for-each: ${{ jobs.split.outputs.parts }}
     run: |
@@ -37,7 +36,6 @@ jobs:
   sum:
     needs: count
     run: echo "sum=$(wc -l < ${{ inputs.folder }}/ends)" >> "$MENDFLOW_OUTPUT"
-    outputs: [sum]
 outputs:
   sum: ${{ jobs.sum.outputs.sum }}
 """

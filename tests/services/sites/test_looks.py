@@ -40,7 +40,7 @@ async def test_a_look_that_ends_in_an_error_is_counted_and_the_next_one_takes_pl
             raise errors.pop(0)
         return await finds(site)
 
-    batch.find = broken  # type: ignore[method-assign]
+    batch.find = broken  # type: ignore[method-assign]  # it stands for another
     for _ in range(3):
         await site_server.look()
     assert counted(site_server) == {"failed": 1, "store-away": 1, "answered": 1}
@@ -70,12 +70,12 @@ async def test_a_look_that_others_overtake_each_time_is_counted(site_server: Sit
         times += 1
         found = await finds(name)
         if times <= TRIES_MAX:
-            site_server.site_store.find = finds  # type: ignore[method-assign]
+            site_server.site_store.find = finds  # type: ignore[method-assign]  # it stands for another
             await site_server.site_store.pause(name, who="bob", why=f"{times}")
-            site_server.site_store.find = overtaken  # type: ignore[method-assign]
+            site_server.site_store.find = overtaken  # type: ignore[method-assign]  # it stands for another
         return found
 
-    site_server.site_store.find = overtaken  # type: ignore[method-assign]
+    site_server.site_store.find = overtaken  # type: ignore[method-assign]  # it stands for another
     await site_server.look()
     assert counted(site_server) == {"overtaken": 1} and times == TRIES_MAX
 

@@ -147,11 +147,13 @@ class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class DomainAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """From the host: its stamp, by a meter that is named, its report now and then, and of the works among the claims
-    those whose status has changed since the newest answer that the origin has heard. A lease shorter than
+    those whose status has changed since the newest answer that the origin has heard. `serial` is that of the request if
+    this answers it in full, and 0 if a newer request, or the same one, was there before. A lease shorter than
     `lease_min_ms` is of no use there: it has to stop its pilots before it ends."""
 
     protocol: int = PROTOCOL
     stamp: int
+    serial: int = 0
     meter: str = ""
     lease_min_ms: int = 0
     report: DomainReport | None = None

@@ -93,7 +93,7 @@ class HostedWorks:
             await self.leases.extend(origin, request.sender, until, request.lease_ms)
             self._runs.note_due()
         named: list[WorkRef | SentWork | WorkClaim] = [*request.acknowledged, *request.sent, *request.claims]
-        known = await self._register.read(list({hosted_id(origin, each.key) for each in named}))
+        known = await self._register.read(list(dict.fromkeys(hosted_id(origin, each.key) for each in named)))
         for work in known.values():
             await self._runs.find_case(work)
         for ref in request.acknowledged:
@@ -103,7 +103,8 @@ class HostedWorks:
         await self._drop_unclaimed(origin, request)
         await self._ledger.settled()
         works = await self._hold(request, seat, claimed, said)
-        return replace(self._answer(works), report=report)
+        serial = request.serial if seat.newest == request.serial else 0
+        return replace(self._answer(works), serial=serial, report=report)
 
     def _answer(self, works: Collection[WorkStatus]) -> DomainAnswer:
         return DomainAnswer(
@@ -130,6 +131,8 @@ class HostedWorks:
             look_ms = min([left_ms, *(max(1, ms) for ms in quiet), *([LOOK_MS] if self._shared else [])])
             await first_of(seat.news.wait(), self._clock.sleep(look_ms))
             seat.news.clear()
+        if seat.newest != request.serial:
+            return list(said.values())  # a newer answer says the rest, or has said less: nothing counts as told
         for work in told:
             work.told = work.told or request.serial
         return [*said.values(), *(work.status for work in told)]

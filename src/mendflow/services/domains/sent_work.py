@@ -129,7 +129,7 @@ class SentWorks:
 
     def lines_changed(self) -> None:
         """A domain was connected or disconnected."""
-        for domain in {*self.lines(), *self._links}:
+        for domain in sorted({*self.lines(), *self._links}):
             link = self._link(domain)
             if self._started:
                 link.start()
