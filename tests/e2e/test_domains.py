@@ -37,24 +37,25 @@ jobs:
   tick:
     for-each: ${{ inputs.jobs }}
     domain: south
-    run: MENDFLOW_JOB=many-${{ item }} @PYTHON@ @TICK@ ${{ inputs.log }} 0.1
+    run: MENDFLOW_JOB=many-${{ item }} MENDFLOW_FENCE=$$ @PYTHON@ @TICK@ ${{ inputs.log }} 0.1
     retries: 3
   sub:
     for-each: ${{ inputs.calls }}
     domain: south
-    call: part
-    inputs: {number: "${{ item }}", log: "${{ inputs.log }}"}
-flows:
-  part:
-    inputs:
-      number: {type: number}
-      log: {type: string}
-    jobs:
-      one:
-        run: MENDFLOW_JOB=part-${{ inputs.number }}-one @PYTHON@ @TICK@ ${{ inputs.log }} 0.05
-      two:
-        needs: one
-        run: MENDFLOW_JOB=part-${{ inputs.number }}-two @PYTHON@ @TICK@ ${{ inputs.log }} 0.05
+    call: part.yaml
+    with: {number: "${{ item }}", log: "${{ inputs.log }}"}
+"""
+PART = """
+name: part
+inputs:
+  number: {type: number}
+  log: {type: string}
+jobs:
+  one:
+    run: MENDFLOW_JOB=part-${{ inputs.number }}-one MENDFLOW_FENCE=$$ @PYTHON@ @TICK@ ${{ inputs.log }} 0.05
+  two:
+    needs: one
+    run: MENDFLOW_JOB=part-${{ inputs.number }}-two MENDFLOW_FENCE=$$ @PYTHON@ @TICK@ ${{ inputs.log }} 0.05
 """
 
 
@@ -150,8 +151,9 @@ def domains(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[TwoDomai
 
 
 def _deploy(domains: TwoDomains) -> None:
-    text = FLOW.replace("@PYTHON@", sys.executable).replace("@TICK@", str(TICK))
-    (domains.folder / "many.yaml").write_text(text)
+    for name, text in (("many", FLOW), ("part", PART)):
+        text = text.replace("@PYTHON@", sys.executable).replace("@TICK@", str(TICK))
+        (domains.folder / f"{name}.yaml").write_text(text)
     domains.clients["north"].deploy(load(domains.folder / "many.yaml"))
 
 

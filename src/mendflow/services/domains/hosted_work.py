@@ -197,18 +197,24 @@ class HostedWorks:
             return _status(
                 work, "refused", f"your domain has {rights.work_max} pieces of work here, and may have no more"
             )
-        if sum(each.bytes for each in work.files) > rights.bytes_max:
-            return _status(work, "refused", f"its files are larger than the {rights.bytes_max} bytes that it may have")
+        size = sum(each.bytes for each in work.files)
+        if size and size + self._register.bytes_of(origin) > rights.bytes_max:
+            reason = (
+                f"with its files your domain would have more than the {rights.bytes_max} bytes here that it may have"
+            )
+            return _status(work, "refused", reason)
         missing = [each.sha256 for each in work.files if await self._files.size(each.sha256) is None]
         if missing:
             self._missing.setdefault(origin, set()).update(missing)
             return replace(_status(work, "missing-files"), missing=tuple(dict.fromkeys(missing)))
+        self._missing.get(origin, set()).difference_update(each.sha256 for each in work.files)
         document = HostedDocument(
             origin=origin,
             key=work.key,
             fence=work.fence,
             flow=flow.name,
             single=work.job is not None,
+            bytes=size,
             sender=request.sender,
             serial=request.serial,
             taken_at=self._clock.now(),

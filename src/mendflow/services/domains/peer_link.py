@@ -76,6 +76,7 @@ class PeerLink:
         self._open[document.key] = document
         self._offered.add(document.key)
         self.bound = max(self.bound, self._works.meter() + document.lease_ms)
+        self.wake()
 
     def remove(self, document: SentDocument) -> None:
         """It is no longer claimed."""

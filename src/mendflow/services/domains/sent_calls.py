@@ -55,9 +55,7 @@ class SentCalls:
 
     async def take_up(self, key: str) -> bool:
         """Whether the call was sent before; if it is over, the case is told again."""
-        if self._sent.open_work(key) is not None:
-            return True
-        before = await self._sent.find(key)
+        before = await self._sent.take_up(key)
         if before is None:
             return False
         if before.outcome is not None:

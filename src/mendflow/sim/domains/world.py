@@ -44,6 +44,7 @@ class DomainScene(msgspec.Struct, frozen=True, kw_only=True):
     servers: int = 1  # of each domain
     pilots: int = 2  # of each domain
     jobs: int = 20
+    long_s: float = 2 * USUAL_S[1]  # the longest jobs
     calls: int = 3
     lease_ms: int = 3_000
     fault_period_s: float = 40.0
@@ -195,7 +196,7 @@ class DomainWorld:
         )
 
     def _job(self, token: str, domain: str, chance: Random) -> JobActivity:
-        text, failures = command(chance, 2 * USUAL_S[1])
+        text, failures = command(chance, self.scene.long_s)
         if "c" not in token:
             self.tokens[token] = domain
         wait_ms = chance.choice((0, 100, 1_000))
