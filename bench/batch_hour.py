@@ -201,7 +201,7 @@ class BatchHour:
         (self._folder / "locks").mkdir()
         try:
             self._world.start_server()
-            self._world.wait_for_server(60)
+            self._world.wait_for_server()
             self._prepare()
             began = time.monotonic()
             self._go_on(began + minutes * 60)
@@ -369,7 +369,8 @@ def body(found: dict[SystemName, HourResult]) -> str:
         "of 5 to 60 s. Pilots are cancelled behind its back, and the batch system's controller is killed and started",
         "again some seconds later. Looks that a batch system without a controller left `unanswered` are counted, not",
         "dropped: nothing is submitted until it answers. An attempt that was lost with its pilot is given",
-        "to another one.",
+        "to another one. *Ends beyond the first* are of jobs whose pilot was killed, as Grid Engine does, after their last",
+        "line and before it could report: they ran again.",
         "",
         table(found),
         "",

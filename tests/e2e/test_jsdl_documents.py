@@ -40,7 +40,7 @@ LEFT = {
 
 
 def over(world: World, case: str) -> None:
-    world.until(lambda: world.client.case(case).status != "running", 90, f"{case} to be over", every=0.2)
+    world.until(lambda: world.client.case(case).status != "running", f"{case} to be over", every=0.2)
     assert world.client.case(case).status == "completed", world.client.case(case)
 
 

@@ -51,14 +51,14 @@ class GridFarm:
         path = self.folder / name
         return path.read_text().splitlines() if path.exists() else []
 
-    def until(self, holds: Callable[[], object], what: str, patience_s: float = 90) -> None:
+    def until(self, holds: Callable[[], object], what: str) -> None:
         try:
-            self.world.until(holds, patience_s, what, every=0.2)
+            self.world.until(holds, what, every=0.2)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from None
 
-    def until_over(self, case: CaseId, patience_s: float = 120) -> None:
-        self.until(lambda: self.client.case(case).status != "running", "the case to be over", patience_s)
+    def until_over(self, case: CaseId) -> None:
+        self.until(lambda: self.client.case(case).status != "running", "the case to be over")
         assert self.client.case(case).status == "completed", self.story()
 
     def story(self) -> str:
