@@ -85,7 +85,7 @@ def _measure_on(site: Site, seed: int, second_s: float, *, is_paused: bool) -> T
         time.sleep(1)
         site.processes[third].send_signal(signal.SIGCONT)
         paused_s = time.monotonic() - paused_at
-    site.until(lambda: len(site.lines()) == 2, "the next attempt", 120)
+    site.until(lambda: len(site.lines()) == 2, "the next attempt")
     gap_s = time.monotonic() - began
     return TurnResult(seed, killed_s, paused_s, gap_s, gap_s - (1 if is_paused else 0))
 

@@ -26,7 +26,7 @@ class LazyPattern(Generic[AnyStr]):
     they cost with the pattern itself."""
 
     def __init__(self, pattern: AnyStr, flags: int = 0) -> None:
-        self.pattern = pattern
+        self.pattern: AnyStr = pattern
         self._flags = flags
 
     def __getattr__(self, attribute: str) -> Any:

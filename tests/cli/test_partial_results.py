@@ -1,5 +1,7 @@
 """A result that was made from a part of what it needs never looks like any other."""
 
+import re
+
 import pytest
 
 from tests.cli.conftest import Shell
@@ -41,12 +43,10 @@ jobs:
 def test_a_group_that_lost_a_member_is_told_of_at_the_end_in_why_and_in_the_report(shell: Shell) -> None:  # DU-3
     shell.write("groups.yaml", GROUPS)
     shell.write("lanes.csv", "sample,lane\na,1\na,2\nb,1\n")
-    told = shell.ok("run", "groups.yaml", "--quiet", "--report", "page.html")
-    sentence = "merge works without clean[1] (a), which failed; groups incomplete by sample: a"
-    assert f"incomplete: {sentence}" in " ".join(told.split())
-    assert f"incomplete: {sentence}" in shell.ok("why", "last")
-    assert f"incomplete: {sentence}" in shell.ok("why", "last:merge[0]")
-    assert f"Incomplete: {sentence}" in (shell.folder / "page.html").read_text()
+    told = " ".join(shell.ok("run", "groups.yaml", "--quiet", "--report", "page.html").split())
+    pattern = r"ncomplete: merge works without clean\[1\] \([^)]*\), which failed; groups incomplete by sample: a"
+    texts = [told, shell.ok("why", "last"), shell.ok("why", "last:merge[0]"), (shell.folder / "page.html").read_text()]
+    assert [bool(re.search(pattern, text)) for text in texts] == [True] * 4
 
 
 @pytest.mark.full

@@ -169,7 +169,7 @@ def test_a_repair_is_told_in_the_words_of_its_rules_author_and_the_trail_is_fold
 
 def test_a_failure_that_no_rule_fits_says_so_and_what_offers_one() -> None:  # EX-11
     ignored = msgspec.structs.replace(a_decision(1, 1_000), exlet="", exlet_case=None, state="ignored", result="")
-    ignored = msgspec.structs.replace(ignored, group="3f9a1c2e", reason="", trail=[])
+    ignored = msgspec.structs.replace(ignored, group="3f9a1c2e", reason="", trail=[], ended_at=0)
     page = render(a_case(), FLOW, [an_item_tried(1_000)], decisions=[ignored])
     assert '<span class="pill failed">no rule fits</span>' in page
     assert "<code>mendflow failures show 3f9a1c2e</code>" in page

@@ -303,12 +303,10 @@ def test_a_rejected_task_fails_the_case(shell: Shell) -> None:  # AD-6
     assert shell.json("why", "last")["state"] == "failed"
 
 
-@pytest.mark.full
-def test_ctrl_c_at_a_terminal_asks_first(shell: Shell) -> None:
-    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+def run_in_terminal(shell: Shell, flow: str) -> tuple[int, "subprocess.Popen[bytes]"]:
     terminal, inner = pty.openpty()
     running = subprocess.Popen(
-        [sys.executable, "-m", "mendflow", "run", "wait.yaml"],
+        [sys.executable, "-m", "mendflow", "run", flow],
         cwd=shell.folder,
         stdin=inner,
         stdout=inner,
@@ -317,6 +315,13 @@ def test_ctrl_c_at_a_terminal_asks_first(shell: Shell) -> None:
         start_new_session=True,
     )
     os.close(inner)
+    return terminal, running
+
+
+@pytest.mark.full
+def test_ctrl_c_at_a_terminal_asks_first(shell: Shell) -> None:
+    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+    terminal, running = run_in_terminal(shell, "wait.yaml")
     try:
         shell.until((shell.folder / "begun").exists)
         os.kill(running.pid, signal.SIGINT)
@@ -345,17 +350,7 @@ def read_until(terminal: int, text: str) -> None:
 @pytest.mark.full
 def test_a_detached_case_goes_on_in_the_background(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
-    terminal, inner = pty.openpty()
-    running = subprocess.Popen(
-        [sys.executable, "-m", "mendflow", "run", "wait.yaml"],
-        cwd=shell.folder,
-        stdin=inner,
-        stdout=inner,
-        stderr=inner,
-        env=shell.environment,
-        start_new_session=True,
-    )
-    os.close(inner)
+    terminal, running = run_in_terminal(shell, "wait.yaml")
     try:
         shell.until((shell.folder / "begun").exists)
         os.kill(running.pid, signal.SIGINT)

@@ -13,14 +13,14 @@ import pytest
 
 from mendflow.stores.urls import store_at
 
-FOLDER_MODULES_MAX = 500
+FOLDER_MODULES_MAX = 535
 PILOT_MODULES_MAX = 138
 ON_FIRST_USE = frozenset(
     {
         *("aiohttp", "cel_expr_python", "ctypes", "html", "importlib.resources", "litestar", "lxml", "pydantic", "re2"),
         *("statistics", "uvicorn", "uvloop", "yaml", "zipfile"),
         *("mendflow.batch.condor", "mendflow.batch.gridengine", "mendflow.batch.psij", "mendflow.formats.bpel"),
-        *("mendflow.core.results.script_dependencies", "mendflow.pilot", "mendflow.server.pilot_api"),
+        *("mendflow.core.results.script_dependencies", "mendflow.pilot.launch", "mendflow.server.pilot_api"),
         *("mendflow.services.api.archive.service", "mendflow.services.api.reasons"),
     }
 )

@@ -4,6 +4,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Shell
 from tests.patience import PATIENCE_S
 
@@ -35,6 +37,7 @@ def lines(path: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
+@pytest.mark.full
 def test_a_stopped_case_is_left_alone_by_the_run_of_another_flow(shell: Shell) -> None:
     written(shell)
     case = run_and_end(shell, signal.SIGINT)
@@ -75,6 +78,7 @@ def test_what_the_pilot_of_a_killed_run_still_runs_is_neither_lost_nor_run_twice
     assert (lines(shell.folder / "first"), lines(shell.folder / "second")) == (1, 1)
 
 
+@pytest.mark.full
 def test_a_new_case_is_started_beside_a_stopped_one_if_asked_for_or_if_its_inputs_or_flow_differ(shell: Shell) -> None:
     written(shell)
     case = run_and_end(shell, signal.SIGINT)
@@ -105,6 +109,7 @@ def test_a_case_started_without_a_server_says_what_runs_it_and_runs_only_then(sh
     assert "completed in" in shell.ok("resume", case)
 
 
+@pytest.mark.full
 def test_a_server_continues_every_case_of_its_folder(shell: Shell) -> None:
     written(shell)
     run_and_end(shell, signal.SIGINT)
@@ -113,6 +118,7 @@ def test_a_server_continues_every_case_of_its_folder(shell: Shell) -> None:
     shell.until((shell.folder / "second").exists)
 
 
+@pytest.mark.full
 def test_a_stopped_case_can_be_resumed_at_the_server_of_another_run(shell: Shell) -> None:
     written(shell)
     case = run_and_end(shell, signal.SIGINT)
@@ -148,6 +154,7 @@ def test_where_the_results_of_a_case_go_is_kept_with_it_until_it_is_resumed(shel
     assert "a: results/a.txt" in shell.ok("rerun", case, "--quiet")
 
 
+@pytest.mark.full
 def test_a_case_that_was_to_be_held_is_held_when_it_is_resumed(shell: Shell) -> None:
     failing = f"echo x >> {shell.folder}/first; until [ -e {shell.folder}/go ]; do sleep 0.05; done; exit 3"
     shell.write("slow.yaml", f"name: failing\njobs: {{first: {{run: '{failing}'}}}}\n")
@@ -156,6 +163,7 @@ def test_a_case_that_was_to_be_held_is_held_when_it_is_resumed(shell: Shell) -> 
     assert f"{case} is held: {case}:first failed" in shell("resume", case, "--quiet").stdout
 
 
+@pytest.mark.full
 def test_the_run_typed_again_with_other_wishes_continues_the_case_as_now_wished(shell: Shell) -> None:
     failing = f"echo x >> {shell.folder}/first; until [ -e {shell.folder}/go ]; do sleep 0.05; done; exit 3"
     shell.write("slow.yaml", f"name: failing\njobs: {{first: {{run: '{failing}'}}}}\n")
@@ -208,6 +216,7 @@ jobs:
 """
 
 
+@pytest.mark.full
 def test_a_case_that_is_resumed_says_which_files_of_its_flow_were_changed_since_it_was_started(shell: Shell) -> None:
     flow = SCRIPTED.replace("HERE", str(shell.folder))
     shell.write("slow.yaml", flow)
@@ -225,6 +234,7 @@ def test_a_case_that_is_resumed_says_which_files_of_its_flow_were_changed_since_
     assert (shell.folder / "made").read_text() == "two\n"
 
 
+@pytest.mark.full
 def test_a_python_case_that_is_resumed_says_which_modules_were_changed_since_it_was_started(shell: Shell) -> None:
     wait = (
         f"    open({str(shell.folder / 'first')!r}, 'w')\n    while not os.path.exists({str(shell.folder / 'go')!r}):"
@@ -246,6 +256,7 @@ def test_a_python_case_that_is_resumed_says_which_modules_were_changed_since_it_
     assert "since then" not in shell("run", "slow.py", "--quiet").stderr
 
 
+@pytest.mark.full
 def test_a_case_that_is_resumed_says_nothing_of_files_that_are_as_they_were(shell: Shell) -> None:
     shell.write("slow.yaml", SCRIPTED.replace("HERE", str(shell.folder)))
     shell.write("s.sh", "true\n")

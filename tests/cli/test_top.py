@@ -127,6 +127,7 @@ def test_what_a_server_says_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in drawn([server("one\x1b[2J", running=[running("c/\x1b]0;x\x07", 5)])])
 
 
+@pytest.mark.full
 def test_one_frame_and_its_numbers_come_from_a_real_server(shell: Shell) -> None:  # JS-8
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--jobs", "2")
     shell.write("hello.yaml", HELLO)

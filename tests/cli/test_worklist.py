@@ -1,5 +1,7 @@
 """People's tasks on the command line: told of with what answers them, and named as people know them."""
 
+import pytest
+
 from mendflow.cli.task_reminders import task_lines
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.views import UserTaskView
@@ -13,6 +15,7 @@ jobs:
 """
 
 
+@pytest.mark.full
 def test_a_task_is_named_by_its_case_and_item_and_answered_by_yes_or_no(shell: Shell) -> None:  # AD-6
     shell.write("release.yaml", RELEASE)
     running = shell.start("run", "release.yaml")

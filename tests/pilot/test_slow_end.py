@@ -45,7 +45,6 @@ slot.serve()
 
 
 @pytest.mark.full
-@pytest.mark.skipif(sys.platform != "linux", reason="the timer of a slot is one of Linux")
 def test_a_job_that_ended_in_time_has_its_result_although_the_look_at_it_outlasts_the_lease(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", SLOT, str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout) == (0, "0\n"), ran.stderr

@@ -165,6 +165,16 @@ def test_another_domain_comes_before_waiting(category: Category) -> None:
     assert concluded(known) == "later"
 
 
+@pytest.mark.parametrize("category", [Category.NETWORK, Category.SCHEDULER_DOWN, Category.REFUSED])
+def test_a_job_for_any_domain_is_routed_again_at_once_and_not_for_ever(category: Category) -> None:
+    # FM-4, FM-8: refused there, lost there
+    known = context(fault(category), domain_asked="any")
+    assert concluded(known) == "route-again"
+    known["job"]["generation"] = 6
+    assert concluded(known) != "route-again"
+    assert concluded(context(fault(category), domain_asked="south")) == "later"
+
+
 @pytest.mark.parametrize("stage", ["polling", "notification"])
 def test_an_answer_that_is_lost_is_asked_for_again_and_the_job_left_alone(stage: str) -> None:
     # FM-8: re-poll, re-register

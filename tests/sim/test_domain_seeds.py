@@ -4,6 +4,7 @@ must notice."""
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.core.model.domains import WorkStatus
@@ -50,7 +51,8 @@ def lease_ignored_by_the_origin(patch: Patch) -> None:
     """It takes silence for an end."""
 
     def judge(self: PeerLink) -> None:
-        self.bound = 0
+        if self._silent_since is not None:
+            self._silent_since = self.bound = -1_000_000
         judged(self)
 
     judged = PeerLink._judge_lost
@@ -83,10 +85,11 @@ def key_forgotten(patch: Patch) -> None:
 
 
 CUTS = DomainScene(seed=1, domains=2, faults=4, cuts=6, jobs=30)
+LONG_JOBS = DomainScene(seed=1, domains=2, faults=2, cuts=6, jobs=16, long_s=60.0)
 MUTANTS: dict[str, tuple[Callable[[Patch], None], DomainScene]] = {
     "fence not checked": (fence_not_checked, CUTS),
-    "lease ignored by the host": (lease_ignored_by_the_host, CUTS),
-    "lease ignored by the origin": (lease_ignored_by_the_origin, CUTS),
+    "lease ignored by the host": (lease_ignored_by_the_host, LONG_JOBS),
+    "lease ignored by the origin": (lease_ignored_by_the_origin, LONG_JOBS),
     "result not kept": (result_not_kept, CUTS),
     "key forgotten": (key_forgotten, CUTS),
 }
@@ -99,7 +102,7 @@ def test_a_broken_build_of_domains_is_caught(name: str, monkeypatch: Patch) -> N
     break_it(monkeypatch)
     for seed in range(first.seed, first.seed + SEEDS_MAX):
         try:
-            if play_domains(DomainScene(seed=seed, domains=2, faults=4, cuts=6, jobs=30)).violations:
+            if play_domains(msgspec.structs.replace(first, seed=seed)).violations:
                 return
         except AssertionError:  # the product's own, which looks after itself
             return

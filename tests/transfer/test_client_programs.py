@@ -115,7 +115,7 @@ def test_a_file_is_written_whole_in_new_folders_and_what_lies_there_is_left_alon
 @real
 def test_a_machine_whose_key_nobody_knows_is_not_spoken_to(there: SshServer, tmp_path: Path) -> None:  # FM-2
     (tmp_path / "config").write_text("UserKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n")
-    options = {"config": str(tmp_path / "config"), "identity_file": str(there.key)}
+    options: dict[str, str | int | float | bool] = {"config": str(tmp_path / "config"), "identity_file": str(there.key)}
     stranger = StorageClient(StorageElement(name="far", url=there.url(""), options=options))
     with pytest.raises(TransferFailed, match="Host key verification failed") as refused:
         stranger.fetch(there.url("small"), str(tmp_path / "got"))

@@ -47,8 +47,8 @@ def origin_of(
         if declared.type == FILES and name not in {*given, *values} and declared.default is not None and flow.folder:
             parts = declared.default if isinstance(declared.default, list) else [declared.default]
             inputs[name] = _pattern_text([str(part) for part in parts], flow.folder)
-        elif name not in given and flow.folder and (path := default_file(declared, flow.folder)) is not None:
-            inputs[name] = str(path.absolute())
+        elif name not in given and flow.folder and (file_here := default_file(declared, flow.folder)):
+            inputs[name] = str(file_here.absolute())
     return CaseOrigin(
         flow=str(Path(file).absolute()) if file else "",
         inputs=inputs,

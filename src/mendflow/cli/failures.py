@@ -181,3 +181,4 @@ def _show_candidates(view: FailureView) -> None:
     example = view.candidates[0].condition if view.candidates else "CONDITION"
     say(f"try a rule:  mendflow rules try --from {view.group.id} --if '{example}'")
     say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --exlet EXLET")
+    say("EXLET is a name that mendflow rules show '*' lists at its end, or steps, as '{re-submit: {memory: 4 GB}}'")

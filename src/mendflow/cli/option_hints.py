@@ -99,7 +99,7 @@ RUN: Final[dict[str, str]] = _hints(
         " --software-deployment-method --container --image --env-file",
         "a job runs in the environment of its pilot; what it wants of it stands in its command: `run: docker run ...`",
     ),
-    ("--entry --flow --dag-id --pipeline", "one of several flows of a Python file is mendflow run FILE.py:NAME"),
+    ("--entry --dag-id --pipeline", "one of several flows of a Python file is mendflow run FILE.py:NAME"),
     ("--stub --stub-run --dryrun --dry --preview --plan", "--dry-run says what would run and why"),
     ("--touch --mark-done", "a result is found by what it was made from; files are never marked as made"),
     ("--latency-wait", "files are handed on by mendflow itself; there is nothing to wait for"),

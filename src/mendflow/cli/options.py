@@ -10,7 +10,6 @@ import msgspec
 import typer
 
 from mendflow.core.model.errors import InvalidRequest, NotFound
-from mendflow.pilot.own_secrets import take_secret
 
 DATA_FOLDER = ".mendflow"
 SERVER_VARIABLE, DATA_VARIABLE = "MENDFLOW_SERVER", "MENDFLOW_DATA_DIR"
@@ -191,7 +190,7 @@ class ServerTarget(msgspec.Struct, frozen=True):
     def token(self) -> str:
         """The token, from a file or the environment; never from the command line, where other users could read it."""
         if not self.token_file:
-            return take_secret("MENDFLOW_TOKEN")
+            return os.environ.get("MENDFLOW_TOKEN", "")
         try:
             return Path(self.token_file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

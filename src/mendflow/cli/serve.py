@@ -1,6 +1,7 @@
 """`mendflow serve`: runs a server until it is stopped, with a pilot if requested."""
 
 import asyncio
+import os
 import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -20,7 +21,6 @@ from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
-from mendflow.pilot.own_secrets import take_secret
 from mendflow.server.access import AccessToken, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, run, running_server
 
@@ -133,7 +133,7 @@ def serve(
     ] = None,
 ) -> None:
     """Run a server."""
-    own_token = take_secret("MENDFLOW_TOKEN")
+    own_token = os.environ.get("MENDFLOW_TOKEN", "")
     known: list[AccessToken] = load_tokens(tokens) if tokens else single_token(own_token)
     check_binding(host, known)
     _require_address(url)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mendflow.pilot.own_secrets import take_secret
 from mendflow.pilot.standby import STANDBY
 
 STOP_PILOT_S = 15
@@ -54,6 +55,7 @@ def start_pilot(
     options = ["--server", url, "--work", str(work), "--jobs", str(slots)]
     options += [*(["--site", site] if site else []), *extra]
     options += ["--server-file", str(server_file.absolute())] if server_file is not None else []
+    take_secret("MENDFLOW_TOKEN")  # the pilot's jobs are below this process
     more = {"MENDFLOW_TOKEN": token} if token else {}
     process = STANDBY.take(options, more, log)
     if process is None:

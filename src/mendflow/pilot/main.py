@@ -32,6 +32,7 @@ from mendflow.pilot.files.catalogue import ServerFileCatalogue
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.options import PilotOptions, cache_flaw, parse
+from mendflow.pilot.own_secrets import take_secret
 from mendflow.pilot.slot.lease import boot_ms
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.process_tags import find_slots
@@ -57,6 +58,7 @@ class LocalServerFile(msgspec.Struct, frozen=True):
 def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
     """Run a pilot to its end; returns the exit code. Needs a process of its own: it installs signal handlers and
     becomes the reaper of orphans. `spare` becomes its first slot."""
+    take_secret("MENDFLOW_TOKEN")  # its jobs are below this process
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:

@@ -4,9 +4,16 @@ A system shows the environment that a process was started with to every process 
 holds it: on Linux as /proc/PID/environ. So a secret is overwritten there once it was read. Python has a copy of its
 own, which nobody else sees."""
 
-import ctypes
 import os
 import sys
+from typing import TYPE_CHECKING
+
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import ctypes
+else:
+    ctypes = LazyModule("ctypes")
 
 
 def take_secret(name: str) -> str:

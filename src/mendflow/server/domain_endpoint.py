@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ import msgspec
 
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, InvitationAcceptance, InvitationAnswer
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError, Unauthorized, Unreachable
+from mendflow.lazy import lazy_pattern
 from mendflow.server.access import DOMAIN
 from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, log_unforeseen, send_error
 from mendflow.server.pilot_exchange import STOPPING
@@ -30,8 +30,8 @@ EXCHANGE, ACCEPT, FILES = "exchange", "accept", "files/"
 EXCHANGE_BYTES_MAX: Final = 64 << 20
 ACCEPT_BYTES_MAX: Final = 64 << 10
 FILE_BYTES_MAX: Final = 1 << 50
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_FROM = re.compile(r"bytes=(\d{1,18})-")
+_SHA256 = lazy_pattern(r"[0-9a-f]{64}")
+_FROM = lazy_pattern(r"bytes=(\d{1,18})-")
 _JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
 

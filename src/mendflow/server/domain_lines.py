@@ -26,7 +26,6 @@ from mendflow.core.model.errors import (
 )
 from mendflow.lazy import LazyModule
 from mendflow.server.access import DOMAIN
-from mendflow.server.domain_endpoint import ACCEPT, EXCHANGE, EXCHANGE_BYTES_MAX, FILES
 from mendflow.server.webhook_posts import PrivateAddress
 from mendflow.services.base.addresses import is_private_host
 from mendflow.services.domains.dialing import Token
@@ -34,9 +33,10 @@ from mendflow.services.domains.dialing import Token
 if TYPE_CHECKING:
     import aiohttp
 
-    from mendflow.server import public_resolver
+    from mendflow.server import domain_endpoint, public_resolver
 else:
     aiohttp = LazyModule("aiohttp")
+    domain_endpoint = LazyModule("mendflow.server.domain_endpoint")
     public_resolver = LazyModule("mendflow.server.public_resolver")
 
 T = TypeVar("T")
@@ -72,7 +72,9 @@ class HttpDomainLines:
         async def shown() -> str:
             return invitation
 
-        return await HttpLine(self, tuple(urls), shown, guarded=False).ask(ACCEPT, acceptance, InvitationAnswer)
+        return await HttpLine(self, tuple(urls), shown, guarded=False).ask(
+            domain_endpoint.ACCEPT, acceptance, InvitationAnswer
+        )
 
     def session(self, *, guarded: bool) -> aiohttp.ClientSession:
         """Where addresses are guarded, names are resolved for each connection, and it goes to the address that was
@@ -101,22 +103,22 @@ class HttpLine:
         self._current = 0
 
     async def exchange(self, request: DomainRequest) -> DomainAnswer:
-        return await self.ask(EXCHANGE, request, DomainAnswer, held_s=request.hold_ms / 1000)
+        return await self.ask(domain_endpoint.EXCHANGE, request, DomainAnswer, held_s=request.hold_ms / 1000)
 
     async def has_file(self, sha256: str) -> bool:
         try:
-            async with self._open("HEAD", FILES + sha256, timeout=_whole(0)):
+            async with self._open("HEAD", domain_endpoint.FILES + sha256, timeout=_whole(0)):
                 return True
         except NotFound:
             return False
 
     async def put_file(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
-        async with self._open("PUT", FILES + sha256, body=chunks, timeout=_by_chunk()) as response:
+        async with self._open("PUT", domain_endpoint.FILES + sha256, body=chunks, timeout=_by_chunk()) as response:
             await response.read()
 
     async def get_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        async with self._open("GET", FILES + sha256, headers=headers, timeout=_by_chunk()) as response:
+        async with self._open("GET", domain_endpoint.FILES + sha256, headers=headers, timeout=_by_chunk()) as response:
             left = 0 if response.status == 206 else offset
             async for piece in response.content.iter_chunked(CHUNK_BYTES):
                 if len(piece) > left:
@@ -127,7 +129,7 @@ class HttpLine:
         headers = {"Content-Type": "application/json"}
         body = msgspec.json.encode(message)
         async with self._open("POST", what, body=body, headers=headers, timeout=_whole(held_s)) as response:
-            content = await _bounded(response, EXCHANGE_BYTES_MAX)
+            content = await _bounded(response, domain_endpoint.EXCHANGE_BYTES_MAX)
         try:
             return msgspec.json.decode(content, type=type)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -154,6 +156,8 @@ class HttpLine:
         }
         try:
             async with await self._connect(method, what, given) as response:
+                if response.status == NotFound.status and method == "HEAD":
+                    raise NotFound("there is no such file of our works there")  # such an answer has no body
                 if response.status >= 300:
                     raise _error_of(response.status, await _bounded(response, ERROR_BYTES_MAX))
                 yield response

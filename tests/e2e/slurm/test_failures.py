@@ -88,7 +88,7 @@ def test_a_pilot_leaves_before_its_time_is_over_and_one_that_does_not_costs_no_j
     farm.until(lambda: farm.begun() == 2, "both jobs to run")
     (first,) = farm.pilots()
     farm.put(max_pilots=2, pilots=BRIEF, wall_ms=240_000)  # what has outlived a pilot goes to one that stays longer
-    farm.until_over(case, 200)
+    farm.until_over(case)
     farm.each_ran_alone(2)
     farm.until(lambda: state_of(farm, "late") == "TIMEOUT", "Slurm to have ended the one that stayed")
     assert state_of(farm, first.name) == "COMPLETED"

@@ -67,7 +67,7 @@ async def test_files_beside_the_flow_and_given_ones_go_along(tmp_path: Path) -> 
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "words.txt").write_text("a\nb\n")
     async with Domains(tmp_path) as domains:
-        called = inner(inputs={"words.txt": "words.txt"})
+        called = inner(inputs={"words.txt": "words.txt"}, files={"made": "made.txt"})
         called = Flow(
             name=called.name,
             inputs=called.inputs,
@@ -87,7 +87,7 @@ async def test_files_beside_the_flow_and_given_ones_go_along(tmp_path: Path) -> 
         [held] = domains.away.pilot.held
         got = held.spec.inputs["words.txt"]
         there = domains.away.server.file_store
-        assert b"".join([each async for each in there.kept(got.sha256)]) == b"a\nb\n"
+        assert b"".join([each async for each in there.read(got.sha256)]) == b"a\nb\n"
 
         async def made() -> object:
             yield b"2\n"
@@ -141,7 +141,7 @@ async def test_who_cancels_the_caller_cancels_the_call(tmp_path: Path) -> None:
     async with Domains(tmp_path) as domains:
         case = await domains.home.start(outer(inner()))
         await domains.away.take()
-        await domains.home.domain.cancel(case, reason="enough")
+        await domains.home.domain.cancel(case, reason="enough", who="ann")
         await soon(lambda: not domains.away.runtime.manager.live, "the case there has ended")
 
 

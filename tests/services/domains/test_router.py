@@ -10,7 +10,7 @@ from mendflow.core.model.domains import ConnectionSpec, DomainReport, Invitation
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.flow import Call, Flow, JobActivity
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.sync import Capacity
 from mendflow.services.base.cluster import JOB_KIND
@@ -25,7 +25,7 @@ from mendflow.services.base.contracts import (
 from mendflow.services.domains.router import DomainRouter
 from mendflow.services.domains.sending import WorkSender
 from tests.services.conftest import HandPilot
-from tests.services.domains.neighbours import Neighbour
+from tests.services.domains.neighbours import LocalLines, Neighbour
 
 BIG = Capacity(slots=8, cpus=64.0, memory_bytes=1 << 40, disk_bytes=1 << 40)
 GOOD = Outcome(outputs={"x": 1})
@@ -80,22 +80,24 @@ class Far:
         return next((name for name, queue in self.queues.items() if job in queue.jobs), "")
 
 
-async def connect(one: Neighbour, other: Neighbour) -> None:
+async def connect(one: Neighbour, other: Neighbour, lines: LocalLines) -> None:
+    """Connect them; each then hears of the other only what the test says."""
+    lines.idle = True
     names = one.connections.own.name, other.connections.own.name
     token = (await one.domain.invite_domain(names[1], InvitationSpec(), who="ann")).token
     await other.domain.connect_domain(names[0], ConnectionSpec(urls=(one.url,), token=token), who="bob")
 
 
 @pytest.fixture
-async def home(north: Neighbour, south: Neighbour) -> Neighbour:
+async def home(north: Neighbour, south: Neighbour, lines: LocalLines) -> Neighbour:
     """North, connected with south, which says that it has much room."""
-    await connect(north, south)
+    await connect(north, south, lines)
     hear(north, "south", slots=8, slots_free=8)
     return north
 
 
 def hear(one: Neighbour, name: str, **told: Any) -> None:
-    one.services.contacts.heard(name, DomainReport(largest=BIG, **told), latency_ms=1.0)
+    one.services.contacts.record_contact(name, DomainReport(largest=BIG, **told), latency_ms=1.0)
 
 
 def job(domain: str, id: str = "c-1/1", **spec: Any) -> NewJob:
@@ -144,10 +146,10 @@ async def test_a_job_for_any_domain_goes_where_it_can_be_done_and_the_reasons_ar
 
 
 async def test_jobs_that_are_routed_at_the_same_time_do_not_all_go_to_the_same_slots(
-    home: Neighbour, settle: Any
+    home: Neighbour, settle: Any, lines: LocalLines
 ) -> None:
     west = await settle("west")
-    await connect(home, west)
+    await connect(home, west, lines)
     for name in ("south", "west"):
         hear(home, name, slots=2, slots_free=2)
     far, router = Far(home), router_of(home)
@@ -169,9 +171,11 @@ async def test_where_a_job_went_is_not_decided_again_after_a_restart(home: Neigh
     assert list(far.queues["south"].jobs) == list(queue.jobs)
 
 
-async def test_a_job_that_is_submitted_again_does_not_go_to_who_refused_it(home: Neighbour, settle: Any) -> None:
+async def test_a_job_that_is_submitted_again_does_not_go_to_who_refused_it(
+    home: Neighbour, settle: Any, lines: LocalLines
+) -> None:
     west = await settle("west")
-    await connect(home, west)
+    await connect(home, west, lines)
     hear(home, "west", slots=8, slots_free=8)
     far, router = Far(home), router_of(home)
     await router.submit([job("any")])
@@ -207,11 +211,11 @@ async def test_the_own_name_means_here(home: Neighbour) -> None:
 
 
 def flow_of(domain: str) -> Flow:
-    return Flow(name="f", body=JobActivity(name="a", command="true", domain=domain))
+    return Flow(name=FlowName("f"), body=JobActivity(name="a", command="true", domain=domain))
 
 
 async def test_a_flow_that_names_a_domain_which_is_not_connected_is_refused_at_its_start(north: Neighbour) -> None:
-    for flow in (flow_of("nowhere"), Flow(name="f", body=Call(name="a", flow="x", domain="nowhere"))):
+    for flow in (flow_of("nowhere"), Flow(name=FlowName("f"), body=Call(name="a", flow="x", domain="nowhere"))):
         await north.domain.deploy(flow)
         with pytest.raises(InvalidRequest, match="a is for the domain 'nowhere', which is not connected here"):
             await north.domain.start("f", {}, who="ann")

@@ -9,10 +9,11 @@ def domains_named(flow: Flow) -> dict[str, str]:
     """The names of domains, each with the first step that names it. A called flow that comes along and stays here
     counts too; of one that goes to another domain that domain judges."""
     found: dict[str, str] = {}
-    pending, seen = [flow], {flow.name}
+    pending: list[Flow] = [flow]
+    seen: set[str] = {flow.name}
     while pending:
         current = pending.pop()
-        inner = {each.name: each for each in current.calls}
+        inner: dict[str, Flow] = {each.name: each for each in current.calls}
         for activity in walk_activities(current):
             if not isinstance(activity, JobActivity | Call):
                 continue

@@ -1,12 +1,12 @@
 """Names of domains. They stand before owners and in the way of work, so they are short and plain."""
 
-import re
 from typing import Final
 
 from mendflow.core.model.domains import ANY_DOMAIN
+from mendflow.lazy import lazy_pattern
 
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NAME: Final = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+_UNFIT: Final = lazy_pattern(r"[^A-Za-z0-9._-]+")
 NAME_RULE: Final = "use up to 64 letters, digits, and . _ - between them"
 FALLBACK: Final = "home"
 

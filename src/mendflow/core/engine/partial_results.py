@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from mendflow.core.engine.activities.foreach import place_names
-from mendflow.core.engine.plan import parts_of, walk_activities
+from mendflow.core.engine.activity_parts import parts_of
+from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.result_checks import templates_of
 from mendflow.core.expressions import ExpressionError, expressions_of, resolve
 from mendflow.core.model.expr import Expr

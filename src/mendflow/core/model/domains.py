@@ -63,6 +63,10 @@ class DomainRights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     bytes_max: int = 100 * 1024**3
 
 
+NO_FLOW = msgspec.Raw()
+"""In place of a flow. Another empty one would not be left out, and would be no JSON."""
+
+
 class SentWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of work, whole: a single job, or a flow as this server's format has it, or neither, if the host is to run
     its own flow `name`; the inputs of the flow, and the stored files that all of it refers to. `owner` is its owner at
@@ -73,7 +77,7 @@ class SentWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fence: int
     name: str
     job: JobSpec | None = None
-    flow: msgspec.Raw = msgspec.Raw()
+    flow: msgspec.Raw = NO_FLOW
     inputs: dict[str, Value] = {}
     files: tuple[FileRef, ...] = ()
     owner: str = ""
@@ -143,11 +147,13 @@ class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class DomainAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """From the host: its stamp, by a meter that is named, its report now and then, and of the works among the claims
-    those whose status has changed since the newest answer that the origin has heard. A lease shorter than
+    those whose status has changed since the newest answer that the origin has heard. `serial` is that of the request if
+    this answers it in full, and 0 if a newer request, or the same one, was there before. A lease shorter than
     `lease_min_ms` is of no use there: it has to stop its pilots before it ends."""
 
     protocol: int = PROTOCOL
     stamp: int
+    serial: int = 0
     meter: str = ""
     lease_min_ms: int = 0
     report: DomainReport | None = None

@@ -23,6 +23,7 @@ from mendflow.core.results.known_programs import (
     started_program_at,
 )
 from mendflow.core.results.outside_paths import places_in, variables_read_in
+from mendflow.core.results.sed_programs import only_changes_lines
 from mendflow.core.results.shell_reader import (
     PUT_IN,
     Arithmetic,
@@ -84,17 +85,6 @@ _SED_OPTION = lazy_pattern(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
 _SED_FILE = lazy_pattern(r"-[nErsuz]*f|--file=.*", re.DOTALL)
 _SHELL_VARIABLE = lazy_pattern(r"\$\{?([A-Za-z_]\w*)")
 _SHELL_ASSIGNMENT = lazy_pattern(r"\b([A-Za-z_]\w*)=|\b(?:for|read(?: -\w+)*)\s+([A-Za-z_]\w*)")
-_SED_COMMAND = lazy_pattern(
-    r"""
-    (?:(?:\d+|\$|/(?:\\.|[^/\\\n])+/I?)(?:,\s*(?:\d+|\$|\+\d+|/(?:\\.|[^/\\\n])+/I?))?\s*!?\s*)?   # which lines
-    (?:
-        [sy](?P<mark>[^\s\w\\])(?:\\.|(?!(?P=mark))[^\\])*(?P=mark)(?:\\.|(?!(?P=mark))[^\\])*(?P=mark)[gpiImM0-9]*
-      | [pdDnNgGhHxPlqQ=]\d*
-      | [{}] | :\s*\w+ | [bt](?:\s*\w+)?
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_SED_GAP = lazy_pattern(r"[\s;]*")
 
 
 class Doubt(NamedTuple):
@@ -335,7 +325,7 @@ class _ScriptNames:
             script_next = not script_next and option is not None and not script
             if script:
                 yield from self._in_expansions(word.expansions)
-                if "/" in script and not _is_plain_sed(script):
+                if "/" in script and not only_changes_lines(script):
                     yield Doubt(script)
             else:
                 yield from self._in_word(word)
@@ -431,17 +421,3 @@ def _names_read_into(words: list[Word]) -> Iterator[str]:
         sets = program in _READS_INTO or (program == "printf" and before.text == "-v")
         if sets and (name := _whole_name(word)):
             yield name
-
-
-def _is_plain_sed(script: str) -> bool:
-    """Whether a program for sed only changes, prints and drops lines: then it reads no other file."""
-    at = 0
-    while True:
-        gap = _SED_GAP.match(script, at)
-        at = gap.end() if gap else at
-        if at == len(script):
-            return True
-        command = _SED_COMMAND.match(script, at)
-        if command is None or command.end() == at:
-            return False
-        at = command.end()

@@ -5,11 +5,11 @@ The fault has the exception's name, so that a flow can catch it by that."""
 import os
 import subprocess
 import traceback
+from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
-import mendflow
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.values import Value
 from mendflow.pilot.slot.faults import NO_ROOM, full_disk_fault, start_fault
@@ -19,7 +19,7 @@ from mendflow.pilot.worker.functions import CodeMismatch, NoSuchFunction
 MESSAGE_CHARACTERS = 4000
 TYPES_MAX = 8
 EXIT_CODE_MAX = 255
-CALLING = os.path.join(os.path.dirname(mendflow.__file__), "formats", "python", "")
+CALLING = str(Path(__file__).parents[2] / "formats" / "python") + os.sep
 """Where the functions that `@job` makes are called from."""
 
 

@@ -11,6 +11,7 @@ def job_facts_of(spec: JobSpec) -> dict[str, Value]:
     asked: dict[str, Value] = msgspec.structs.asdict(spec.resources)
     asked |= {f"{name}_asked": asked.pop(name) for name in ("site", "system", "machine")}
     asked["hosts_asked"] = list(asked.pop("hosts"))
+    asked["domain_asked"] = spec.domain
     asked["avoid_hosts"] = list(spec.resources.avoid_hosts)
     return {
         **asked,

@@ -1,6 +1,6 @@
 """A flow that names a domain must not run where nobody knows that domain: it is refused before its case begins."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from mendflow.core.domains.named import domains_named
 from mendflow.core.model.errors import InvalidRequest
@@ -14,9 +14,25 @@ class KnownDomains(Protocol):
         ...
 
 
+FLOWS_MAX: Final = 64
+_NAMED: Final[dict[int, tuple[Flow, dict[str, str]]]] = {}
+"""By the identity of a flow: the flow itself, so that no other gets that identity, and the domains that it names. A
+flow that is started again and again is looked through once."""
+
+
+def _named_by(flow: Flow) -> dict[str, str]:
+    found = _NAMED.get(id(flow))
+    if found is None:
+        if len(_NAMED) >= FLOWS_MAX:
+            _NAMED.clear()
+        found = _NAMED[id(flow)] = (flow, domains_named(flow))
+    return found[1]
+
+
 def demand_domains(flow: Flow, hub: Hub) -> None:
-    known = hub.provider(KnownDomains)
-    for name, step in domains_named(flow).items():
+    named = _named_by(flow)
+    known = hub.provider(KnownDomains) if named else None
+    for name, step in named.items():
         if known is None or not known.knows_domain(name):
             raise InvalidRequest(
                 f"{flow.name}: {step} is for the domain {name!r}, which is not connected here; mendflow domains lists"

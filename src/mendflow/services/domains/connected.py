@@ -35,7 +35,7 @@ from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.domains.hosting import WorkHost
 from mendflow.services.domains.line import DomainLine, PeerLines
 from mendflow.services.domains.own_domain import OwnDomain
-from mendflow.services.domains.reports import REPORT_MS, DomainLoad, ReportKeeper
+from mendflow.services.domains.reports import REPORT_MS, DomainLoad, DomainReporter
 from mendflow.services.domains.router import DomainRouter
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -85,7 +85,7 @@ class ConnectedDomains:
             lines=lines,
             chance=chance,
         )
-        self.reports = ReportKeeper(
+        self.reports = DomainReporter(
             connections=self.connections,
             contacts=self.contacts,
             catalogue=catalogue,
@@ -190,13 +190,23 @@ class ConnectedDomains:
                 " the newer side has to speak the older one's",
                 field="protocol",
             )
-        self.contacts.heard(connection.name, request.report)
-        if self.reports.own is None:
-            await self.reports.refresh()
+        self.contacts.record_contact(connection.name, request.report)
+        await self.reports.current()
         if (host := self.host) is None:
             return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
-        rights = replace(connection.rights, own_flows=False, flows=()) if connection.draining else connection.rights
-        return await host.exchange(connection.name, rights, request, self.reports.own_report(connection.name))
+        report = self.reports.own_report(connection.name)
+        if not connection.draining:
+            return await host.exchange(connection.name, connection.rights, request, report)
+        rights = replace(connection.rights, own_flows=False, flows=())
+        answer = await host.exchange(connection.name, rights, request, report)
+        sent = {each.key for each in request.sent}
+        works = (
+            replace(each, reason=f"{self.connections.own.name} is disconnecting, and takes no new work")
+            if each.state == "refused" and each.key in sent
+            else each
+            for each in answer.works
+        )
+        return replace(answer, works=tuple(works))
 
     async def count(self, name: str) -> WorkCount:
         counter = self._hub.provider(WorkCounter)
@@ -208,13 +218,13 @@ class ConnectedDomains:
         """Accept an invitation of another domain."""
         asked_ms = self._meter()
         connection = await self.connections.connect(name, spec, who=who, url=url)
-        self.contacts.heard(name, latency_ms=self._meter() - asked_ms)
+        self.contacts.record_contact(name, latency_ms=self._meter() - asked_ms)
         return await self._view(connection)
 
     async def accept(self, shown: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         """Another domain accepts our invitation."""
         answer = await self.connections.accept(shown, acceptance)
-        self.contacts.heard(acceptance.domain)
+        self.contacts.record_contact(acceptance.domain)
         return answer
 
     async def disconnect(self, name: str, *, force: bool) -> DomainView:

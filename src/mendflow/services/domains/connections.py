@@ -170,7 +170,7 @@ class Connections:
 
     async def invitations(self) -> list[Invitation]:
         """Those that are open. Those that are over are removed."""
-        open, now = [], self._clock.now()
+        open, now = list[Invitation](), self._clock.now()
         async for each in self._store.scan(INVITATION_KIND):
             invitation = _decode_invitation(each.body)
             if invitation.expires_at > now:

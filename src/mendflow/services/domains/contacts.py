@@ -42,7 +42,7 @@ class Contacts:
     def of(self, name: str) -> Contact:
         return self._by_name.get(name, NOT_HEARD)
 
-    def heard(self, name: str, report: DomainReport | None = None, *, latency_ms: float | None = None) -> None:
+    def record_contact(self, name: str, report: DomainReport | None = None, *, latency_ms: float | None = None) -> None:
         """The domain has answered, after so long, or has asked something (then there is no latency)."""
         before, now = self.of(name), self._meter()
         mean = before.latency_ms

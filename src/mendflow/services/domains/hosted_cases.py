@@ -1,6 +1,5 @@
 """The cases that work of other domains runs as: made from what was sent, and read again when they are over."""
 
-import re
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +14,7 @@ from mendflow.core.model.flow import NO_FOLDER, Flow, JobActivity, PrimitiveStep
 from mendflow.core.model.ids import CaseId, FlowName, item_name
 from mendflow.core.model.jobs import Job, JobSpec, Outcome, Submission
 from mendflow.core.recovery.ids import generation_of
+from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.cases.called_cases import outcome_of
 from mendflow.services.cases.flows import Flows, check_names
@@ -25,7 +25,7 @@ from mendflow.stores.contract import Store
 STOPPED_THERE: Final = "stoppedThere"
 """The fault of work that its host has stopped without its origin's asking: it may be sent there again."""
 
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_UNFIT: Final = lazy_pattern(r"[^A-Za-z0-9_-]+")
 _decode_flow = msgspec.json.Decoder(Flow).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 

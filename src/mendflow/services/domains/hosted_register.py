@@ -62,6 +62,10 @@ class HostedRegister:
     def count(self, origin: str) -> int:
         return sum(len(works) for (of, _), works in self._by_sender.items() if of == origin)
 
+    def bytes_of(self, origin: str) -> int:
+        """How large the files are that a domain has here."""
+        return sum(work.document.bytes for work in self.works.values() if work.document.origin == origin)
+
     async def read(self, ids: Collection[str]) -> dict[str, HostedWork]:
         """These pieces of work, as far as they were ever taken; those that are over stay out of memory."""
         found = {id: work for id in ids if (work := self.works.get(id)) is not None}

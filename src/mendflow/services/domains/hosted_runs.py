@@ -242,6 +242,8 @@ class HostedRuns:
 
     async def _tell_end(self, work: HostedWork, case: CaseDocument) -> None:
         await self._ledger.settled()
+        if self._shared:
+            await self.register.read([work.document.id])  # another server may have written why it was stopped
         if work.document.over:
             self.register.detach(work)
             return

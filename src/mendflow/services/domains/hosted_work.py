@@ -19,6 +19,7 @@ from mendflow.core.model.domains import (
     DomainRights,
     SentWork,
     WorkClaim,
+    WorkRef,
     WorkState,
     WorkStatus,
 )
@@ -91,8 +92,8 @@ class HostedWorks:
         if request.claims or request.sent:
             await self.leases.extend(origin, request.sender, until, request.lease_ms)
             self._runs.note_due()
-        named = [*request.acknowledged, *request.sent, *request.claims]
-        known = await self._register.read(list({hosted_id(origin, each.key) for each in named}))
+        named: list[WorkRef | SentWork | WorkClaim] = [*request.acknowledged, *request.sent, *request.claims]
+        known = await self._register.read(list(dict.fromkeys(hosted_id(origin, each.key) for each in named)))
         for work in known.values():
             await self._runs.find_case(work)
         for ref in request.acknowledged:
@@ -102,7 +103,8 @@ class HostedWorks:
         await self._drop_unclaimed(origin, request)
         await self._ledger.settled()
         works = await self._hold(request, seat, claimed, said)
-        return replace(self._answer(works), report=report)
+        serial = request.serial if seat.newest == request.serial else 0
+        return replace(self._answer(works), serial=serial, report=report)
 
     def _answer(self, works: Collection[WorkStatus]) -> DomainAnswer:
         return DomainAnswer(
@@ -129,6 +131,8 @@ class HostedWorks:
             look_ms = min([left_ms, *(max(1, ms) for ms in quiet), *([LOOK_MS] if self._shared else [])])
             await first_of(seat.news.wait(), self._clock.sleep(look_ms))
             seat.news.clear()
+        if seat.newest != request.serial:
+            return list(said.values())  # a newer answer says the rest, or has said less: nothing counts as told
         for work in told:
             work.told = work.told or request.serial
         return [*said.values(), *(work.status for work in told)]
@@ -193,18 +197,24 @@ class HostedWorks:
             return _status(
                 work, "refused", f"your domain has {rights.work_max} pieces of work here, and may have no more"
             )
-        if sum(each.bytes for each in work.files) > rights.bytes_max:
-            return _status(work, "refused", f"its files are larger than the {rights.bytes_max} bytes that it may have")
+        size = sum(each.bytes for each in work.files)
+        if size and size + self._register.bytes_of(origin) > rights.bytes_max:
+            reason = (
+                f"with its files your domain would have more than the {rights.bytes_max} bytes here that it may have"
+            )
+            return _status(work, "refused", reason)
         missing = [each.sha256 for each in work.files if await self._files.size(each.sha256) is None]
         if missing:
             self._missing.setdefault(origin, set()).update(missing)
             return replace(_status(work, "missing-files"), missing=tuple(dict.fromkeys(missing)))
+        self._missing.get(origin, set()).difference_update(each.sha256 for each in work.files)
         document = HostedDocument(
             origin=origin,
             key=work.key,
             fence=work.fence,
             flow=flow.name,
             single=work.job is not None,
+            bytes=size,
             sender=request.sender,
             serial=request.serial,
             taken_at=self._clock.now(),

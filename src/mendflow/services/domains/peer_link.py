@@ -76,6 +76,7 @@ class PeerLink:
         self._open[document.key] = document
         self._offered.add(document.key)
         self.bound = max(self.bound, self._works.meter() + document.lease_ms)
+        self.wake()
 
     def remove(self, document: SentDocument) -> None:
         """It is no longer claimed."""
@@ -233,8 +234,8 @@ class PeerLink:
         if answer.meter != self._meter or answer.stamp > self._stamp:
             self._stamp, self._meter, self._stamp_heard_at = answer.stamp, answer.meter, self._works.meter()
         self._set_lease(max(self._works.lease_ms, answer.lease_min_ms))
-        self._heard = max(self._heard, request.serial)
-        for ref in request.acknowledged:
+        self._heard = max(self._heard, answer.serial)
+        for ref in request.acknowledged if answer.serial else ():
             document = self._acks.get(ref.key)
             if document is not None and document.fence == ref.fence:
                 del self._acks[ref.key]

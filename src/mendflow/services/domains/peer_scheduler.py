@@ -154,7 +154,7 @@ class PeerScheduler:
                 known.cache_reason, known.key = new.note, new.key
                 far.jobs[new.id] = known
                 far.changed(known)
-            before = await far.sent.find(new.id) if reissued else None
+            before = await far.sent.take_up(new.id) if reissued else None
             if before is None:
                 far.sent.send(document)
             elif before.outcome is not None:

@@ -62,7 +62,7 @@ class RecentWaits:
         return 0
 
 
-class ReportKeeper:
+class DomainReporter:
     """`pilots` are all pilots of this domain, `load` what its servers have to do."""
 
     def __init__(
@@ -115,9 +115,10 @@ class ReportKeeper:
         self.made_ms = self._meter()
         return self._own
 
-    @property
-    def own(self) -> DomainReport | None:
-        """The newest report, without what it says to one domain alone."""
+    async def current(self) -> DomainReport:
+        """The report, put together anew if it is older than a few seconds."""
+        if self._own is None or self.made_ms is None or self._meter() - self.made_ms >= 2 * REPORT_MS:
+            return await self.refresh()
         return self._own
 
     def report_for(self, connection: Connection) -> DomainReport | None:
@@ -146,7 +147,7 @@ class ReportKeeper:
         return report
 
     def report_heard(self, domain: str, report: DomainReport | None, latency_ms: float) -> None:
-        self._contacts.heard(domain, report, latency_ms=latency_ms)
+        self._contacts.record_contact(domain, report, latency_ms=latency_ms)
 
     def exchange_failed(self, domain: str, error: RequestError) -> None:
         if isinstance(error, Forbidden):

@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.engine import item_of
 from mendflow.core.engine.messages import StartCalledCase
-from mendflow.core.model.domains import SentWork, WorkStatus
+from mendflow.core.model.domains import NO_FLOW, SentWork, WorkStatus
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, item_name
@@ -55,9 +55,7 @@ class SentCalls:
 
     async def take_up(self, key: str) -> bool:
         """Whether the call was sent before; if it is over, the case is told again."""
-        if self._sent.open_work(key) is not None:
-            return True
-        before = await self._sent.find(key)
+        before = await self._sent.take_up(key)
         if before is None:
             return False
         if before.outcome is not None:
@@ -76,7 +74,7 @@ class SentCalls:
             key=key,
             fence=1,
             name=closed.name if closed is not None else order.name,
-            flow=msgspec.Raw(_encode(closed)) if closed is not None else msgspec.Raw(),
+            flow=msgspec.Raw(_encode(closed)) if closed is not None else NO_FLOW,
             inputs=inputs,
             files=tuple(once(files)),
             owner=live.document.owner,

@@ -116,11 +116,10 @@ class SentWorks:
                 continue
             if root_of(document.key) not in roots and document.outcome is None:
                 continue  # another server's
-            self.ledger.known(SENT_KIND, document.key, found.version)
             if document.outcome is None:
-                self._works[document.key] = document
-                self._link(document.domain).take_up(document)
+                self._take_up(document, found.version)
             else:
+                self.ledger.known(SENT_KIND, document.key, found.version)
                 self._link(document.domain).acknowledge(document)
 
     def start(self) -> None:
@@ -129,7 +128,7 @@ class SentWorks:
 
     def lines_changed(self) -> None:
         """A domain was connected or disconnected."""
-        for domain in {*self.lines(), *self._links}:
+        for domain in sorted({*self.lines(), *self._links}):
             link = self._link(domain)
             if self._started:
                 link.start()
@@ -157,6 +156,27 @@ class SentWorks:
             found = await self._store.get(SENT_KIND, key)
             known = _decode(found.body) if found is not None else None
         return known
+
+    async def take_up(self, key: str) -> SentDocument | None:
+        """A piece of work that was sent before, by whichever server: if its outcome is not known, it is ours now."""
+        if key in self._works:
+            return self._works[key]
+        await self.ledger.settled()
+        found = await self._store.get(SENT_KIND, key)
+        if found is None or key in self._works:
+            return self._works.get(key)
+        document = _decode(found.body)
+        if document.outcome is None:
+            self._take_up(document, found.version)
+        return document
+
+    def _take_up(self, document: SentDocument, version: int) -> None:
+        self.ledger.known(SENT_KIND, document.key, version)
+        self._works[document.key] = document
+        link = self._link(document.domain)
+        link.take_up(document)
+        if self._started:
+            link.start()
 
     def open_work(self, key: str) -> SentDocument | None:
         """A piece of work whose outcome is not known."""

@@ -53,6 +53,7 @@ class HostedDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     fence: int
     flow: str  # the name that its case has
     single: bool = False  # a job, not a flow
+    bytes: int = 0  # of the files that came with it
     sender: str = ""
     serial: int = 0
     control: WorkControl = "run"

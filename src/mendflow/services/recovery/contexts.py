@@ -7,10 +7,11 @@
               each restart before), age_ms, caught (the flow has a handler for the fault)
     items     the status of every item of the case, by its name
     job       id, command, element (of the loops that it is in), cpus, memory_bytes, disk_bytes, gpus, wall_ms,
-              site_asked, hosts_asked, system_asked, machine_asked, expected_ms, priority, owner, exit_code, signal,
-              stage, log_tail, peak_bytes, memory_now_bytes, cpu_ms, ran_ms, waiting_ms, site, pilot, host, failures,
-              losses, attempts, retries, retries_spent (it has failed as often as its author allows), level,
-              generation, final, files_rescued, sources_left, hosts (all that have failed it), avoid_hosts, domain
+              site_asked, hosts_asked, system_asked, machine_asked, domain_asked (a name, or any), expected_ms,
+              priority, owner, exit_code, signal, stage, log_tail, peak_bytes, memory_now_bytes, cpu_ms, ran_ms,
+              waiting_ms, site, pilot, host, failures, losses, attempts, retries, retries_spent (it has failed as often
+              as its author allows), level, generation, final, files_rescued, sources_left, hosts (all that have failed
+              it), avoid_hosts, domain
     fault     name (also `type`), category, family, recoverable, reason, infrastructure, message, file, stage,
               exit_code, signal, data
     outcome   ok, outputs, exit_code
@@ -67,6 +68,7 @@ _EMPTY_JOB: Final[dict[str, Value]] = {
     "hosts_asked": [],
     "system_asked": "",
     "machine_asked": "",
+    "domain_asked": "",
     "expected_ms": 0,
     "priority": 0,
     "owner": "",

@@ -21,7 +21,7 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
 
     async def load() -> DomainLoad:
         """What all servers on the store have to do, and what pilots their sites can start."""
-        meta, others = runtime.meta, server.membership.living()
+        meta, others = runtime.meta, server.membership.live_servers()
         sites = [view.site.pilots for view in await runtime.sites.all() if view.paused is None]
         return DomainLoad(
             waiting=meta.jobs_waiting() + sum(each.waiting for each in others),

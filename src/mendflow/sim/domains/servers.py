@@ -11,7 +11,7 @@ import msgspec
 
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, DomainRights
 from mendflow.core.model.errors import RequestError, Unreachable
-from mendflow.core.model.flow import Flow, PrimitiveStep
+from mendflow.core.model.flow import Flow, Input, PrimitiveStep, Scope
 from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -124,24 +124,32 @@ class ScatteredJobs:
         return await self._queue.capacity()
 
 
-def storm_rules() -> RuleSet:
+def _exlet(name: str, step: PrimitiveStep) -> Flow:
+    """An exlet as its file gives it: one input, whose roots are variables."""
+    variables = {root: f"${{{{ inputs.context.{root} }}}}" for root in ("job",)}
+    body = Scope(name=f"{name}.exlet", variables=variables, body=step)
+    return Flow(name=FlowName(name), exlet=True, inputs={"context": Input(type="map", required=True)}, body=body)
+
+
+def storm_rules(domains: Sequence[str]) -> RuleSet:
     """Whatever the infrastructure of one domain does to a job, another gets it, and after all of them the first; a call
     begins again."""
+    named = ", ".join(f'"{each}"' for each in (*domains, "."))
     elsewhere = PrimitiveStep(
         name="again",
         do=Primitive.RESUBMIT,
-        settings={"domain": "${{ capacity.domains[job.generation % size(capacity.domains)] }}"},
+        settings={"domain": f"${{{{ [{named}][job.generation % {len(domains) + 1}] }}}}"},
     )
     exlets = {
-        "elsewhere": Flow(name=FlowName("elsewhere"), exlet=True, body=elsewhere),
-        "anew": Flow(name=FlowName("anew"), exlet=True, body=PrimitiveStep(name="again", do=Primitive.RESTART)),
+        "elsewhere": _exlet("elsewhere", elsewhere),
+        "anew": _exlet("anew", PrimitiveStep(name="again", do=Primitive.RESTART)),
     }
     theirs = '(fault.infrastructure || fault.category == "refused")'
     rules = {
-        0: Rule(id=0, condition=f'{theirs} && item.kind == "job"', exlet="elsewhere", on_false=1),
+        0: Rule(id=0, condition=f'{theirs} && item.kind == "job" && job.final', exlet="elsewhere", on_false=1),
         1: Rule(id=1, condition=f'{theirs} && item.kind == "call"', exlet="anew"),
     }
-    return RuleSet(name="", trees={ExceptionType.ABORT: {"": RuleTree(rules, 0)}}, exlets=exlets)
+    return RuleSet(name="*", trees={ExceptionType.ABORT: {"*": RuleTree(rules, 0)}}, exlets=exlets)
 
 
 class DomainServer(VirtualServer):
@@ -164,7 +172,7 @@ class DomainServer(VirtualServer):
         self._neighbours = neighbours
 
     def _shipped(self) -> RuleSet | None:
-        return storm_rules()
+        return storm_rules(sorted(self._neighbours))
 
     def _router(self, server: Server, domain: Domain) -> RequestRouter:
         return DomainRequestRouter(server, domain)

@@ -44,6 +44,7 @@ class DomainScene(msgspec.Struct, frozen=True, kw_only=True):
     servers: int = 1  # of each domain
     pilots: int = 2  # of each domain
     jobs: int = 20
+    long_s: float = 2 * USUAL_S[1]  # the longest jobs
     calls: int = 3
     lease_ms: int = 3_000
     fault_period_s: float = 40.0
@@ -125,8 +126,10 @@ class DomainWorld:
     async def play(self) -> None:
         chance, storm = self.chance("storm"), []
         for place in self.places:
-            for each in (*place.servers, *place.pilots):
-                each.start()
+            for server in place.servers:
+                server.start()
+            for pilot in place.pilots:
+                pilot.start()
             faults = self.scene.faults if self.scene.faults >= 0 else chance.choice(FAULTS)
             own = Random(chance.random())
             storm.append(FaultInjector(place, own, period_s=self.scene.fault_period_s, faults=faults).inject_all())
@@ -193,7 +196,7 @@ class DomainWorld:
         )
 
     def _job(self, token: str, domain: str, chance: Random) -> JobActivity:
-        text, failures = command(chance, 2 * USUAL_S[1])
+        text, failures = command(chance, self.scene.long_s)
         if "c" not in token:
             self.tokens[token] = domain
         wait_ms = chance.choice((0, 100, 1_000))

@@ -13,6 +13,7 @@ from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.data.catalogue.elements import STORAGE_KIND
 from mendflow.services.data.catalogue.files import FILE_KIND
 from mendflow.services.data.catalogue.holds import PLACE_KIND
+from mendflow.services.domains.router import ROUTE_KIND
 from mendflow.services.messaging.callbacks import CALLBACK_KIND
 from mendflow.services.messaging.message_store import ENDPOINT_KIND, MESSAGE_KIND, MESSAGE_REPLY_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND
@@ -36,6 +37,7 @@ TREE_KINDS: Final = (
     MESSAGE_KIND,
     MESSAGE_REPLY_KIND,
     CALLBACK_KIND,
+    ROUTE_KIND,
     CASE_KIND,
 )
 """Documents that are named after a case of the tree. Cases come last: when one is there, all that it needs is. The tree
