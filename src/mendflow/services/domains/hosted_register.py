@@ -117,9 +117,17 @@ class HostedRegister:
             del self.by_case[work.case]
 
     async def add(self, document: HostedDocument, version: int) -> HostedWork | None:
-        """Store a piece of work that is taken; None if another server was faster."""
+        """Store a piece of work that is taken; None if another server was faster. If an earlier write of ours happened
+        after all, although nobody heard of it, that one counts."""
         written = await self._ledger.put_now(HOSTED_KIND, document.id, document, version)
-        return self.know(document, written) if written is not None else None
+        if written is not None:
+            return self.know(document, written)
+        stored = await self._store.get(HOSTED_KIND, document.id)
+        if stored is None:
+            return None
+        known = self.know(_decode(stored.body), stored.version)
+        is_ours = (known.document.fence, known.document.sender) == (document.fence, document.sender)
+        return known if is_ours and not known.document.over else None
 
     async def change(self, work: HostedWork, **changes: object) -> None:
         for _ in range(TRIES):

@@ -244,8 +244,9 @@ class HostedRuns:
         await self._ledger.settled()
         if self._shared:
             await self.register.read([work.document.id])  # another server may have written why it was stopped
-        if work.document.over:
+        if work.document.over or case.void:
             self.register.detach(work)
+            work.case = CaseId("")  # one that never began: the origin hears that we have not got it, and sends it again
             return
         if work.document.stopped and case.status == "cancelled" and not work.quiet_at:
             work.quiet_at = self.leases.now() + self.leases.guard_ms

@@ -115,6 +115,9 @@ class DomainObserver:
             self.report_violation("one outcome", f"{domain}: {job.id} was over and is now {job.state}")
 
     def _check_case(self, domain: str, case: CaseDocument) -> None:
+        if case.void:  # it never began: another takes its place
+            self._taken = {key: id for key, id in self._taken.items() if (key[0], id) != (domain, case.id)}
+            return
         if case.port != DOMAIN_PORT or not case.key:
             return
         known = self._taken.setdefault((domain, case.key), case.id)
