@@ -341,7 +341,6 @@ def test_the_version_is_told_without_loading_the_command_line(word: str) -> None
         ("run f.yaml --detach", "mendflow start FLOW leaves the case to it"),
         ("run f.yaml --outdir x", "where output files go is --output-dir DIR"),
         ("f.yaml", "to run the flow: mendflow run f.yaml"),
-        ("start f --no-cache", "uses no earlier results unless --cached is given"),
         ("rerun last --cached", "results of unchanged jobs come from the cache anyway"),
         ("logs x --tail 3", "mendflow logs JOB | tail -n 20"),
         ("cases -n 3", "how many are shown is --limit N"),
