@@ -190,13 +190,7 @@ def test_a_bad_line_and_killed_servers_lose_nothing_and_do_nothing_twice(domains
     jobs, calls = int(os.environ.get("MENDFLOW_DOMAIN_JOBS", "120")), int(os.environ.get("MENDFLOW_DOMAIN_CALLS", "6"))
     seed = int(os.environ.get("MENDFLOW_DOMAIN_SEED", "1"))
     _deploy(domains)
-    given = {
-        "jobs": list(range(jobs)),
-        "calls": list(range(calls)),
-        "log": str(domains.folder / "lines"),
-        "domain": "x",
-    }
-    case = domains.clients["north"].start("many", given).id
+    case = domains.start(jobs, calls)
     for line in domains.lines.values():
         line.get_bad()
     over = threading.Event()
