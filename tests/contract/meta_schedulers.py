@@ -66,7 +66,7 @@ class Yard(Protocol):
 
 
 def new(number: int = 1, **more: object) -> NewJob:
-    spec = JobSpec(item=ItemId(f"work[{number}]"), command=f"do {number}", **more)  # type: ignore[arg-type]  # of its own fields
+    spec = JobSpec(item=ItemId(f"work[{number}]"), command=f"do {number}", **more)  # type: ignore[arg-type]  # own fields
     return NewJob(JobId(f"c-1/{number}"), CaseId("c-1"), spec)
 
 

@@ -94,7 +94,7 @@ def found(tmp_path: Path) -> Iterator[Found]:
     made: list[DomainProcess] = []
 
     def start(name: str, **options: object) -> DomainProcess:
-        domain = DomainProcess(name, tmp_path, **options)  # type: ignore[arg-type]  # as a test gives them
+        domain = DomainProcess(name, tmp_path, **options)  # type: ignore[arg-type]  # own fields
         made.append(domain)
         domain.start()
         return domain
