@@ -15,6 +15,6 @@ for name in fiu ibm bsc; do
 done
 url=$(sed -n 's/^mendflow serves \([^ ]*\) .*/\1/p' "$dir/fiu.log")
 for name in ibm bsc; do
-    token=$(mendflow domains invite $name --data-dir "$dir/fiu" 2> /dev/null)
-    mendflow domains connect fiu "$url" --token "$token" --data-dir "$dir/$name"
+    mendflow domains invite $name --data-dir "$dir/fiu" 2> /dev/null |
+        mendflow domains connect fiu "$url" --data-dir "$dir/$name"
 done

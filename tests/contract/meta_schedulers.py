@@ -66,7 +66,7 @@ class Yard(Protocol):
 
 
 def new(number: int = 1, **more: object) -> NewJob:
-    spec = JobSpec(item=ItemId(f"work[{number}]"), command=f"do {number}", **more)  # type: ignore[arg-type]
+    spec = JobSpec(item=ItemId(f"work[{number}]"), command=f"do {number}", **more)  # type: ignore[arg-type]  # own fields
     return NewJob(JobId(f"c-1/{number}"), CaseId("c-1"), spec)
 
 
@@ -100,9 +100,7 @@ async def content(*parts: bytes) -> AsyncIterator[bytes]:
 
 
 class MetaSchedulerContract:
-    @pytest.fixture
-    def yard(self) -> Yard:
-        raise NotImplementedError
+    """Each meta-scheduler has a fixture `yard` that puts it together."""
 
     async def test_a_job_ends_once_for_who_has_subscribed(self, yard: Yard) -> None:
         # FM-4

@@ -1,15 +1,15 @@
 """What is made on first use is what it would have been at once."""
 
 import ast
-import gc
 import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import mendflow
-from mendflow.lazy import LazyModule, LazyPattern, lazy_pattern
+from mendflow.lazy import LazyModule, lazy_pattern
 
 PACKAGE = Path(mendflow.__file__).parent
 
@@ -30,24 +30,22 @@ def test_a_pattern_is_compiled_when_it_is_first_used() -> None:
 
 
 def test_every_pattern_of_the_product_can_be_compiled() -> None:
-    modules = [path for path in PACKAGE.rglob("*.py") if "lazy_pattern(" in path.read_text() and path.name != "lazy.py"]
-    assert modules
-    for path in modules:
-        importlib.import_module(".".join(("mendflow", *path.relative_to(PACKAGE).with_suffix("").parts)))
-    found = [each for each in gc.get_objects() if type(each) is LazyPattern and each.pattern != "("]
-    assert len(found) >= sum(_patterns_in(path) for path in modules)
-    for each in found:
-        re.compile(each.pattern, each._flags)
+    files = [path for path in PACKAGE.rglob("*.py") if "lazy_pattern(" in path.read_text() and path.name != "lazy.py"]
+    calls = {path: list(_calls_in(path)) for path in files}
+    assert sum(map(len, calls.values())) > 200
+    for path, found in calls.items():
+        module = importlib.import_module(".".join(("mendflow", *path.relative_to(PACKAGE).with_suffix("").parts)))
+        for call in found:
+            pattern, *flags = (eval(ast.unparse(given), dict(vars(module))) for given in call.args)
+            re.compile(pattern, *flags)
 
 
-def _patterns_in(path: Path) -> int:
-    """How many a module has whenever it is loaded."""
-    return sum(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "lazy_pattern"
-        for statement in ast.parse(path.read_text()).body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        for node in ast.walk(statement)
-    )
+def _calls_in(path: Path) -> Iterator[ast.Call]:
+    """Where a module makes a pattern."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "lazy_pattern":
+            assert not node.keywords
+            yield node
 
 
 def test_a_module_is_loaded_when_one_of_its_names_is_first_used() -> None:

@@ -12,6 +12,7 @@ from tests.e2e.conftest import World
 from tests.e2e.soap_client import Asking, Away, send, texts
 from tests.e2e.test_bpel_adapter import Bank, deploy, loan, offered
 from tests.formats.bpel.adapter.bank import ASK
+from tests.patience import PATIENCE_S
 from tests.servers.line import Line, opened
 
 SREF = "http://docs.oasis-open.org/wsbpel/2.0/serviceref"
@@ -123,6 +124,6 @@ async def test_fifty_waiting_calls_hold_no_line_so_that_others_go_through(
         assert not any(each.answer for each in waiting)
         (bank.folder / "awake").touch()
         for each in waiting:
-            await asyncio.to_thread(each.join, 60)
+            await asyncio.to_thread(each.join, PATIENCE_S)
     assert [texts(each.answer)["offer"] for each in waiting] == ["32"] * 50
     assert bank.calls() == ["asked 16"] * 50 + ["asked 4"]

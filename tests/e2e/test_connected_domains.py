@@ -14,10 +14,10 @@ import pytest
 from mendflow.client import SyncClient
 from mendflow.core.model.domains import DomainView
 from tests.e2e.conftest import World
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "domains" / "harvest.yaml"
-PATIENCE_S = 90.0
 
 
 class DomainProcess:
@@ -65,10 +65,10 @@ class DomainProcess:
                 self.process.kill()
         self.log.close()
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
         """A command to this domain, as its administrator gives it."""
         command = [sys.executable, "-m", "mendflow", *words, "--server", self.url]
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=self.env)
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=self.env, input=said)
 
     def domain(self, name: str) -> DomainView:
         return self.client.connected_domain(name)
@@ -79,7 +79,7 @@ class DomainProcess:
         return done.stdout.strip()
 
     def connect(self, other: "DomainProcess", token: str) -> subprocess.CompletedProcess[str]:
-        return self.run("domains", "connect", other.name, other.url, "--token", token)
+        return self.run("domains", "connect", other.name, other.url, said=token)
 
     def done(self, case: str) -> bool:
         return self.client.case(case).status in ("completed", "failed", "cancelled")
@@ -94,7 +94,7 @@ def found(tmp_path: Path) -> Iterator[Found]:
     made: list[DomainProcess] = []
 
     def start(name: str, **options: object) -> DomainProcess:
-        domain = DomainProcess(name, tmp_path, **options)  # type: ignore[arg-type]
+        domain = DomainProcess(name, tmp_path, **options)  # type: ignore[arg-type]  # own fields
         made.append(domain)
         domain.start()
         return domain
@@ -109,7 +109,7 @@ def join(one: DomainProcess, other: DomainProcess) -> None:
     assert done.returncode == 0, done.stderr
     for here, there in ((one, other), (other, one)):
         World.until(
-            lambda here=here, there=there: here.domain(there.name).report is not None,  # type: ignore[misc]
+            lambda here=here, there=there: here.domain(there.name).report is not None,  # type: ignore[misc]  # as a test gives them
             f"{here.name} to hear of {there.name}",
         )
 
@@ -121,7 +121,8 @@ def slots_of(here: DomainProcess, name: str) -> int:
 
 def test_domains_are_connected_listed_and_disconnected_by_commands(found: Found) -> None:  # FM-4
     fiu, ibm = found("fiu"), found("ibm", slots=3)
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     assert "connected with no other" in fiu.run("domains").stdout
     token = fiu.invite(ibm)
     assert "invited" in fiu.run("domains").stdout
@@ -145,13 +146,15 @@ def test_domains_are_connected_listed_and_disconnected_by_commands(found: Found)
 
 def test_a_connection_outlives_kill_9_of_both_sides(found: Found, tmp_path: Path) -> None:
     fiu, ibm = found("fiu", slots=0), found("ibm")
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     join(fiu, ibm)
     for each in (fiu, ibm):
         each.kill()
     for each in (fiu, ibm):
         each.start()
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     flow = tmp_path / "far.yaml"
     flow.write_text(
         "name: far\njobs:\n  there:\n    domain: ibm\n"
@@ -180,7 +183,8 @@ def test_a_flow_for_a_domain_that_is_not_connected_does_not_run(found: Found, tm
 
 def test_a_token_of_a_connection_and_one_of_a_person_open_different_doors(found: Found) -> None:
     fiu, ibm = found("fiu", token="anns"), found("ibm", token="bobs", slots=0)
-    fiu.wait(), ibm.wait()
+    fiu.wait()
+    ibm.wait()
     token = fiu.invite(ibm)
 
     def ask(path: str, shown: str, body: bytes | None = None) -> int:
@@ -216,8 +220,8 @@ def test_a_flow_whose_stages_run_in_three_domains_completes_though_one_is_discon
         each.wait()
     join(fiu, ibm)
     join(fiu, bsc)
-    fields = json.dumps([f"field-{number}" for number in range(24)])
-    started = fiu.run("start", str(EXAMPLE), "--input", f"fields={fields}", "--json")
+    fields = json.dumps([f"field-{number}" for number in range(12)])
+    started = fiu.run("start", str(EXAMPLE), "--input", f"fields={fields}", "--input", "seconds=3", "--json")
     assert started.returncode == 0, started.stderr
     case = json.loads(started.stdout)["id"]
     World.until(lambda: bsc.client.cases(), "bsc to get some of it")
@@ -225,7 +229,7 @@ def test_a_flow_whose_stages_run_in_three_domains_completes_though_one_is_discon
     World.until(lambda: fiu.done(case), "the case to end")
     view = fiu.client.case(case)
     assert view.status == "completed", view.fault
-    kilos = sum(10 + len(f"field-{number}") for number in range(24))
+    kilos = sum(10 + len(f"field-{number}") for number in range(12))
     assert view.outputs == {"price": kilos // 2 * 3}
     told = [fiu.client.why(f"{case}:{item.item}") for item in fiu.client.items(case) if item.item != "plan"]
     assert all(any("went to the domain" in fact or "stayed here" in fact for fact in each.facts) for each in told)

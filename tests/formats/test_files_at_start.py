@@ -75,6 +75,7 @@ def test_check_names_what_is_not_there_with_the_defaults(read: Reader, tmp_path:
     assert absent_defaults(flow) == [
         f"job x, input a: with the defaults of the inputs there is no file data/a in {tmp_path}",
         f"job x, input b: with the defaults of the inputs there is no file t.csv in {tmp_path}",
+        f"input t: there is no file t.csv, its default, in {tmp_path}",
         f"input m: no file matches its default *.fq in {tmp_path}",
     ]
     (tmp_path / "data").mkdir()

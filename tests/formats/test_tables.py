@@ -139,9 +139,15 @@ def test_a_table_beside_the_flow_is_read_with_it(read: Reader, complaints: Compl
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.fq").write_text("x")
     (tmp_path / "data" / "s.csv").write_text("fq,n\na.fq,3\n")
-    assert read(SHEET + LOOP).inputs["rows"] == Input(
-        type="table", default=[{"fq": "data/a.fq", "n": 3}], columns={"fq": "file", "n": "number"}
+    rows = read(SHEET + LOOP).inputs["rows"]
+    assert rows == Input(
+        type="table",
+        default=[{"fq": "data/a.fq", "n": 3}],
+        columns={"fq": "file", "n": "number"},
+        read_from="data/s.csv",
+        read_digest=rows.read_digest,
     )
+    assert rows.read_digest
     (tmp_path / "data" / "s.csv").write_text("fq,n\na.fq,x\n")
     assert complaints(SHEET + LOOP) == ["1:39: data/s.csv:2: column n: 'x' is not a number"]
     assert complaints(SHEET.replace("s.csv", "t.csv") + LOOP) == [
@@ -181,7 +187,9 @@ def test_a_table_in_python_is_an_input_and_a_list_of_rows(python: Loader, tmp_pa
         "one.map(rows['name'])", inputs="rows=Table('s.csv', fq='file')", top="\nfrom mendflow import Table\n"
     )
     rows = [{"name": "a", "fq": "a.fq"}]
-    assert flow.inputs["rows"] == Input(type="table", default=rows, columns={"fq": "file"})
+    declared = flow.inputs["rows"]
+    assert (declared.type, declared.default, declared.columns) == ("table", rows, {"fq": "file"})
+    assert declared.read_from == "s.csv"
     loop = parts(flow)["one"]
     assert isinstance(loop, ForEach) and loop.items == "${{ inputs.rows.map(row, row.name) }}"
     with pytest.raises(BadFlow, match="has no column `nam`"):

@@ -119,7 +119,7 @@ async def connected(towns: tuple[Town, Town], **invited: object) -> tuple[Town, 
     """Both, connected, and the host of the first."""
     north, south = towns
     host = Host(north)
-    spec = InvitationSpec(**invited)  # type: ignore[arg-type]
+    spec = InvitationSpec(**invited)  # type: ignore[arg-type]  # own fields
     token = (await north.domain.invite_domain("south", spec, who="ann")).token
     await south.domain.connect_domain("north", ConnectionSpec(urls=(north.http.url,), token=token), who="bob")
     return north, south, host

@@ -1,5 +1,7 @@
 """Commands about other domains: which are connected, and connecting one."""
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -194,7 +196,22 @@ def invite(
         return
     say(view.token)
     say(f"It holds until {short_time_text(view.expires_at)}, and once. On a server of {name}:", err=True)
-    say(f"  mendflow domains connect {view.domain} {view.url or 'URL'} --token TOKEN", err=True)
+    say(f"  mendflow domains connect {view.domain} {view.url or 'URL'} --invitation FILE", err=True)
+
+
+def _invitation(file: str) -> str:
+    """What the other side's administrator has sent. Words of a command are seen by others on the machine, so it is
+    none."""
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"the invitation in {file} cannot be read: {error}") from error
+    if len(text.split()) != 1:
+        raise InvalidRequest(
+            "an invitation is one word, as mendflow domains invite prints it: give the file that has it by --invitation"
+            " FILE, or the word itself on standard input"
+        )
+    return text.strip()
 
 
 @domains.command("connect")
@@ -203,9 +220,14 @@ def connect(
     context: CommandContext,
     name: NameArgument,
     url: Annotated[list[str], typer.Argument(metavar="URL...", help="Where servers of it are reached.")],
-    token: Annotated[
-        str, typer.Option("--token", metavar="TOKEN", help="Its invitation.", envvar="MENDFLOW_INVITATION")
-    ],
+    invitation: Annotated[
+        str,
+        typer.Option(
+            "--invitation",
+            metavar="FILE",
+            help="A file with its invitation; -: standard input.",
+        ),
+    ] = "-",
     own_url: Annotated[
         list[str] | None,
         typer.Option(
@@ -223,7 +245,7 @@ def connect(
 ) -> None:
     """Accept the invitation of a domain."""
     rights = _rights(flow, own_flows, site, work_max, bytes_max)
-    spec = ConnectionSpec(urls=tuple(url), token=token.strip(), rights=rights, own_urls=tuple(own_url or ()))
+    spec = ConnectionSpec(urls=tuple(url), token=_invitation(invitation), rights=rights, own_urls=tuple(own_url or ()))
     view = context.run(lambda client: client.connect_domain(name, spec))
     print_answer(context.json, view, f"{name} is connected; flows send work there by `domain: {name}`")
 

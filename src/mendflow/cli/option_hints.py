@@ -125,7 +125,6 @@ OF_COMMANDS: Final[dict[str, dict[str, str]]] = {
     "start": {
         "-n": "mendflow run FLOW --dry-run says what would run",
         "--dry-run": "mendflow run FLOW --dry-run says what would run",
-        "--no-cache": "a started case uses no earlier results unless --cached is given",
         "--jobs": "how many jobs run at a time is said by the pilots of the server",
         "-j": "how many jobs run at a time is said by the pilots of the server",
     }

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from mendflow.core.domains.named import domains_named
 from mendflow.core.domains.names import domain_name_flaw, domain_name_from
 from mendflow.core.model.flow import Call, Flow, JobActivity, Parallel
+from mendflow.core.model.ids import FlowName
 
 
 @pytest.mark.parametrize("name", ["fiu", "IBM", "a.b-c_d", "x" * 64, "7"])
@@ -25,7 +26,7 @@ def test_every_host_gives_a_name(host: str) -> None:
 
 
 def test_a_flow_names_the_domains_of_its_jobs_and_of_the_flows_that_it_takes_along() -> None:
-    inner = Flow(name="inner", body=JobActivity(name="deep", command="true", domain="west"))
+    inner = Flow(name=FlowName("inner"), body=JobActivity(name="deep", command="true", domain="west"))
     body = Parallel(
         name="all",
         branches=(
@@ -36,7 +37,7 @@ def test_a_flow_names_the_domains_of_its_jobs_and_of_the_flows_that_it_takes_alo
             Call(name="far", flow="other", domain="east"),
         ),
     )
-    assert domains_named(Flow(name="f", body=body, calls=(inner,))) == {
+    assert domains_named(Flow(name=FlowName("f"), body=body, calls=(inner,))) == {
         "south": "there",
         "east": "far",
         "west": "deep",
@@ -44,6 +45,6 @@ def test_a_flow_names_the_domains_of_its_jobs_and_of_the_flows_that_it_takes_alo
 
 
 def test_what_a_flow_that_goes_elsewhere_names_is_for_the_other_domain_to_judge() -> None:
-    inner = Flow(name="inner", body=JobActivity(name="deep", command="true", domain="west"))
-    flow = Flow(name="f", body=Call(name="sub", flow="inner", domain="south"), calls=(inner,))
+    inner = Flow(name=FlowName("inner"), body=JobActivity(name="deep", command="true", domain="west"))
+    flow = Flow(name=FlowName("f"), body=Call(name="sub", flow="inner", domain="south"), calls=(inner,))
     assert domains_named(flow) == {"south": "sub"}

@@ -17,11 +17,11 @@ GPU = Capacity(slots=1, cpus=8.0, memory_bytes=32 * GB, disk_bytes=100 * GB, gpu
 
 def report(free: int = 4, slots: int = 4, waiting: int = 0, **more: object) -> DomainReport:
     given = {"largest": SMALL, **more}
-    return DomainReport(slots=slots, slots_free=free, waiting=waiting, **given)  # type: ignore[arg-type]
+    return DomainReport(slots=slots, slots_free=free, waiting=waiting, **given)  # type: ignore[arg-type]  # own fields
 
 
 def offer(name: str, told: DomainReport | None = None, **more: object) -> DomainOffer:
-    return DomainOffer(name=name, report=told or report(), latency_ms=5, **more)  # type: ignore[arg-type]
+    return DomainOffer(name=name, report=told or report(), latency_ms=5, **more)  # type: ignore[arg-type]  # own fields
 
 
 HERE, FULL_HERE = offer("home"), offer("home", report(free=0, waiting=40))

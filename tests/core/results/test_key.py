@@ -37,7 +37,7 @@ HOW_IT_RUNS: list[dict[str, Any]] = [
     {"limits": Limits(open_files=3)},
     {"priority": 7, "owner": "ada", "expected_ms": 1, "retries": 4, "retry_wait_ms": 9},
     {"retry": (RetryRule(times=3),), "spent": (1,), "unstaged": ("analyse.sh",)},
-    {"submission": Submission.POLL, "stage_in": "sequence", "link_inputs": True, "cache": True},
+    {"submission": Submission.POLL, "stage_in": "sequence", "link_inputs": True, "cache": True, "domain": "south"},
     {"transfer": {"tries": 3}, "replicas": {"in.txt": ("http://one/a",)}},
     {"inputs": {"in.txt": kept("a", name="another name")}},
     {"env": {"N": "1", "LC_ALL": "C"}},

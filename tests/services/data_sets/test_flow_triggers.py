@@ -282,7 +282,7 @@ async def test_a_restart_finds_the_files_that_came_meanwhile_and_none_again(depl
 
 async def ended(deployed: Deployed, outcome: Outcome) -> str:
     """A case of the flow that ended so."""
-    case = (await deployed.world.domain.start("f", {"file": "x"}, who="me")).id
+    case = (await deployed.world.domain.start("f", {"file": "http://127.0.0.1:1/x"}, who="me")).id
     await deployed.world.pilot.sync(want=1)
     await deployed.world.pilot.exchange({"work": outcome})
     await deployed.world.until_status(case, "completed", "failed")

@@ -81,7 +81,7 @@ class Domains:
         self, folder: Path, *, lease_ms: int = 30_000, stores: tuple[Store, Store] | None = None, **settings: object
     ) -> None:
         self.folder = folder
-        self.settings = ServerSettings(lease_ms=lease_ms, files_roots=None, **settings)  # type: ignore[arg-type]
+        self.settings = ServerSettings(lease_ms=lease_ms, files_roots=None, **settings)  # type: ignore[arg-type]  # own fields
         self.stores = dict(zip((HOME, AWAY), stores or (MemoryStore(), MemoryStore()), strict=True))
         self.lines: dict[str, dict[str, DirectLine]] = {HOME: {}, AWAY: {}}
         self.lines[HOME][AWAY] = DirectLine(HOME, lambda: self.away.server)

@@ -19,12 +19,14 @@ from mendflow.stores.memory import MemoryStore
 
 
 class LocalLines:
-    """`cut`: requests to these addresses are lost; `mute`: answers from them are."""
+    """`cut`: requests to these addresses are lost; `mute`: answers from them are. While it is `idle`, domains can be
+    connected, and exchange nothing."""
 
     def __init__(self) -> None:
         self.gates: dict[str, DomainGate] = {}
         self.cut: set[str] = set()
         self.mute: set[str] = set()
+        self.idle = False
 
     def line(self, urls: Sequence[str], token: Token, *, public_only: bool) -> "LocalLine":
         return LocalLine(self, urls[0], token)
@@ -51,6 +53,8 @@ class LocalLine:
         self._token = token
 
     async def exchange(self, request: DomainRequest) -> DomainAnswer:
+        if self._lines.idle:
+            raise Unreachable("nothing is exchanged")
         gate = self._lines.reach(self._url)
         answer = await gate.exchange(await gate.admit(await self._sha256()), request)
         self._lines.demand_answer(self._url)

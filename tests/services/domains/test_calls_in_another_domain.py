@@ -15,7 +15,7 @@ from tests.services.recovery.kit import FAILED, flow
 
 
 def inner(**more: object) -> Flow:
-    body = JobActivity(name="count", command="wc -l ${{ inputs.name }}", **more)  # type: ignore[arg-type]
+    body = JobActivity(name="count", command="wc -l ${{ inputs.name }}", **more)  # type: ignore[arg-type]  # own fields
     return Flow(
         name=FlowName("inner"),
         inputs={"name": Input(type="string", required=True)},
@@ -92,7 +92,7 @@ async def test_files_beside_the_flow_and_given_ones_go_along(tmp_path: Path) -> 
         async def made() -> object:
             yield b"2\n"
 
-        kept = await there.keep("made.txt", made())  # type: ignore[arg-type]
+        kept = await there.keep("made.txt", made())  # type: ignore[arg-type]  # own fields
         await domains.away.report(count=Outcome(files={"made": kept}))
         await domains.home.until_status(case, "completed")
         back = file_of((await domains.home.case(case)).outputs["made"])

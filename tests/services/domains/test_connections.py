@@ -22,11 +22,11 @@ from tests.services.domains.neighbours import LocalLines, Neighbour
 
 
 async def invite(one: Neighbour, name: str, **spec: object) -> InvitationView:
-    return await one.domain.invite_domain(name, InvitationSpec(**spec), who="ann")  # type: ignore[arg-type]
+    return await one.domain.invite_domain(name, InvitationSpec(**spec), who="ann")  # type: ignore[arg-type]  # own fields
 
 
 async def connect(one: Neighbour, other: Neighbour, token: str, **more: object) -> None:
-    spec = ConnectionSpec(urls=(other.url,), token=token, **more)  # type: ignore[arg-type]
+    spec = ConnectionSpec(urls=(other.url,), token=token, **more)  # type: ignore[arg-type]  # own fields
     await one.domain.connect_domain(other.connections.own.name, spec, who="bob")
 
 

@@ -15,7 +15,7 @@ from tests.services.recovery.kit import World
 
 
 def job(number: int = 1, **more: object) -> NewJob:
-    spec = JobSpec(item=ItemId(f"align[{number}]"), command="true", owner="ann", **more)  # type: ignore[arg-type]
+    spec = JobSpec(item=ItemId(f"align[{number}]"), command="true", owner="ann", **more)  # type: ignore[arg-type]  # own fields
     return NewJob(JobId(f"c-1/{number}"), CaseId("c-1"), spec)
 
 

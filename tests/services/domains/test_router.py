@@ -10,7 +10,7 @@ from mendflow.core.model.domains import ConnectionSpec, DomainReport, Invitation
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.flow import Call, Flow, JobActivity
-from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.sync import Capacity
 from mendflow.services.base.cluster import JOB_KIND
@@ -81,8 +81,8 @@ class Far:
 
 
 async def connect(one: Neighbour, other: Neighbour, lines: LocalLines) -> None:
-    """Connect them; the first then hears of the other only what the test says."""
-    lines.cut.add(other.url)
+    """Connect them; each then hears of the other only what the test says."""
+    lines.idle = True
     names = one.connections.own.name, other.connections.own.name
     token = (await one.domain.invite_domain(names[1], InvitationSpec(), who="ann")).token
     await other.domain.connect_domain(names[0], ConnectionSpec(urls=(one.url,), token=token), who="bob")
@@ -211,11 +211,11 @@ async def test_the_own_name_means_here(home: Neighbour) -> None:
 
 
 def flow_of(domain: str) -> Flow:
-    return Flow(name="f", body=JobActivity(name="a", command="true", domain=domain))
+    return Flow(name=FlowName("f"), body=JobActivity(name="a", command="true", domain=domain))
 
 
 async def test_a_flow_that_names_a_domain_which_is_not_connected_is_refused_at_its_start(north: Neighbour) -> None:
-    for flow in (flow_of("nowhere"), Flow(name="f", body=Call(name="a", flow="x", domain="nowhere"))):
+    for flow in (flow_of("nowhere"), Flow(name=FlowName("f"), body=Call(name="a", flow="x", domain="nowhere"))):
         await north.domain.deploy(flow)
         with pytest.raises(InvalidRequest, match="a is for the domain 'nowhere', which is not connected here"):
             await north.domain.start("f", {}, who="ann")

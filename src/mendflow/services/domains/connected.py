@@ -35,7 +35,7 @@ from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.domains.hosting import WorkHost
 from mendflow.services.domains.line import DomainLine, PeerLines
 from mendflow.services.domains.own_domain import OwnDomain
-from mendflow.services.domains.reports import REPORT_MS, DomainLoad, ReportKeeper
+from mendflow.services.domains.reports import REPORT_MS, DomainLoad, DomainReporter
 from mendflow.services.domains.router import DomainRouter
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -85,7 +85,7 @@ class ConnectedDomains:
             lines=lines,
             chance=chance,
         )
-        self.reports = ReportKeeper(
+        self.reports = DomainReporter(
             connections=self.connections,
             contacts=self.contacts,
             catalogue=catalogue,

@@ -62,7 +62,7 @@ class RecentWaits:
         return 0
 
 
-class ReportKeeper:
+class DomainReporter:
     """`pilots` are all pilots of this domain, `load` what its servers have to do."""
 
     def __init__(

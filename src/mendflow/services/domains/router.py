@@ -37,7 +37,7 @@ from mendflow.services.cases.named_domains import KnownDomains
 from mendflow.services.domains.connections import Connections
 from mendflow.services.domains.contacts import Contacts
 from mendflow.services.domains.line import PeerLines
-from mendflow.services.domains.reports import ReportKeeper
+from mendflow.services.domains.reports import DomainReporter
 from mendflow.services.domains.sending import WorkSender
 from mendflow.services.domains.sent_work import REFUSED_THERE
 from mendflow.services.domains.work_files import files_in_flow
@@ -78,7 +78,7 @@ class DomainRouter:
         connections: Connections,
         contacts: Contacts,
         flows: Flows,
-        reports: ReportKeeper,
+        reports: DomainReporter,
         hub: Hub,
     ) -> None:
         self._queue = queue

@@ -206,7 +206,7 @@ class SentWorks:
         document = self._works.get(key)
         if document is None or document.control in (control, "cancel"):
             return
-        document.control, document.reason = control, reason  # type: ignore[assignment]
+        document.control, document.reason = control, reason  # type: ignore[assignment]  # a WorkControl
         self.ledger.touch(SENT_KIND, key, document)
         self._link(document.domain).wake()
 

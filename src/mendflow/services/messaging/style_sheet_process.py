@@ -13,10 +13,12 @@ from mendflow.core.xml.style_sheets import StyleSheetFailed, StyleSheetNotFound,
 from mendflow.services.messaging.style_sheets import SheetLimits, SheetResult, SheetTask
 
 STDERR: Final = 2
+FIRST_SHEET: Final = '<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform" version="1.0"/>'
 
 
 def main() -> None:
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=SheetTask)
+    transform({"first": FIRST_SHEET}, "first", "<a/>", ())  # loads all that is needed: the limits would prevent it
     apply_limits(task.bounds)
     sys.stdout.buffer.write(msgspec.json.encode(run_sheet(task)))
     sys.stdout.buffer.flush()
