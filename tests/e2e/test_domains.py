@@ -9,6 +9,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -76,7 +77,7 @@ class TwoDomains:
             self.serve(name)
             self.clients[name] = SyncClient(f"http://127.0.0.1:{self.ports[name]}")
         for name in self.ports:
-            self.until(lambda name=name: self.clients[name].health().status == "ok", f"{name} to be there")
+            self.until(partial(self._answers, name), f"{name} to be there")
             self._start(
                 f"pilot of {name}", "pilot", "--server", f"http://127.0.0.1:{self.ports[name]}", "--work",
                 str(self.folder / f"work-{name}"), "--jobs", "4", "--cpus", "4",
@@ -86,6 +87,9 @@ class TwoDomains:
         north.connect_domain("south", ConnectionSpec(urls=(self.lines["south"].url,), token=invitation.token))
         self.until(lambda: north.connected_domain("south").state == "connected", "the two to be connected")
         return self
+
+    def _answers(self, name: str) -> bool:
+        return self.clients[name].health().status == "ok"
 
     def __exit__(self, *_: object) -> None:
         for client in self.clients.values():
