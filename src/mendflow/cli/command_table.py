@@ -38,7 +38,6 @@ COMMANDS: dict[str, CommandEntry] = {
     "start": _entry("start", "Start a case of a deployed flow, or of a flow file.", _STEER),
     "suspend": _entry("case_actions", "Suspend a case or one of its items.", _STEER),
     "cancel": _entry("case_actions", "End a case or one of its items; its remaining jobs do not run.", _STEER),
-    "requeue": _entry("alerts", "Take a running job from its pilot and put it back into the queue.", _STEER),
     "send": _entry("case_actions", "Send a message to a case.", _STEER),
     "worklist": _entry("worklist", "List the user tasks that wait; claim, complete or reject one.", _STEER),
     "rules": _entry("rules", "List the rules; add, try, export, import or restore them.", _MEND),
@@ -49,7 +48,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
     "domains": _entry("domains", "List the connected domains; show, invite, connect or disconnect one.", _SERVE),
     "alerts": _entry("alerts", "List alerts by severity; acknowledge one.", _SERVE),
-    "admin": _entry("main", "Servers, pilots, sites, notifications, archives of cases, tokens.", _SERVE),
+    "admin": _entry("main", "Servers, pilots, running jobs, sites, notifications, archives of cases, tokens.", _SERVE),
 }
 
 GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
@@ -63,6 +62,7 @@ GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
         "servers": _entry("lists", "List the servers on the store.", ""),
         "pilots": _entry("lists", "List the pilots.", ""),
         "top": _entry("top", "Show all servers live: queue, running jobs, rates, latencies, repairs and alerts.", ""),
+        "requeue": _entry("alerts", "Take a running job from its pilot and put it back into the queue.", ""),
         "sites": _entry("sites", "List the sites that pilots are submitted to; add, pause or remove one.", ""),
         "notifications": _entry("webhooks", "List the notifications: ends of cases, and alerts.", ""),
         "webhooks": _entry(
@@ -115,11 +115,12 @@ ELSEWHERE: Final[dict[str, str]] = {
     "ps": "to list the jobs that run: mendflow jobs --state running",
     "raise": "to raise an exception that rules take up: mendflow rules raise CASE TRIGGER",
     "queue": "to list the jobs that wait: mendflow jobs --state waiting",
-    "release": "to put a running job back into the queue: mendflow requeue JOB",
+    "requeue": "to put a running job back into the queue: mendflow admin requeue JOB",
+    "release": "to put a running job back into the queue: mendflow admin requeue JOB",
     "remove": "to end a case: mendflow cancel CASE",
     "restart": "to run a case again: mendflow rerun CASE; to continue one that was stopped: mendflow resume CASE",
     "retry": "to run what failed: mendflow rerun CASE --from-failed; a job and what depends on it: mendflow rerun CASE"
-    " --again JOB; to take a running job from its pilot: mendflow requeue JOB",
+    " --again JOB; to take a running job from its pilot: mendflow admin requeue JOB",
     "rm": "to end a case: mendflow cancel CASE",
     "rule": "to list the rules: mendflow rules; one set: mendflow rules show SET",
     "runs": "to list the cases: mendflow cases",

@@ -47,7 +47,7 @@ def test_a_job_that_runs_far_longer_than_expected_is_told_once_and_closed_at_its
         await keep_running(pilot, 60)
         [alert] = await alerts(cluster)
         assert (alert.id, alert.case, alert.item) == (f"long-job/{case}/1/1", case, "a")
-        assert "30 s were expected" in alert.sentence and f"mendflow requeue {case}/1" in alert.sentence
+        assert "30 s were expected" in alert.sentence and f"mendflow admin requeue {case}/1" in alert.sentence
         await keep_running(pilot, 60)
         assert len(await alerts(cluster)) == 1, "once"
         await pilot.exchange({"a": Outcome()})

@@ -52,7 +52,7 @@ def job_finding(
         subject=job.id,
         episode=str(job.fence),
         sentence=f"{sentence}, and it still runs. See what it says with `mendflow logs {job.id}`; if it hangs, let"
-        f" another pilot try it with `mendflow requeue {job.id}`",
+        f" another pilot try it with `mendflow admin requeue {job.id}`",
         case=job.case,
         item=job.spec.item,
     )
