@@ -66,7 +66,7 @@ class HostedRoom:
             each.bytes, each.asked_at = size, self._clock.now()
             each.ids.add((sender, id))
 
-    def taken(self, origin: str, digests: Collection[str]) -> None:
+    def settle_files(self, origin: str, digests: Collection[str]) -> None:
         """These files belong to work that was taken."""
         asked = self._asked.get(origin, {})
         for digest in digests:

@@ -239,7 +239,7 @@ class HostedWorks:
             self._room.release(origin, id)
         if known is None:
             return _status(work, "unknown", "another server takes it at this moment")
-        self._room.taken(origin, sizes)
+        self._room.settle_files(origin, sizes)
         return await self._begin(rights, work, known)
 
     async def _add(
