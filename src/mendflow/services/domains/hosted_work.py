@@ -288,11 +288,7 @@ class HostedWorks:
         """The origin has the outcome, or does without one."""
         if work is None or work.document.fence > fence or work.document.over:
             return
-        if self._runs.is_live(work):
-            await self._runs.give_up(work, f"{work.document.origin} no longer wants it")
-        else:
-            await self._register.change(work, over=True)
-            self._register.detach(work)
+        await self._runs.give_up(work, f"{work.document.origin} no longer wants it")
 
     async def disconnect(self, origin: str) -> None:
         """The domain is no longer connected: its work is stopped, and its outcomes are dropped."""
