@@ -89,10 +89,6 @@ class PeerLink:
         self._acks[document.key] = document
         self.wake()
 
-    def ask_again_later(self, document: SentDocument) -> None:
-        """Its outcome could not be taken yet: begin anew, so that it is told again."""
-        self._heard = 0
-
     def wake(self) -> None:
         self._wake.set()
 
