@@ -1,6 +1,7 @@
 """A server of an origin in the test's hands: it says to a host whatever the test wants, as a modified one could."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.values import FileRef
 from mendflow.services.domains.hosted_work import HostedWorks
 
+_numbers = count(1)
 Doing = Callable[[Coroutine[Any, Any, DomainAnswer]], Awaitable[DomainAnswer]]
 
 
@@ -28,10 +30,10 @@ async def _at_once(work: Coroutine[Any, Any, DomainAnswer]) -> DomainAnswer:
 
 
 class HandOrigin:
-    def __init__(self, rights: DomainRights | None = None, *, origin: str = "home", sender: str = "s-1") -> None:
+    def __init__(self, rights: DomainRights | None = None, *, origin: str = "home", sender: str = "") -> None:
         self.rights = rights or DomainRights()
         self.origin = origin
-        self.sender = sender
+        self.sender = sender or f"s-{next(_numbers)}"
         self.serial = 0
         self.claims: dict[str, WorkClaim] = {}
         self.stamps: dict[int, tuple[int, str]] = {}

@@ -28,7 +28,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.live_case import CaseDocument, Confinement
 from mendflow.services.domains.hosted_cases import flow_of_work
 from mendflow.services.domains.hosted_register import HostedWork
 from mendflow.services.domains.hosted_runs import LOOK_MS, HostedRuns
@@ -236,6 +236,7 @@ class HostedWorks:
                 owner=f"{document.origin}/{work.owner}",
                 key=document.case_key,
                 port=DOMAIN_PORT,
+                confined=Confinement(sites=rights.sites, flows=rights.flows),
             )
             begun = await self._runs.starter.begin(wanted, flow)
         except StoreUnavailable:
