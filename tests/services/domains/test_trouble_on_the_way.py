@@ -4,12 +4,14 @@ lasts."""
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.base.contracts import NewJob
+from mendflow.services.domains import peer_link
 from mendflow.services.domains.peer_scheduler import PeerScheduler
 from tests.services.domains.kit import AWAY, DirectLine, Domains, soon
 
@@ -69,3 +71,36 @@ async def test_work_whose_owner_fails_over_its_end_is_claimed_no_longer(tmp_path
         await domains.away.report(align=Outcome())
         await soon(lambda: domains.away.runtime.domains.hosted.held("home") == 0, "the acknowledgement")
         await soon(lambda: not domains.line.requests[-1].claims, "nothing is claimed")
+
+
+async def test_requests_are_bounded_by_all_that_is_in_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # FM-4
+    monkeypatch.setattr(peer_link, "SENT_BYTES_MAX", 10_000)
+    async with Domains(tmp_path) as domains:
+        await peer(domains).submit([job(number, env={"X": "x" * 4_000}) for number in range(1, 7)])
+        await soon(lambda: domains.away.runtime.domains.hosted.held("home") == 6, "all of it is taken")
+        sizes = [sum(len(msgspec.json.encode(each)) for each in request.sent) for request in domains.line.requests]
+        assert max(sizes) <= 10_000
+
+
+async def test_a_piece_that_is_too_large_fails_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # FM-4
+    monkeypatch.setattr(peer_link, "PIECE_BYTES_MAX", 50_000)
+    async with Domains(tmp_path) as domains:
+        await peer(domains).submit([job(1), job(2, env={"X": "x" * 60_000}), job(3)])
+        await soon(lambda: job(2).id not in domains.home.runtime.domains.far.jobs, "the large one has failed")
+        outcome = (await peer(domains).status(job(2).id)).outcome
+        assert outcome is not None and outcome.fault is not None
+        assert outcome.fault.name == "tooLargeToSend" and "give large values as files" in outcome.fault.message
+        await soon(lambda: domains.away.runtime.domains.hosted.held("home") == 2, "the others are there")
+        assert {work.key for request in domains.line.requests for work in request.sent} == {job(1).id, job(3).id}
+
+
+async def test_the_latency_is_measured_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # FM-8
+    monkeypatch.setattr(peer_link, "LATENCY_MS", 50)
+    monkeypatch.setattr(peer_link, "HOLD_MS", 20)
+    async with Domains(tmp_path) as domains:
+        requests = domains.line.requests
+        await soon(lambda: sum(not each.hold_ms for each in requests) >= 4, "requests that are answered at once")
+        assert sum(each.hold_ms > 0 for each in requests) >= 3
