@@ -99,7 +99,7 @@ class HostedWorks:
         """The seat of a server of an origin. Each that was started anew takes another, so those that were empty for
         longest are given up, with the leases that no work hangs on."""
         of = (origin, sender)
-        seat = self._seats[of] = self._seats.pop(of, None) or _Seat()
+        seat = self._seats[of] = self._seats.pop(of) if of in self._seats else _Seat()
         others = [each for each in self._seats if each[0] == origin and each != of]
         idle = [each for each in others if not self._seats[each].held and not self._register.claimed_by(each)]
         surplus = len(others) + 1 - SEATS_MAX
