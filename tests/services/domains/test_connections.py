@@ -118,6 +118,18 @@ async def test_nobody_else_can_accept_an_invitation_that_is_being_accepted(
         await lines.accept([north.url], invited.token, thief)
 
 
+async def test_who_has_no_invitation_is_not_told_who_is_connected(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    await connect(south, north, (await invite(north, "south")).token)
+    told = []
+    for name in ("south", "nobody"):
+        with pytest.raises(Forbidden) as refused:
+            await lines.accept([north.url], "guess", InvitationAcceptance(domain=name, inviter="north", token="x"))
+        told.append(str(refused.value).replace(name, "NAME"))
+    assert told[0] == told[1]
+
+
 async def test_both_sides_have_to_use_the_names_that_the_other_has(north: Neighbour, south: Neighbour) -> None:
     invited = await invite(north, "south")
     spec = ConnectionSpec(urls=(north.url,), token=invited.token)

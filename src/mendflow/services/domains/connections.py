@@ -224,15 +224,14 @@ class Connections:
             )
         answer = InvitationAnswer(domain=self.own.name, token=_answering(acceptance.token, shown))
         found = await self._store.get(CONNECTION_KIND, acceptance.domain)
-        if found is not None:
-            known = _decode(found.body)
-            if not _same(known.token_sha256, _sha256(answer.token)):
-                raise Conflict(
-                    f"the domain {self.own.name} has a connection with {acceptance.domain} already; its administrator"
-                    f" ends it with mendflow domains disconnect {acceptance.domain}"
-                )
+        known = _decode(found.body) if found is not None else None
+        if known is not None and _same(known.token_sha256, _sha256(answer.token)):
             return answer
-        invitation = await self._use(shown, acceptance)
+        if known is not None and _same(known.invitation_sha256, _sha256(shown)):
+            raise self._connected_already(acceptance.domain)
+        invitation = await self._use(shown, acceptance)  # who has none is not told who is connected
+        if known is not None:
+            raise self._connected_already(acceptance.domain)
         connection = Connection(
             name=invitation.name,
             urls=invitation.urls or self._fit(acceptance.urls),
@@ -248,6 +247,12 @@ class Connections:
         await self._add(connection)
         await self.withdraw(invitation.name)
         return answer
+
+    def _connected_already(self, name: str) -> Conflict:
+        return Conflict(
+            f"the domain {self.own.name} has a connection with {name} already; its administrator ends it with"
+            f" mendflow domains disconnect {name}"
+        )
 
     async def _use(self, shown: str, acceptance: InvitationAcceptance) -> Invitation:
         """The invitation, used by this acceptance and by no other."""
