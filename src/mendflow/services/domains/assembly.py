@@ -55,8 +55,8 @@ class DomainParts(Protocol):
 
 
 class DomainServices:
-    """`lines` are the lines to the domains that are connected; `name` gives the name of this one. `meter_name` is the
-    same for a process that goes on reading the same meter after a restart."""
+    """`lines` are the lines to the domains that are connected; `way` are the domains that a case has come through, this
+    one the last. `meter_name` is the same for a process that goes on reading the same meter after a restart."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class DomainServices:
         starter: CaseStarter,
         sealer: Sealer,
         lines: PeerLines,
-        name: Callable[[], str],
+        way: Callable[[CaseId], tuple[str, ...]],
         sender: str,
         lease_ms: int,
         shared: bool,
@@ -105,9 +105,6 @@ class DomainServices:
             lease_ms=LEASES_AT_A_TIME * lease_ms,
             reports=reports,
         )
-
-        def way() -> tuple[str, ...]:
-            return (name(),)
 
         def opened(spec: JobSpec) -> JobSpec:
             return closed_job(sealer.opened(spec))

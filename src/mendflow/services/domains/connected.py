@@ -71,7 +71,7 @@ class ConnectedDomains:
         given: Mapping[str, MetaScheduler],
         pilots: Callable[[], Awaitable[Sequence[PilotView]]],
         load: Callable[[], Awaitable[DomainLoad]],
-        origin_of: Callable[[CaseId], str],
+        way_of: Callable[[CaseId], tuple[str, ...]],
     ) -> None:
         own = OwnDomain(store, ledger, given=name, host=host)
         self.contacts = Contacts(clock, meter)
@@ -100,7 +100,7 @@ class ConnectedDomains:
             queue=queue,
             given=given,
             others=peer_lines,
-            origin_of=origin_of,
+            way_of=way_of,
             store=store,
             ledger=ledger,
             clock=clock,

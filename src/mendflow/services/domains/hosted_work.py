@@ -236,6 +236,7 @@ class HostedWorks:
                 owner=f"{document.origin}/{work.owner}",
                 key=document.case_key,
                 port=DOMAIN_PORT,
+                way=work.way,
             )
             begun = await self._runs.starter.begin(wanted, flow)
         except StoreUnavailable:

@@ -36,7 +36,7 @@ class SentCalls:
         manager: FlowManager,
         sent: SentWorks,
         closer: FlowCloser,
-        way: Callable[[], tuple[str, ...]],
+        way: Callable[[CaseId], tuple[str, ...]],
         finished: Finished,
     ) -> None:
         self._ledger = ledger
@@ -78,7 +78,7 @@ class SentCalls:
             inputs=inputs,
             files=tuple(once(files)),
             owner=live.document.owner,
-            way=self._way(),
+            way=self._way(live.id),
         )
         if live.id not in self._manager.live or order.serial not in live.case.index.serials:
             return  # the case has gone on without it
