@@ -127,6 +127,9 @@ class FarJobs:
         if callback is not None:
             await callback(job.id, outcome)
 
+    async def may_ask(self, document: SentDocument) -> bool:
+        return False  # the job's own document has it
+
 
 class PeerScheduler:
     """One other domain, by its name. `report` is what it last said of itself."""
