@@ -280,7 +280,7 @@ class SentWorks:
             await self._owners[document.kind].work_ended(document)
         except StoreUnavailable:
             raise
-        except Exception:
+        except Exception:  # whatever is wrong with its owner, the host must learn that it is over
             log.exception(
                 "%s has ended in %s; telling of it failed by an internal error", document.key, document.domain
             )
