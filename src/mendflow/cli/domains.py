@@ -119,8 +119,6 @@ def report_lines(report: DomainReport) -> list[str]:
         lines.append(f"largest job: {size}, {largest.gpus} GPUs")
     named = {
         "platforms": report.platforms,
-        "containers": report.runtimes,
-        "limits": tuple(f"{name} {most}" for name, most in sorted(report.limits.items())),
         "storage elements": report.elements,
         "flows": report.flows,
     }

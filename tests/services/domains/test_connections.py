@@ -170,8 +170,8 @@ class Counted:
     def __init__(self) -> None:
         self.left = WorkCount(2, 1)
 
-    async def count(self, domain: str) -> WorkCount:
-        return self.left
+    async def counts(self) -> dict[str, WorkCount]:
+        return {"north": self.left}
 
 
 async def test_a_drained_connection_goes_when_nothing_is_under_way(north: Neighbour, south: Neighbour) -> None:

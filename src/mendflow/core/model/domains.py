@@ -38,8 +38,6 @@ class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     largest: Capacity | None = None
     shapes: tuple[Capacity, ...] = ()
     platforms: tuple[str, ...] = ()
-    runtimes: tuple[str, ...] = ()  # of containers
-    limits: dict[str, int] = {}
     elements: tuple[str, ...] = ()
     logical_files: tuple[str, ...] = ()
     files_cut: bool = False

@@ -37,7 +37,7 @@ from mendflow.services.domains.line import DomainLine, PeerLines
 from mendflow.services.domains.own_domain import OwnDomain
 from mendflow.services.domains.reports import REPORT_MS, DomainLoad, DomainReporter
 from mendflow.services.domains.router import DomainRouter
-from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from mendflow.services.domains.work_counts import NO_WORK, WorkCount, WorkCounter
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 
@@ -71,7 +71,7 @@ class ConnectedDomains:
         given: Mapping[str, MetaScheduler],
         pilots: Callable[[], Awaitable[Sequence[PilotView]]],
         load: Callable[[], Awaitable[DomainLoad]],
-        origin_of: Callable[[CaseId], str],
+        way_of: Callable[[CaseId], tuple[str, ...]],
     ) -> None:
         own = OwnDomain(store, ledger, given=name, host=host)
         self.contacts = Contacts(clock, meter)
@@ -100,7 +100,7 @@ class ConnectedDomains:
             queue=queue,
             given=given,
             others=peer_lines,
-            origin_of=origin_of,
+            way_of=way_of,
             store=store,
             ledger=ledger,
             clock=clock,
@@ -168,8 +168,9 @@ class ConnectedDomains:
         sees it removes it."""
         try:
             while draining := [each for each in self.connections.known() if each.draining]:
+                counts = await self.counts()
                 for each in draining:
-                    if (await self.count(each.name)).none:
+                    if counts.get(each.name, NO_WORK).none:
                         await self.connections.remove(each.name, mark=each.mark)
                 await self._clock.sleep(DRAIN_CHECK_MS)
         finally:
@@ -208,9 +209,10 @@ class ConnectedDomains:
         )
         return replace(answer, works=tuple(works))
 
-    async def count(self, name: str) -> WorkCount:
+    async def counts(self) -> Mapping[str, WorkCount]:
+        """The work between this domain and each of the others."""
         counter = self._hub.provider(WorkCounter)
-        return await counter.count(name) if counter is not None else WorkCount()
+        return await counter.counts() if counter is not None else {}
 
     # What people see and do
 
@@ -234,14 +236,15 @@ class ConnectedDomains:
             return DomainView(name=name, url="", state="invited", reason="the invitation was withdrawn")
         connection = await self.connections.get(name)
         view = await self._view(connection)
-        if force or (await self.count(name)).none:
+        if force or (not view.sent and not view.held):
             await self.connections.remove(name)
             return view
         return await self._view(await self.connections.drain(name))
 
     async def overview(self) -> DomainsView:
         await self.connections.start()
-        views = [await self._view(each) for each in self.connections.known()]
+        counts = await self.counts()
+        views = [self._seen(each, counts) for each in self.connections.known()]
         known = {view.name for view in views}
         for each in await self.connections.invitations():
             if each.name not in known:
@@ -257,7 +260,10 @@ class ConnectedDomains:
         raise NotFound(f"no domain {name[:100]!r} is connected or invited; `mendflow domains` lists those that are")
 
     async def _view(self, connection: Connection) -> DomainView:
-        contact, count = self.contacts.of(connection.name), await self.count(connection.name)
+        return self._seen(connection, await self.counts())
+
+    def _seen(self, connection: Connection, counts: Mapping[str, WorkCount]) -> DomainView:
+        contact, count = self.contacts.of(connection.name), counts.get(connection.name, NO_WORK)
         state, reason = self._state(connection)
         return DomainView(
             name=connection.name,

@@ -270,6 +270,7 @@ class HostedWorks:
                 owner=f"{document.origin}/{work.owner}",
                 key=document.case_key,
                 port=DOMAIN_PORT,
+                way=work.way,
                 confined=Confinement(sites=rights.sites, flows=rights.flows),
             )
             begun = await self._runs.starter.begin(wanted, flow)

@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.model.domains import DomainReport, SentWork, WorkStatus
 from mendflow.core.model.errors import NotFound, RequestError
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.ids import CaseId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.recovery.ids import serial_of
 from mendflow.core.scheduling import job_events
@@ -32,8 +32,8 @@ _decode = msgspec.json.Decoder(Job).decode
 
 
 class FarJobs:
-    """The jobs of this server that are in other domains, whichever. `way` are the domains that they have come through,
-    this one the last."""
+    """The jobs of this server that are in other domains, whichever. `way` are the domains that those of a case have
+    come through, this one the last."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class FarJobs:
         clock: Clock,
         hub: Hub,
         sent: SentWorks,
-        way: Callable[[], tuple[str, ...]],
+        way: Callable[[CaseId], tuple[str, ...]],
         opened: Callable[[JobSpec], JobSpec] = lambda spec: spec,
     ) -> None:
         self._store = store
@@ -127,6 +127,9 @@ class FarJobs:
         if callback is not None:
             await callback(job.id, outcome)
 
+    async def may_ask(self, document: SentDocument) -> bool:
+        return False  # the job's own document has it
+
 
 class PeerScheduler:
     """One other domain, by its name. `report` is what it last said of itself."""
@@ -174,7 +177,7 @@ class PeerScheduler:
             job=spec,
             files=files,
             owner=new.spec.owner,
-            way=self._far.way(),
+            way=self._far.way(new.case),
         )
         return SentDocument(
             key=new.id,
