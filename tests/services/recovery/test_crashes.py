@@ -36,7 +36,7 @@ from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, tree
 
 WRITES = 90
 """About so many writes has the whole story; a crash is at one of them."""
-READS = 33
+READS = 49
 """And about so many reads."""
 
 

@@ -44,6 +44,14 @@ class EndAmendments(msgspec.Struct, kw_only=True, omit_defaults=True):
     done: list[str] = []  # by which steps: the same step counts once
 
 
+class Confinement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a case that another domain has sent may use here, and whatever it calls: pilots of `sites` only, if some are
+    named, and the `flows` that its domain may start (`*` is any)."""
+
+    sites: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
+
+
 class CaseDocument(msgspec.Struct, kw_only=True):
     id: CaseId
     flow: str
@@ -76,6 +84,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     ending: EndAmendments | None = None
     reopened: int = 0  # how often it went on after it had failed
     void: bool | None = None  # it never began, and only reserves its name
+    confined: Confinement | None = None  # of a root that another domain has sent
 
     @property
     def live(self) -> bool:

@@ -1,5 +1,6 @@
 """The cases that work of other domains runs as: made from what was sent, and read again when they are over."""
 
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -7,12 +8,13 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import walk_activities
+from mendflow.core.expressions import is_template
 from mendflow.core.model.domains import DomainRights, SentWork
 from mendflow.core.model.errors import BadFlow, Forbidden, RequestError
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import NO_FOLDER, Flow, JobActivity, PrimitiveStep, ResourceTemplates
+from mendflow.core.model.flow import NO_FOLDER, Call, Flow, Invoke, JobActivity, PrimitiveStep, ResourceTemplates
 from mendflow.core.model.ids import CaseId, FlowName, item_name
-from mendflow.core.model.jobs import Job, JobSpec, Outcome, Submission
+from mendflow.core.model.jobs import Job, JobSpec, Outcome, Resources, Submission
 from mendflow.core.recovery.ids import generation_of
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import JOB_KIND
@@ -42,7 +44,7 @@ def flow_of_work(work: SentWork, rights: DomainRights, flows: Flows) -> Flow:
         demand_own_flows(rights)
         return flow_of_job(work, work.job, rights)
     if not bytes(work.flow):
-        if "*" not in rights.flows and work.name not in rights.flows:
+        if not may_start(work.name, rights.flows):
             raise Forbidden(f"the flow {work.name!r:.100} may not be started by your domain; ask for the right to it")
         return flows.newest(work.name).flow
     demand_own_flows(rights)
@@ -52,9 +54,51 @@ def flow_of_work(work: SentWork, rights: DomainRights, flows: Flows) -> Flow:
         raise BadFlow(f"the flow that was sent cannot be read here: {error}") from error
     check_names(flow)
     compile_flow(flow)
-    if flow.exlet or any(isinstance(each, PrimitiveStep) for each in walk_activities(flow)):
-        raise BadFlow("an exlet mends cases of its own domain, and cannot be sent to another")
+    demand_confined(flow, rights, frozenset())
     return confined(flow, rights)
+
+
+def may_start(name: str, flows: Collection[str]) -> bool:
+    return "*" in flows or name in flows
+
+
+def demand_confined(flow: Flow, rights: DomainRights, known: frozenset[str]) -> None:
+    """Refuse a flow that was sent if it, or one that came with it, would start what its origin has no right to. `known`
+    are the flows that came with those which call it."""
+    known |= {each.name for each in flow.calls}
+    if flow.exlet:
+        raise BadFlow("an exlet mends cases of its own domain, and cannot be sent to another")
+    for activity in walk_activities(flow):
+        at = f"{flow.name}: {activity.name}"
+        if isinstance(activity, PrimitiveStep):
+            raise BadFlow("an exlet mends cases of its own domain, and cannot be sent to another")
+        if isinstance(activity, Invoke) and "*" not in rights.flows:
+            raise Forbidden(
+                f"{at} calls a partner, which could start any flow here; only a domain that may start all flows may"
+                " send that"
+            )
+        if isinstance(activity, Call) and not activity.flow and "*" not in rights.flows:
+            raise Forbidden(
+                f"{at} leaves it to the rules which flow is called, and so to ours, which could choose any; only a"
+                " domain that may start all flows may send that"
+            )
+        if isinstance(activity, Call) and activity.flow not in known and not may_start(activity.flow, rights.flows):
+            raise Forbidden(
+                f"{at} calls the flow {activity.flow!r:.100}, which was not sent along, and which your domain may not"
+                " start here; ask for the right to it"
+            )
+        if rights.sites and isinstance(activity, (Call, JobActivity)) and _domain_of(activity):
+            raise Forbidden(
+                f"{at} is for the domain {_domain_of(activity)!r:.100}, but your domain gets pilots of"
+                f" {', '.join(rights.sites)} only: what it sends here stays here"
+            )
+    for each in flow.calls:
+        demand_confined(each, rights, known)
+
+
+def _domain_of(activity: Call | JobActivity) -> str:
+    given = activity.given if isinstance(activity, JobActivity) else None
+    return given.domain if given is not None else activity.domain
 
 
 def demand_own_flows(rights: DomainRights) -> None:
@@ -64,21 +108,22 @@ def demand_own_flows(rights: DomainRights) -> None:
 
 def flow_of_job(work: SentWork, spec: JobSpec, rights: DomainRights) -> Flow:
     name = item_name(spec.item)
-    site = allowed_site(spec.resources.site, rights)
-    spec = replace(spec, submission=Submission.NOTIFY, resources=replace(spec.resources, site=site))
+    site = allowed_site(spec.resources.site, rights.sites)
+    spec = replace(spec, submission=Submission.NOTIFY, resources=replace(spec.resources, site=site), domain="")
     return Flow(name=FlowName(single_name(work)), folder=NO_FOLDER, body=JobActivity(name=name, given=spec))
 
 
-def allowed_site(wanted: str, rights: DomainRights) -> str:
-    if not rights.sites or wanted in rights.sites:
+def allowed_site(wanted: str, sites: Sequence[str]) -> str:
+    if not sites or wanted in sites:
         return wanted
     if wanted:
-        raise Forbidden(f"your domain gets no pilots of the site {wanted!r:.100}; it has {', '.join(rights.sites)}")
-    return rights.sites[0]
+        raise Forbidden(f"your domain gets no pilots of the site {wanted!r:.100}; it has {', '.join(sites)}")
+    return sites[0]
 
 
 def confined(flow: Flow, rights: DomainRights) -> Flow:
-    """The flow without a folder of this machine, and with the sites that its origin may use."""
+    """The flow without a folder of this machine, and with the sites that its origin may use. A site that an expression
+    gives is looked at when the job is submitted."""
     calls = tuple(confined(each, rights) for each in flow.calls)
     flow = replace(flow, folder=NO_FOLDER, calls=calls, triggers=None)
     return _with_sites(flow, rights) if rights.sites else flow
@@ -86,7 +131,11 @@ def confined(flow: Flow, rights: DomainRights) -> Flow:
 
 def _with_sites(part: Any, rights: DomainRights) -> Any:
     if isinstance(part, ResourceTemplates):
-        return replace(part, site=allowed_site(part.site if isinstance(part.site, str) else "", rights))
+        if is_template(part.site):
+            return part
+        return replace(part, site=allowed_site(part.site if isinstance(part.site, str) else "", rights.sites))
+    if isinstance(part, Resources):
+        return replace(part, site=allowed_site(part.site, rights.sites))
     if type(part) in (list, tuple):
         return type(part)(_with_sites(each, rights) for each in part)
     if not isinstance(part, msgspec.Struct):

@@ -191,9 +191,10 @@ class HostedRuns:
         if not self.is_live(work):
             return
         document = work.document
-        if document.stopped:
+        if document.stopped or document.over:
             work.quiet_at = self.leases.now() + self.leases.guard_ms
-            await self._command(work.case, Cancel(reason=document.stopped))
+            reason = document.stopped or f"{document.origin} no longer wants it"
+            await self._command(work.case, Cancel(reason=reason))
         elif document.control == "cancel":
             reason = document.reason or f"{document.origin} has cancelled it"
             await self._command(work.case, Cancel(reason=reason))
@@ -207,10 +208,12 @@ class HostedRuns:
                 await self._command(work.case, Resume(holder=by, by=by))
 
     async def give_up(self, work: HostedWork, why: str) -> None:
-        """Stop it, if it is under way, and drop its outcome."""
+        """Stop it, if it is under way, and drop its outcome. If its case lives on another server, that one reads here
+        that it has to stop it."""
         if self.is_live(work):
             await self.stop_work(work, why)
-        await self.register.change(work, over=True)
+        stopped = work.document.stopped or ("" if work.status.state == "ended" else why)
+        await self.register.change(work, over=True, stopped=stopped)
         if not self.is_live(work):
             self.register.detach(work)
 
@@ -226,9 +229,9 @@ class HostedRuns:
 
     async def is_over(self, work: HostedWork) -> bool:
         """Whether an earlier piece of work of the same key is certainly done with; if not, it is stopped."""
-        if self.is_live(work):
-            await self.stop_work(work, f"{work.document.origin} has sent it anew")
         await self.refresh(work)
+        if work.case and work.status.state != "ended":
+            await self.stop_work(work, f"{work.document.origin} has sent it anew")
         return work.status.state == "ended" and self.may_tell(work)
 
     def may_tell(self, work: HostedWork) -> bool:
@@ -311,8 +314,9 @@ class HostedRuns:
 
     async def _look_again(self) -> None:
         await self.leases.look()
-        mine = [work.document.id for work in self.register.by_case.values() if self.is_live(work)]
-        for work in (await self.register.read(mine)).values():
+        mine = [work for work in self.register.by_case.values() if self.is_live(work)]
+        await self.register.read([work.document.id for work in mine if not work.document.over])
+        for work in mine:
             await self.carry_out(work)
 
     async def _purge(self) -> None:

@@ -28,7 +28,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.live_case import CaseDocument, Confinement
 from mendflow.services.domains.hosted_cases import flow_of_work
 from mendflow.services.domains.hosted_register import HostedWork
 from mendflow.services.domains.hosted_runs import LOOK_MS, HostedRuns
@@ -236,6 +236,7 @@ class HostedWorks:
                 owner=f"{document.origin}/{work.owner}",
                 key=document.case_key,
                 port=DOMAIN_PORT,
+                confined=Confinement(sites=rights.sites, flows=rights.flows),
             )
             begun = await self._runs.starter.begin(wanted, flow)
         except StoreUnavailable:
@@ -288,11 +289,7 @@ class HostedWorks:
         """The origin has the outcome, or does without one."""
         if work is None or work.document.fence > fence or work.document.over:
             return
-        if self._runs.is_live(work):
-            await self._runs.give_up(work, f"{work.document.origin} no longer wants it")
-        else:
-            await self._register.change(work, over=True)
-            self._register.detach(work)
+        await self._runs.give_up(work, f"{work.document.origin} no longer wants it")
 
     async def disconnect(self, origin: str) -> None:
         """The domain is no longer connected: its work is stopped, and its outcomes are dropped."""

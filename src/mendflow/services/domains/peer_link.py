@@ -11,11 +11,13 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, SentWork, WorkClaim, WorkRef, WorkStatus
 from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.scheduling.amounts import size as size_text
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.domains.line import DomainLine
 from mendflow.services.domains.work_documents import SentDocument
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from mendflow.services.domains.sent_work import SentWorks
 
 log = logging.getLogger("mendflow.domains")
+_encode: Final = msgspec.json.Encoder().encode
 
 GAP_MS: Final = 20
 """The least time between two requests, in which more to say comes together."""
@@ -34,7 +37,12 @@ RETRY_MS: Final = 200
 RETRY_MS_MAX: Final = 5_000
 FLIGHTS_MAX: Final = 3
 SENT_MAX: Final = 200
-SENT_BYTES_MAX: Final = 4 * 1024 * 1024
+SENT_BYTES_MAX: Final = 4 << 20
+"""So many pieces of work, and so many bytes of them, go in one request, unless a single one is larger."""
+PIECE_BYTES_MAX: Final = 32 << 20
+"""What is larger cannot be sent: with everything else that a request says, its host might take it no longer."""
+LATENCY_MS: Final = 30_000
+"""How often the latency is measured: by a request that the host answers at once."""
 MARGIN_PERCENT: Final = 5
 MARGIN_MS: Final = 1_000
 
@@ -48,8 +56,10 @@ class PeerLink:
         self.lease_ms = works.lease_ms
         self.bound = 0
         self.latency_ms = 0.0
+        self._measured_at: int | None = None
         self._open: dict[str, SentDocument] = {}
         self._unsent: dict[str, None] = {}  # keys that the host is not known to have
+        self._sizes: dict[str, int] = {}  # of those
         self._offered: set[str] = set()  # keys that it may have
         self._acks: dict[str, SentDocument] = {}
         self._serial = 0
@@ -80,7 +90,7 @@ class PeerLink:
 
     def remove(self, document: SentDocument) -> None:
         """It is no longer claimed."""
-        for known in (self._open, self._unsent):
+        for known in (self._open, self._unsent, self._sizes):
             known.pop(document.key, None)
         self._offered.discard(document.key)
         self.wake()
@@ -88,10 +98,6 @@ class PeerLink:
     def acknowledge(self, document: SentDocument) -> None:
         self._acks[document.key] = document
         self.wake()
-
-    def ask_again_later(self, document: SentDocument) -> None:
-        """Its outcome could not be taken yet: begin anew, so that it is told again."""
-        self._heard = 0
 
     def wake(self) -> None:
         self._wake.set()
@@ -191,6 +197,8 @@ class PeerLink:
             return 0  # the first answer, which brings the host's stamp and tells how far it is
         if any(self._is_sendable(key) and key not in self._offered for key in self._unsent):
             return 0
+        if self._measured_at is None or self._works.meter() - self._measured_at >= LATENCY_MS:
+            return 0
         now = self._works.clock.now()
         later = [self._open[key].not_before - now for key in self._unsent if self._open[key].not_before > now]
         return min([HOLD_MS, self.lease_ms // 4, *later])
@@ -204,12 +212,22 @@ class PeerLink:
             document = self._open[key]
             if document.work is None or not self._is_sendable(key):
                 continue
-            work = replace(document.work, fence=document.fence)
-            bytes_left -= len(bytes(work.flow)) + 1_000
+            size = self._size_of(document.work)
+            if size > PIECE_BYTES_MAX:
+                self._works.lose(document, _too_large(self.domain, size))
+                continue
+            bytes_left -= size
             if len(found) >= SENT_MAX or (found and bytes_left < 0):
                 break
-            found.append(work)
+            found.append(replace(document.work, fence=document.fence))
         return found
+
+    def _size_of(self, work: SentWork) -> int:
+        """How many bytes it is in a request, whatever it consists of."""
+        size = self._sizes.get(work.key)
+        if size is None:
+            size = self._sizes[work.key] = len(_encode(work))
+        return size
 
     async def _exchange(self, line: DomainLine, request: DomainRequest) -> None:
         began = self._works.meter()
@@ -222,9 +240,10 @@ class PeerLink:
             self._note_silence()
             return
         self._hear(line, request, answer)
-        latency_ms = float(self._works.meter() - began) if not request.hold_ms else self.latency_ms
-        self.latency_ms = latency_ms
-        self._works.reports.report_heard(self.domain, answer.report, latency_ms)
+        if not request.hold_ms and (self._measured_at is None or not request.sent):  # taking work takes its time
+            self._measured_at = self._works.meter()
+            self.latency_ms = float(self._measured_at - began)
+        self._works.reports.report_heard(self.domain, answer.report, self.latency_ms)
 
     def _slow_ms(self) -> int:
         return min(SLOW_MS, max(1_000, self.lease_ms // 4))
@@ -284,11 +303,15 @@ class PeerLink:
             case "refused":
                 self._works.refused(document, status.reason)
             case "ended" if status.outcome is not None:
-                self._unsent.pop(key, None)
+                self._has_it(key)
                 self._works.ended_there(document, status, line)
             case _:
-                self._unsent.pop(key, None)
+                self._has_it(key)
                 self._works.moved(document, status)
+
+    def _has_it(self, key: str) -> None:
+        self._unsent.pop(key, None)
+        self._sizes.pop(key, None)
 
     async def _give_files(self, document: SentDocument, status: WorkStatus, line: DomainLine) -> None:
         try:
@@ -322,6 +345,14 @@ class PeerLink:
             else:
                 message = f"{self.domain} cannot be reached since {since_ms // 1000} s"
                 self._works.lose(document, _away("domainUnreachable", message))
+
+
+def _too_large(domain: str, size: int) -> Fault:
+    message = (
+        f"it is {size_text(size)} without its files, and no more than {size_text(PIECE_BYTES_MAX)} can be sent to"
+        f" {domain}: give large values as files"
+    )
+    return Fault(name="tooLargeToSend", category=Category.INPUT, message=message, stage=AttemptStage.SUBMISSION)
 
 
 def _away(name: str, message: str) -> Fault:

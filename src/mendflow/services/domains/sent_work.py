@@ -25,7 +25,7 @@ from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.hosted_cases import STOPPED_THERE
 from mendflow.services.domains.line import DomainLine
-from mendflow.services.domains.peer_link import PeerLink
+from mendflow.services.domains.peer_link import RETRY_MS, RETRY_MS_MAX, PeerLink
 from mendflow.services.domains.work_documents import SENT_KIND, SenderKind, SentDocument
 from mendflow.services.domains.work_files import files_in_outcome
 from mendflow.stores.contract import Store
@@ -97,7 +97,7 @@ class SentWorks:
         self._owners: dict[SenderKind, WorkOwner] = {}
         self._works: dict[str, SentDocument] = {}
         self._links: dict[str, PeerLink] = {}
-        self._fetching: set[str] = set()
+        self._fetching: set[tuple[str, int]] = set()  # keys and fences of outcomes that are being taken
         self._background = BackgroundTasks(ledger)
         self._started = False
 
@@ -237,8 +237,8 @@ class SentWorks:
         fault = status.outcome.fault if status.outcome is not None else None
         if fault is not None and fault.name == STOPPED_THERE and document.control != "cancel":
             self._send_anew(document, fault)
-        elif document.key not in self._fetching:
-            self._fetching.add(document.key)
+        elif (document.key, document.fence) not in self._fetching:
+            self._fetching.add((document.key, document.fence))
             self._background.start(self._take_outcome(document, document.fence, status, line))
 
     def _send_anew(self, document: SentDocument, fault: Fault) -> None:
@@ -264,7 +264,16 @@ class SentWorks:
         self._background.start(self._told(document))
 
     async def _told(self, document: SentDocument) -> None:
-        await self._owners[document.kind].work_ended(document)
+        """Tell its owner, then claim it no longer. An owner that fails over it must not keep the host from being told:
+        what it needs is stored, and it is told again when its case is loaded again."""
+        try:
+            await self._owners[document.kind].work_ended(document)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception(
+                "%s has ended in %s; telling of it failed by an internal error", document.key, document.domain
+            )
         self._drop(document)
 
     def _finish(self, document: SentDocument, outcome: Outcome) -> None:
@@ -272,34 +281,45 @@ class SentWorks:
         self.ledger.touch(SENT_KIND, document.key, document)
 
     async def _take_outcome(self, document: SentDocument, fence: int, status: WorkStatus, line: DomainLine) -> None:
-        """Fetch the files of an outcome, then accept it."""
+        """Fetch the files of an outcome, then accept it. What fails on the way is tried again for as long as the host
+        holds a lease on the work."""
         outcome = status.outcome
         assert outcome is not None
         try:
-            for ref in files_in_outcome(outcome):
-                if await self._files.size(ref.sha256) is None:
-                    await self._fetch(ref, line)
-        except StoreUnavailable as error:
-            log.warning("the outcome of %s cannot be stored yet: %s", document.key, error.message)
-            self._link(document.domain).ask_again_later(document)
-            return
-        except Unreachable:
-            self._link(document.domain).ask_again_later(document)
-            return
-        except RequestError as error:
-            message = f"{document.domain} has done it, and does not give its files: {error.message}"
-            fault = Fault(name="notFetched", category=Category.DATA, message=message, stage=AttemptStage.STAGE_OUT)
-            outcome = Outcome(fault=fault)
+            outcome = await self._with_files(document, fence, outcome, line)
         finally:
-            self._fetching.discard(document.key)
-        if self._works.get(document.key) is document and document.fence == fence:
+            self._fetching.discard((document.key, fence))
+        if self._is_open(document, fence):
             del self._works[document.key]
             self._finish(document, outcome)
             await self._told(document)
 
+    def _is_open(self, document: SentDocument, fence: int) -> bool:
+        return self._works.get(document.key) is document and document.fence == fence
+
+    async def _with_files(self, document: SentDocument, fence: int, outcome: Outcome, line: DomainLine) -> Outcome:
+        """The outcome, when its files are here; or the fault that they are not given."""
+        pause_ms = RETRY_MS
+        while self._is_open(document, fence):
+            try:
+                for ref in files_in_outcome(outcome):
+                    if await self._files.size(ref.sha256) is None:
+                        await self._fetch(ref, line)
+                return outcome
+            except (StoreUnavailable, Unreachable) as error:
+                log.warning("the files of %s cannot be fetched now: %s; trying again", document.key, error.message)
+            except RequestError as error:
+                message = f"{document.domain} has done it, and does not give its files: {error.message}"
+                fault = Fault(name="notFetched", category=Category.DATA, message=message, stage=AttemptStage.STAGE_OUT)
+                return Outcome(fault=fault)
+            await self.clock.sleep(pause_ms)
+            pause_ms = min(2 * pause_ms, RETRY_MS_MAX)
+            line = self.lines().get(document.domain, line)
+        return outcome
+
     async def _fetch(self, ref: FileRef, line: DomainLine) -> None:
         """Store a file that the host has. Where the line breaks, it goes on from there."""
-        await self._files.keep(ref.name, _resumed(line, ref.sha256), sha256=ref.sha256)
+        await self._files.keep(ref.name, _resumed(line, ref.sha256, self.clock), sha256=ref.sha256)
 
     async def give_file(self, sha256: str, line: DomainLine) -> None:
         """Give the host a file that it lacks."""
@@ -315,11 +335,12 @@ class SentWorks:
             self.ledger.touch(SENT_KIND, document.key, document, last=True)
 
 
-FETCH_TRIES: Final = 5
+FETCH_TRIES: Final = 3
 
 
-async def _resumed(line: DomainLine, sha256: str) -> AsyncIterator[bytes]:
-    """The file, asked for again from where it broke off, as long as each try brings something."""
+async def _resumed(line: DomainLine, sha256: str, clock: Clock) -> AsyncIterator[bytes]:
+    """The file, asked for again from where it broke off, a little later each time. Whoever wants it begins anew when so
+    many tries one after the other have brought nothing."""
     got = tries = 0
     while True:
         before = got
@@ -332,3 +353,4 @@ async def _resumed(line: DomainLine, sha256: str) -> AsyncIterator[bytes]:
             tries = tries + 1 if got == before else 0
             if tries >= FETCH_TRIES:
                 raise
+        await clock.sleep(RETRY_MS << tries)

@@ -2,11 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mendflow.core.model.ids import CaseId
-from mendflow.services.base.cluster import root_of
+from mendflow.services.base.cluster import CASE_KIND, root_of
 from mendflow.services.cases.case_starter import CaseStarter
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.domains.assembly import DomainServices
+from mendflow.services.domains.confined_queue import ConfinedQueue
 from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.domains.reports import DomainLoad, startable
 from mendflow.services.domains.work_documents import DOMAIN_PORT
@@ -14,6 +18,8 @@ from mendflow.services.runtime.server_context import ServerContext
 
 if TYPE_CHECKING:
     from mendflow.services.runtime.runtime import Runtime
+
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
 def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDomains:
@@ -34,6 +40,17 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         is_hosted = live is not None and live.document.port == DOMAIN_PORT
         return live.document.owner.partition("/")[0] if live is not None and is_hosted else ""
 
+    async def document_of(case: CaseId) -> CaseDocument | None:
+        live = runtime.manager.live.get(case)
+        if live is not None:
+            return live.document
+        found = await server.store.get(CASE_KIND, case)
+        return _decode_case(found.body) if found is not None else None
+
+    async def flows_of_set(name: str) -> set[str]:
+        found = await runtime.data_sets.find(name)
+        return {pool.rule.flow for pool in found.pools.values() if not pool.removed} if found is not None else set()
+
     return ConnectedDomains(
         store=server.store,
         ledger=runtime.ledger,
@@ -50,7 +67,7 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         catalogue=runtime.catalogue,
         flows=runtime.flows,
         meta=runtime.meta,
-        queue=server.way_to_queue(runtime.meta),
+        queue=ConfinedQueue(server.way_to_queue(runtime.meta), document_of, flows_of_set),
         given=server.domains,
         pilots=lambda: overview.pilots(runtime.meta.pilot_views()),
         load=load,
