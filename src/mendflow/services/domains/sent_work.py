@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.domains import DomainReport, WorkStatus
 from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
-from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.faults import CANCELLED_WORDS, AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
@@ -225,7 +225,7 @@ class SentWorks:
         document = self._works.pop(key, None)
         if document is None:
             return
-        fault = Fault(name="cancelled", category=Category.CANCELLED, message=reason or "cancelled")
+        fault = Fault(name="cancelled", category=Category.CANCELLED, message=reason or CANCELLED_WORDS)
         self._finish(document, Outcome(fault=fault))
         self._drop(document)
 
