@@ -8,7 +8,9 @@ that an acceptance whose answer was lost can be repeated, and is the same connec
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +27,7 @@ from mendflow.core.model.domains import (
 )
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.services.base.addresses import check_url
+from mendflow.services.base.addresses import check_url, is_private_host
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -46,7 +48,9 @@ TOKEN_BYTES: Final = 32
 class Connection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A connected domain. `token_sha256` is the hash of the token that it shows here, `sealed_token` the one that we
     show there. `mark` is another each time that it is connected anew. Without `urls` work can come from it, and none
-    can be sent there. `names_itself`: an administrator of ours has not said that address, so it has to be public."""
+    can be sent there. `names_itself`: an administrator of ours has not said that address, so it has to be public.
+    `told` is where its servers have said since that they are, the newest first. `own_urls` is where it is to reach us,
+    if our administrator has said so."""
 
     name: str
     urls: tuple[str, ...] = ()
@@ -55,6 +59,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mark: str
     rights: DomainRights = DomainRights()
     names_itself: bool = False
+    told: tuple[str, ...] = ()
+    own_urls: tuple[str, ...] = ()
     connected_at: Instant = 0
     connected_by: str = ""
     draining: bool = False
@@ -226,6 +232,7 @@ class Connections:
         found = await self._store.get(CONNECTION_KIND, acceptance.domain)
         known = _decode(found.body) if found is not None else None
         if known is not None and _same(known.token_sha256, _sha256(answer.token)):
+            await self.hear_urls(known, acceptance.urls)
             return answer
         if known is not None and _same(known.invitation_sha256, _sha256(shown)):
             raise self._connected_already(acceptance.domain)
@@ -291,7 +298,8 @@ class Connections:
     # Connecting and disconnecting
 
     async def connect(self, name: str, spec: ConnectionSpec, *, who: str, url: str) -> Connection:
-        """Accept the invitation of another domain. Repeated after a lost answer, it is the same connection."""
+        """Accept the invitation of another domain. Repeated after a lost answer, it is the same connection; with
+        another address, that holds from now on."""
         self._demand_other_name(name)
         check_rights(spec.rights)
         check_urls((*spec.urls, *spec.own_urls))
@@ -311,6 +319,7 @@ class Connections:
         connection = Connection(
             name=name,
             urls=urls,
+            own_urls=spec.own_urls,
             token_sha256=_sha256(token),
             sealed_token=await self._sealer.seal_text(answer.token),
             mark=self._chance(8),
@@ -318,7 +327,10 @@ class Connections:
             connected_at=self._clock.now(),
             connected_by=who,
         )
-        return await self._add(connection) if before is None else _decode(before.body)
+        if before is None:
+            return await self._add(connection)
+        own_urls = spec.own_urls or _decode(before.body).own_urls
+        return await self._change(name, lambda known: replace(_moved(known, urls), own_urls=own_urls))
 
     async def _add(self, connection: Connection) -> Connection:
         if len(self._known) >= CONNECTIONS_MAX:
@@ -334,6 +346,21 @@ class Connections:
     async def change_rights(self, name: str, rights: DomainRights) -> Connection:
         check_rights(rights)
         return await self._change(name, lambda known: replace(known, rights=rights))
+
+    async def change_urls(self, name: str, urls: Sequence[str]) -> Connection:
+        """An administrator says where it is."""
+        check_urls(urls)
+        if not urls:
+            raise InvalidRequest(f"where is the domain {name}? Give the address of one of its servers", field="urls")
+        return await self._change(name, lambda known: _moved(known, tuple(each.rstrip("/") for each in urls)))
+
+    async def hear_urls(self, connection: Connection, urls: Sequence[str]) -> None:
+        """A server of a connected domain says where it is now. It cannot make us call another private host than before,
+        nor go on without the encryption that an administrator has asked for."""
+        told = self._fit(urls)
+        if _with_told(connection, told) != connection:
+            with suppress(Conflict, NotFound):  # the next exchange tells it again
+                await self._change(connection.name, lambda known: _with_told(known, told))
 
     async def drain(self, name: str) -> Connection:
         """Send no more work there, and take none from there. What is under way goes on."""
@@ -371,6 +398,24 @@ class Connections:
                 " mendflow serve --domain NAME",
                 field="name",
             )
+
+
+def _moved(known: Connection, urls: tuple[str, ...]) -> Connection:
+    same = known.urls == urls and not known.names_itself
+    return known if same else replace(known, urls=urls, names_itself=False, told=())
+
+
+def _with_told(known: Connection, urls: Sequence[str]) -> Connection:
+    new = [url for url in urls if url not in (*known.urls, *known.told) and _may_tell(known, url)]
+    return replace(known, told=(*new, *known.told)[:URLS_MAX]) if new else known
+
+
+def _may_tell(known: Connection, url: str) -> bool:
+    parts, given = urlsplit(url), [urlsplit(each) for each in known.urls]
+    if parts.scheme != "https" and any(each.scheme == "https" for each in given):
+        return False
+    host = parts.hostname or ""
+    return any(each.hostname == host for each in given) or not is_private_host(host)
 
 
 def check_rights(rights: DomainRights) -> None:

@@ -66,6 +66,7 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         peer_lines=server.peer_lines,
         chance=server.chance,
         name=server.settings.domain or server.domain_name,
+        url=lambda: server.url,
         host=server.settings.host,
         version=server.version,
         catalogue=runtime.catalogue,
