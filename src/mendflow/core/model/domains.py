@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.jobs import Attempt, JobSpec, Outcome
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import FileRef, Value
 
@@ -102,10 +102,22 @@ class WorkClaim(msgspec.Struct, frozen=True, array_like=True):
 WorkState = Literal["missing-files", "running", "suspended", "ended", "refused", "unknown"]
 
 
+class TriesThere(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How often a job was tried at its host, and the attempts, by the host's clock."""
+
+    fence: int
+    unbegun: int = 0
+    failures: int = 0
+    losses: int = 0
+    attempts: tuple[Attempt, ...] = ()
+
+
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of work at its host. `unknown`: the host has not got it, so the origin sends it. `missing` are digests of
     files that the host needs first. `outcome` comes with `ended`, and is repeated until the origin acknowledges it.
-    `progress` and `reason` are for people."""
+    `progress` and `reason` are for people: of a job, whether it is waiting, running or staging, and why it waits.
+    `stuck`: no pilot of the host could ever take it. It runs since `began_at`, by the host's clock; `tries` come with
+    its end."""
 
     key: str
     fence: int
@@ -119,6 +131,9 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: str = ""
     attempts: int = 0
     losses: int = 0
+    stuck: bool = False
+    began_at: Instant = 0
+    tries: TriesThere | None = None
 
 
 class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -39,13 +39,14 @@ async def _while_away(router: DomainRouter, job: Job, domain: str, told: Reason,
     """Of a job in another domain our own pilots know nothing: that domain is asked."""
     try:
         status = await router.status(job.id)
-        said = status.reason
+        said, progress, stuck = status.reason, status.progress, status.stuck
     except (RequestError, SubmissionFailed) as error:
         said = f"nothing is known of it at this moment ({error})"
+        progress, stuck = "", False
     sentence = f"{job.spec.shown} is in the domain {domain}: {said}."
-    state = "suspended" if job.suspended else told.state
+    state = "suspended" if job.suspended else progress or told.state
     attempts = [fact for fact in told.facts if fact.startswith("attempt ")]
-    return Reason(subject=told.subject, state=state, sentence=sentence, facts=[*way, *attempts])
+    return Reason(subject=told.subject, state=state, sentence=sentence, facts=[*way, *attempts], stuck=stuck)
 
 
 async def call_with_way(router: DomainRouter, item: ItemView, told: Reason, progress: str = "") -> Reason:

@@ -124,7 +124,14 @@ class DomainServices:
             return closed_job(sealer.opened(spec))
 
         self.far = FarJobs(
-            store=store, ledger=parts.ledger, clock=clock, hub=parts.hub, sent=self.sent, way=way, opened=opened
+            store=store,
+            ledger=parts.ledger,
+            clock=clock,
+            hub=parts.hub,
+            sent=self.sent,
+            way=way,
+            opened=opened,
+            report_of=report_of,
         )
         self.calls = SentCalls(
             ledger=parts.ledger,

@@ -149,6 +149,7 @@ class HostedWorks:
     ) -> list[WorkStatus]:
         """The statuses that are new to the origin; wait until there are some, unless it wants an answer at once."""
         until = self._clock.now() + min(request.hold_ms, HOLD_MS_MAX)
+        await self._runs.explain(claimed)
         while True:
             if self._shared:
                 for work in claimed:

@@ -25,7 +25,7 @@ from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.hosted_cases import STOPPED_THERE
 from mendflow.services.domains.line import DomainLine
-from mendflow.services.domains.peer_link import RETRY_MS, RETRY_MS_MAX, PeerLink
+from mendflow.services.domains.peer_link import RETRY_MS, RETRY_MS_MAX, PeerLink, Silence
 from mendflow.services.domains.work_documents import SENT_KIND, SenderKind, SentDocument
 from mendflow.services.domains.work_files import files_in_outcome
 from mendflow.stores.contract import Store
@@ -195,6 +195,11 @@ class SentWorks:
     def works_at(self, domain: str) -> int:
         return sum(each.domain == domain for each in self._works.values())
 
+    def silence(self, domain: str) -> Silence | None:
+        """If the domain does not answer: since when, and how long until what it has counts as lost."""
+        link = self._links.get(domain)
+        return link.silence() if link is not None else None
+
     def is_reachable(self, domain: str) -> bool:
         return domain in self.lines()
 
@@ -249,6 +254,7 @@ class SentWorks:
             self._send_anew(document, fault)
         elif (document.key, document.fence) not in self._fetching:
             self._fetching.add((document.key, document.fence))
+            self._owners[document.kind].work_moved(document, status)
             self._background.start(self._take_outcome(document, document.fence, status, line))
 
     def _send_anew(self, document: SentDocument, fault: Fault) -> None:
@@ -301,6 +307,7 @@ class SentWorks:
             self._fetching.discard((document.key, fence))
         if self._is_open(document, fence):
             del self._works[document.key]
+            document.tries = status.tries
             self._finish(document, outcome)
             await self._told(document)
 
