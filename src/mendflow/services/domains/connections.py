@@ -32,6 +32,7 @@ from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
+from mendflow.services.domains.connection_checks import URLS_MAX, check_rights, check_urls
 from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.domains.own_domain import OwnDomain
 from mendflow.stores.contract import Store
@@ -39,7 +40,6 @@ from mendflow.stores.contract import Store
 CONNECTION_KIND: Final = "domain"
 INVITATION_KIND: Final = "domain-invitation"
 CONNECTIONS_MAX: Final = 200
-URLS_MAX: Final = 20
 MINUTES_MAX: Final = 7 * 24 * 60
 MINUTE_MS: Final = 60_000
 TOKEN_BYTES: Final = 32
@@ -416,24 +416,6 @@ def _may_tell(known: Connection, url: str) -> bool:
         return False
     host = parts.hostname or ""
     return any(each.hostname == host for each in given) or not is_private_host(host)
-
-
-def check_rights(rights: DomainRights) -> None:
-    if rights.work_max < 0 or rights.bytes_max < 0:
-        raise InvalidRequest("a domain may have 0 or more pieces of work and bytes here", field="rights")
-
-
-def check_urls(urls: Sequence[str]) -> None:
-    if len(urls) > URLS_MAX:
-        raise InvalidRequest(f"a domain has at most {URLS_MAX} addresses", field="urls")
-    for url in urls:
-        try:
-            check_url(url, private=True)
-        except InvalidRequest as error:
-            raise InvalidRequest(
-                f"{url[:100]!r} is not the address of a server: write one such as https://one.example.org:8642",
-                field="urls",
-            ) from error
 
 
 def _answering(token: str, invitation: str) -> str:
