@@ -202,6 +202,8 @@ class PeerLink:
         when something is to be sent."""
         if not self._heard:
             return 0  # the first answer, which brings the host's stamp and tells how far it is
+        if self._acks:
+            return 0  # only an answer tells that they have arrived
         if any(self._is_sendable(key) and key not in self._offered for key in self._unsent):
             return 0
         if self._measured_at is None or self._works.meter() - self._measured_at >= LATENCY_MS:
