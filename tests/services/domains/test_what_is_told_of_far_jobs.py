@@ -1,11 +1,13 @@
 """What the domain that has sent a job says of it: what its host says, and since when it says nothing."""
 
+import asyncio
 from pathlib import Path
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity, ResourceTemplates
-from mendflow.core.model.ids import FlowName, JobId
+from mendflow.core.model.ids import FlowName, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
+from mendflow.services.domains.peer_scheduler import PeerScheduler
 from mendflow.services.scheduling.facts import FarWaits
 from tests.services.domains.kit import AWAY, Domains, soon
 
@@ -88,3 +90,24 @@ async def test_attempts_and_their_times_are_those_of_the_host(tmp_path: Path) ->
         assert all(each.pilot == AWAY for each in job.history)
         told = await domains.home.domain.why(f"{case}/1")
         assert any("2 of 2 tries failed" in fact for fact in told.facts)
+
+
+async def test_a_case_that_waits_for_its_next_try_there_still_needs_the_domain(tmp_path: Path) -> None:
+    async with Domains(tmp_path) as domains:
+        case = await domains.home.start(flow())
+        work, id = domains.home.runtime.domains, JobId(f"{case}/1")
+        await soon(lambda: work.sent.open_work(id) is not None, "that it is sent")
+        count = await work.count(AWAY)
+        assert (count.sent, count.retrying, count.cases) == (1, 0, (case,))
+        item = ItemId("big")
+        await domains.home.runtime.levels.enter("k", level=1, job=id, case=case, item=item, wait_ms=600_000)
+        await peer(domains).cancel(id)
+        await soon(lambda: domains.away.runtime.domains.hosted.held("home") == 0, "that it is given up there")
+        async with asyncio.timeout(20):
+            while (count := await work.count(AWAY)).sent:
+                await asyncio.sleep(0.01)
+        assert (count.retrying, count.cases, count.none) == (1, (case,), False)
+
+
+def peer(domains: Domains) -> PeerScheduler:
+    return domains.home.runtime.domains.peer(AWAY)

@@ -1,6 +1,6 @@
 """Puts together what a server has to do with other domains: what it has sent there, and what it does for them."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -56,7 +56,8 @@ class DomainParts(Protocol):
 
 class DomainServices:
     """`lines` are the lines to the domains that are connected; `name` gives the name of this one. `meter_name` is the
-    same for a process that goes on reading the same meter after a restart."""
+    same for a process that goes on reading the same meter after a restart. `retrying` gives the jobs that wait for
+    their next try, of all servers on the store."""
 
     def __init__(
         self,
@@ -77,7 +78,9 @@ class DomainServices:
         finished: Finished,
         reports: DomainReports = NO_REPORTS,
         report_of: Callable[[str], DomainReport | None] = lambda _: None,
+        retrying: Callable[[], Awaitable[Collection[JobId]]],
     ) -> None:
+        self._retrying = retrying
         guard_ms = lease_ms + lease_ms // 50 + SLACK_MS
         leases = HostLeases(store, parts.ledger, meter=meter_name, meter_now=meter, guard_ms=guard_ms)
         self.runs = HostedRuns(
@@ -156,15 +159,23 @@ class DomainServices:
 
     async def count(self, domain: str) -> WorkCount:
         """The work between this domain and another, of all servers on the store."""
-        sent = 0
+        sent, cases = 0, set[str]()
         async for stored in self._store.scan(SENT_KIND):
             document = _decode_sent(stored.body)
-            sent += document.domain == domain and not document.acknowledged
+            if document.domain == domain and not document.acknowledged:
+                sent += 1
+                cases |= {document.case} if document.outcome is None else set()
+        retrying = 0
+        for id in await self._retrying():
+            job = await self.far.read(id)
+            if job is not None and job.spec.domain == domain:
+                retrying += 1
+                cases.add(job.case)
         held = 0
         async for stored in self._store.scan(HOSTED_KIND):
             hosted = _decode_hosted(stored.body)
             held += hosted.origin == domain and not hosted.over
-        return WorkCount(sent, held)
+        return WorkCount(sent, held, retrying, tuple(sorted(cases)))
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are loaded."""

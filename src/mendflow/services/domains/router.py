@@ -206,7 +206,7 @@ class DomainRouter:
         if connection is None:
             message = f"the domain {asked!r} is not connected here any more; mendflow domains lists those that are"
             raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
-        if connection.draining:
+        if connection.draining and generation_of(new.id) == 1:  # what is tried again was under way
             message = f"the domain {asked!r} is being disconnected, and gets no new work"
             raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
         return RoutingDecision(domain=asked, reason=f"it names {asked}")
