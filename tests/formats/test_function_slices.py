@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -79,7 +80,8 @@ WITHOUT_EFFECT = {
     "a comment and a line": ("def inner(x):", "# new\n\n\ndef inner(x):"),
     "what only a script does": ('print("script")', 'print("other")'),
     "a new job": ("@flow\n", "@job\ndef new(x):\n    return 1\n\n@flow\n"),
-    "an import that it does not use": ("import json\n", "import json\nimport csv\n"),
+    "an option of another job": ("@job\ndef g", "@job(memory='2 GB', retries=OTHER)\ndef g"),
+    "what is imported from this package": ("import flow, job", "import flow, job, each"),
 }
 
 
@@ -91,6 +93,7 @@ def test_an_edit_of_what_a_function_does_not_use_leaves_its_results(tmp_path: Pa
 
 
 WITH_EFFECT = {
+    "an import that it does not use": ("import json\n", "import json\nimport csv\n"),
     "its own text": ("outer(x) + helper.value", "outer(x) - helper.value"),
     "what it calls": ("inner(x) * len(TABLE)", "inner(x) + len(TABLE)"),
     "what that calls": ("return x + LIMIT", "return x - LIMIT"),
@@ -178,3 +181,164 @@ def test_a_file_that_its_own_imports_import_counts_as_a_whole(tmp_path: Path) ->
 
 def test_a_function_that_is_not_written_at_the_top_counts_with_its_whole_file(tmp_path: Path) -> None:
     assert digest(tmp_path, "nowhere") == ""
+
+
+class Edit(NamedTuple):
+    """A program with a function `f`, and an edit outside of it that may change what `f` returns."""
+
+    program: str
+    old: str
+    new: str
+
+
+F = "\ndef f(x):\n    return "
+EDITS = {
+    "a name in a query": Edit('LIMIT = 3\ndef f(df):\n    return df.query("x > @LIMIT")', "3", "4"),
+    "a name in a text of bytes": Edit('LIMIT = 3\ndef f(df):\n    return df.ask(b"x > LIMIT")', "3", "4"),
+    "a name in a text that it uses": Edit(
+        'LIMIT = 3\nASK = "x > @LIMIT"\ndef f(df):\n    return df.ask(ASK)', "= 3", "= 4"
+    ),
+    "a name in a default text": Edit('LIMIT = 3\ndef f(df, ask="x > @LIMIT"):\n    return df.ask(ask)', "= 3", "= 4"),
+    "a query that is an argument": Edit("LIMIT = 3\ndef f(df, ask):\n    return df.query(ask)", "3", "4"),
+    "a query that is put together": Edit(
+        'LIMIT1 = 3\ndef f(df, n):\n    return df.query(f"x > @LIMIT{n}")', "= 3", "= 4"
+    ),
+    "the text at the top": Edit(
+        '"""Usage: work A"""\nfrom docs import parse\ndef f(x):\n    return parse(__doc__)', "work A", "work B"
+    ),
+    "the text at the top, through another": Edit(
+        '"""A"""\ndef usage():\n    return __doc__' + F + "usage()", '"A"', '"B"'
+    ),
+    "a side effect of an import": Edit(
+        "import math" + F + "math.pi", "import math", "import math\nfrom sklearn.experimental import on"
+    ),
+    "an import that is gone": Edit("import numpy.random" + F + "x", "import numpy.random", "import math"),
+    "an import in a module beside it": Edit("import aside\ndef g():\n    return aside.a" + F + "x", "aside", "inside"),
+    "annotations": Edit("a: int = 1" + F + "__annotations__", "int", "str"),
+    "all variables": Edit("A = 1" + F + "vars()", "1", "2"),
+    "a list of names": Edit("A = 1" + F + "dir()", "A =", "B ="),
+    "a name of an argument": Edit("class C:\n    a = 1\nA = 1" + F + "getattr(C, x)", "\nA = 1", "\nA = 2"),
+    "getattr by another name": Edit("A = 1" + F + "map(getattr, x)", "1", "2"),
+    "getattr of a builtin": Edit("import builtins\nA = 1" + F + "getattr(builtins, 'eval')(x)", "1", "2"),
+    "an attribute of an attribute": Edit("from operator import attrgetter\nA = 1" + F + "attrgetter(x)", "1", "2"),
+    "loaded modules": Edit("from sys import modules as m\nA = 1" + F + "m", "1", "2"),
+    "eval by another name": Edit("from builtins import eval as e\nA = 1" + F + "e(x)", "1", "2"),
+    "itself as a module": Edit("import work\nA = 1" + F + "work.A", "1", "2"),
+    "itself in a function": Edit("A = 1\ndef f(x):\n    from work import A as b\n    return b", "1", "2"),
+    "itself as the script": Edit("import __main__\nA = 1" + F + "__main__.A", "1", "2"),
+    "itself as a program": Edit("import subprocess\nA = 1" + F + "subprocess.run(['p', '-m', x])", "A = 1", "A = 2"),
+    "objects that name their class": Edit(
+        "import pandas as pd\nclass C:\n    a = 1" + F + "pd.read_pickle(x)", "a = 1", "a = 2"
+    ),
+    "objects in a file": Edit("import torch\nclass C:\n    a = 1" + F + "torch.load(x)", "a = 1", "a = 2"),
+    "objects in an array": Edit(
+        "import numpy as np\nclass C:\n    a = 1" + F + "np.load(x, allow_pickle=True)", "a = 1", "a = 2"
+    ),
+    "lines of the file": Edit("import traceback\nA = 1" + F + "traceback.format_exc()", "A", "\n\nA"),
+    "classes by their base": Edit("class C:\n    a = 1" + F + "object.__subclasses__()", "C", "D"),
+    "a call": Edit("import math" + F + "x", "import math", "import math\nmath.seed(1)"),
+    "an attribute": Edit("import math" + F + "x", "import math", "import math\nmath.pi = 3"),
+    "a part": Edit("T = [1]" + F + "x", "T = [1]", "T = [1]\nT[0] = 2"),
+    "try": Edit("try:\n    A = 1\nexcept E:\n    A = 2" + F + "x", "= 2", "= 3"),
+    "if": Edit("if C:\n    A = 1" + F + "x", "= 1", "= 3"),
+    "a script's own, where the name was changed": Edit(
+        "__name__ = '__main__'\nif __name__ == '__main__':\n    A = 1" + F + "A", "= 1", "= 3"
+    ),
+    "a block for type checkers that runs": Edit(
+        "TYPE_CHECKING = True\nif TYPE_CHECKING:\n    A = 1" + F + "A", "= 1", "= 3"
+    ),
+    "with": Edit("with C:\n    A = 1" + F + "x", "= 1", "= 3"),
+    "a loop": Edit("for i in (1, 2):\n    pass" + F + "x", "2", "3"),
+    "del": Edit("A = len = 1" + F + "len(x)", "A = len = 1", "A = len = 1\ndel len"),
+    "more of a number": Edit("A = 1\nA += 1" + F + "x", "+= 1", "+= 2"),
+    "a decorator": Edit("def deco(g):\n    return 1\n@deco" + F + "x", "return 1", "return 2"),
+    "a decorator's part": Edit("K = 1\ndef deco(g):\n    return K\n@deco" + F + "x", "K = 1", "K = 2"),
+    "a default": Edit("K = 1\ndef f(x=K):\n    return x", "1", "2"),
+    "a default of what it calls": Edit("K = 1\ndef g(x=K):\n    return x" + F + "g()", "1", "2"),
+    "a base of a class": Edit("class B:\n    a = 1\nclass C(B):\n    pass" + F + "C.a", "1", "2"),
+    "a base of a base": Edit("class A:\n    a = 1\nclass B(A):\n    pass\nclass C(B):\n    pass" + F + "C.a", "1", "2"),
+    "a metaclass": Edit("class M(type):\n    a = 1\nclass C(metaclass=M):\n    pass" + F + "C.a", "1", "2"),
+    "another class of a registry": Edit("class B:\n    pass\nclass C(B):\n    a = 1" + F + "B.all", "1", "2"),
+    "a class with something that learns of it": Edit(
+        "FIELD = make()\nclass C:\n    a = FIELD\n    b = 1" + F + "x", "b = 1", "b = 2"
+    ),
+    "a function of a library that another replaces": Edit(
+        "import math\ndef g():\n    math.floor = 1" + F + "math.floor(x)", "1", "2"
+    ),
+    "the same by setattr": Edit("import math\ndef g():\n    setattr(math, 'floor', 1)" + F + "math.floor(x)", "1", "2"),
+    "an attribute of a function that another sets": Edit(
+        "def h():\n    pass\ndef g():\n    h.a = 1" + F + "h.a", "1", "2"
+    ),
+    "a list by another name": Edit("T = []\nU = T\ndef g():\n    U.append(1)" + F + "T", "append(1)", "append(2)"),
+    "a list in a lambda": Edit("T = []\nL = lambda: T.append(1)" + F + "T", "append(1)", "append(2)"),
+    "an operator of a thing": Edit("P = make()\nQ = P >> 1" + F + "P", ">> 1", ">> 2"),
+    "a property of a thing": Edit("P = make()\nQ = P.first" + F + "P", "first", "second"),
+    "an option that does something": Edit(
+        "from mendflow import job\nT = {}\n@job(retries=T.setdefault('a', 1))\ndef g(x):\n    pass" + F + "x", "1", "2"
+    ),
+    "a decorator that is ours no longer": Edit(
+        "from mendflow import job\nfrom other import job\n@job(a=1)" + F + "x", "a=1", "a=2"
+    ),
+    "a list of a class": Edit(
+        "class C:\n    a = []\ndef g():\n    C.a.append(1)" + F + "C.a", "append(1)", "append(2)"
+    ),
+    "a list that is a default": Edit(
+        "def h(x=[]):\n    return x\ndef g():\n    h().append(1)" + F + "h()", "append(1)", "append(2)"
+    ),
+    "a name in a text with attributes": Edit("A = 1" + F + "'{0.__globals__}'.format(f)", "A = 1", "A = 2"),
+    "a question to a database that sees variables": Edit(
+        "import duckdb\nA = 1" + F + "duckdb.connect().execute(x)", "A = 1", "A = 2"
+    ),
+    "a word for type checkers that is another's": Edit(
+        "from typing import TYPE_CHECKING\nfrom mine import TYPE_CHECKING\nif TYPE_CHECKING:\n    A = 1" + F + "A",
+        "= 1",
+        "= 2",
+    ),
+    "a private name in a class": Edit(
+        "_C__k = 1\nclass C:\n    def m(self):\n        return __k" + F + "C().m()", "= 1", "= 2"
+    ),
+    "a name in other letters": Edit('fix = 1\ndef f(df):\n    return df.ask("x > @\ufb01x")', "= 1", "= 2"),
+    "what Python asks for": Edit("def __getattr__(name):\n    return 1" + F + "x", "1", "2"),
+    "a word of Python that has another meaning": Edit("def len(x):\n    return 1" + F + "len(x)", "1", "2"),
+    "a function by its type": Edit(
+        "import functools as t\n@t.singledispatch\ndef g(x):\n    pass\n@g.register\ndef _(x: int):\n    return 1"
+        + F
+        + "g(x)",
+        "return 1",
+        "return 2",
+    ),
+}
+
+
+def key(folder: Path, program: str) -> tuple[str, str]:
+    """What the key of the result has of the code: the part that is used, or else the whole file."""
+    found = digest(folder, work=program)
+    return (found, "") if found else ("", program)
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edit_that_changes_a_result_changes_its_key(tmp_path: Path, edit: Edit) -> None:
+    for module in ("aside", "inside"):
+        (tmp_path / f"{module}.py").write_text(f"import {module}_needs\na = 1\n")
+    assert edit.old in edit.program
+    assert key(tmp_path, edit.program) != key(tmp_path, edit.program.replace(edit.old, edit.new, 1))
+
+
+def test_what_a_module_beside_the_file_imports_counts_for_all(tmp_path: Path) -> None:
+    before = digest(tmp_path, "f", other="import math\nvalue = 2\n")
+    assert before and digest(tmp_path, "f", other="import numpy.random\nvalue = 2\n") != before
+
+
+@pytest.mark.parametrize("text", ["import sys\ndef cut(x): return sys._getframe(1)", "import pickle\ndef cut(x): pass"])
+def test_a_module_that_looks_at_its_caller_makes_the_whole_file_count(tmp_path: Path, text: str) -> None:
+    assert digest(tmp_path, "h", helper=text) == ""
+
+
+def test_a_name_in_a_query_counts_without_all_of_the_file(tmp_path: Path) -> None:
+    program = EDITS["a name in a query"].program
+    before = digest(tmp_path, work=f"OTHER = 1\n{program}")
+    assert before and digest(tmp_path, work=f"OTHER = 2\n{program}") == before
+
+
+def test_texts_for_readers_may_tell_of_programs(tmp_path: Path) -> None:
+    assert digest(tmp_path, work=BASE.replace('"""Text."""', '"""Started by python work.py."""'))

@@ -100,6 +100,9 @@ class Host:
     def wants_file(self, origin: str, sha256: str) -> bool:
         return sha256 in self.wanted
 
+    def file_bytes_max(self, origin: str, sha256: str) -> int:
+        return len(CONTENT)
+
     def may_read(self, origin: str, sha256: str) -> bool:
         return sha256 in self.readable
 

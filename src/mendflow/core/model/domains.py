@@ -38,8 +38,6 @@ class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     largest: Capacity | None = None
     shapes: tuple[Capacity, ...] = ()
     platforms: tuple[str, ...] = ()
-    runtimes: tuple[str, ...] = ()  # of containers
-    limits: dict[str, int] = {}
     elements: tuple[str, ...] = ()
     logical_files: tuple[str, ...] = ()
     files_cut: bool = False
@@ -144,7 +142,8 @@ class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     newest stamp that this server has seen of the host, by the meter of that name, and `lease_ms` what it grants,
     counted from that stamp, for everything among the claims. `heard` is the serial of the newest request whose answer
     has come. `acknowledged` are ended works whose outcomes are on the origin's disk. The host may hold its answer for
-    `hold_ms`, and answers it at once when a newer request of that server comes."""
+    `hold_ms`, and answers it at once when a newer request of that server comes. `urls` is where that server is reached
+    now: it may have moved since the two were connected."""
 
     protocol: int = PROTOCOL
     sender: str
@@ -158,6 +157,7 @@ class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     lease_ms: int = 0
     acknowledged: tuple[WorkRef, ...] = ()
     hold_ms: int = 0
+    urls: tuple[str, ...] = ()
 
 
 class DomainAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -213,6 +213,12 @@ class ConnectionSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     own_urls: tuple[str, ...] = ()
 
 
+class DomainAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Where servers of a connected domain are reached, as an administrator says."""
+
+    urls: tuple[str, ...]
+
+
 class InvitationView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An invitation. The token is shown this once. `domain` is the name of the domain that invites."""
 
@@ -228,7 +234,8 @@ ConnectionState = Literal["invited", "connected", "silent", "draining", "refused
 
 class DomainView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A connected domain, as its neighbour sees it. It is `silent` while nothing was heard of it for long, and
-    `refused` where it does not know our token: it has disconnected, or was connected anew."""
+    `refused` where it does not know our token: it has disconnected, or was connected anew. `told` is where its servers
+    say they are, beside the addresses that it was connected with; they are called where those take no connection."""
 
     name: str
     url: str
@@ -242,6 +249,7 @@ class DomainView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     held: int = 0  # pieces of its work here
     retrying: int = 0  # jobs of ours that wait for their next try there
     cases: tuple[str, ...] = ()  # some of our cases that need it to go on
+    told: tuple[str, ...] = ()
     reason: str = ""
 
 

@@ -12,7 +12,8 @@ import msgspec
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import MARK_CHARS, FunctionRef
 from mendflow.core.model.values import FileRef
-from mendflow.formats.python.function_slices import FunctionSlices, ImportNode
+from mendflow.formats.python.function_slices import FunctionSlices
+from mendflow.formats.python.plain_sight import ImportNode
 from mendflow.formats.python.problems import bad_flow, is_of_python
 
 
@@ -70,7 +71,7 @@ class ModulesBeside:
         self._contents: dict[str, bytes] = {}
         self._trees: dict[str, ast.Module | None] = {}
         self._imports: dict[str, set[str]] = {}
-        self.lead_back = False  # whether one of them imports the file itself
+        self.lead_back = False  # whether one of them, or the file itself, imports the file
         pending = [path]
         while pending:
             for other in self._imported_by(pending.pop()):
@@ -117,7 +118,7 @@ class ModulesBeside:
         if not own:
             self._trees[self._name(path)] = tree
             self._imports[self._name(path)] = {self._name(each) for each in found}
-            self.lead_back = self.lead_back or self._path in found
+        self.lead_back = self.lead_back or self._path in found
         return found
 
     def _name(self, path: Path) -> str:

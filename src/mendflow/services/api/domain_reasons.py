@@ -49,14 +49,16 @@ async def _while_away(router: DomainRouter, job: Job, domain: str, told: Reason,
     return Reason(subject=told.subject, state=state, sentence=sentence, facts=[*way, *attempts], stuck=stuck)
 
 
-async def call_with_way(router: DomainRouter, item: ItemView, told: Reason) -> Reason:
-    """The same of a call that might go to any domain."""
+async def call_with_way(router: DomainRouter, item: ItemView, told: Reason, progress: str = "") -> Reason:
+    """The same of a call that says something of domains. `progress` is what the other domain says of it."""
     if item.kind != "call":
         return told
     route = await router.route_of(f"{item.case}.{item.serial}")
     if route is None:
         return told
     facts = [f"it {_went(route.decision)}", *_not_chosen(route.decision)]
+    if progress and route.decision.domain:
+        facts.insert(1, f"{route.decision.domain} says: {progress}")
     return msgspec.structs.replace(told, facts=[*facts, *told.facts])
 
 

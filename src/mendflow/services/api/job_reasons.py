@@ -2,6 +2,7 @@
 
 import msgspec
 
+from mendflow.core.model.faults import reason_in
 from mendflow.core.model.jobs import Attempt, Job, JobState, Resources
 from mendflow.core.model.views import Reason
 from mendflow.core.results.reuse_checks import why_doubted, why_not_kept
@@ -55,7 +56,7 @@ def _why_not_again(job: Job) -> str:
 
 def _why_cancelled(job: Job) -> Reason:
     fault = job.outcome.fault if job.outcome is not None else None
-    said = fault.message.removeprefix("cancelled").removeprefix(": ") if fault is not None else ""
+    said = reason_in(fault.message) if fault is not None else ""
     began = "" if job.history else " before it began"
     sentence = f"{job.spec.shown} was cancelled{began}" + (f": {said}" if said else ".")
     return Reason(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))

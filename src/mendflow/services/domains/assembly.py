@@ -1,11 +1,12 @@
 """Puts together what a server has to do with other domains: what it has sent there, and what it does for them."""
 
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from typing import Any, Final, Protocol
 
 import msgspec
 
-from mendflow.core.model.domains import DomainReport
+from mendflow.core.model.domains import ANY_DOMAIN, DomainReport
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.base.background_tasks import BackgroundTasks
@@ -32,14 +33,29 @@ from mendflow.services.domains.sending import WorkSender
 from mendflow.services.domains.sent_calls import SentCalls
 from mendflow.services.domains.sent_work import NO_REPORTS, DomainReports, SentWorks
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
-from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND, HostedDocument, SentDocument
+from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND
 from mendflow.stores.contract import Store
 
 LEASES_AT_A_TIME: Final = 4
 """How many leases of a pilot a lease on work in another domain is long."""
 
-_decode_sent = msgspec.json.Decoder(SentDocument).decode
-_decode_hosted = msgspec.json.Decoder(HostedDocument).decode
+
+class _SentHead(msgspec.Struct):
+    """Of the document of a piece of work that was sent, what is counted: the work itself is not decoded."""
+
+    domain: str
+    case: CaseId
+    ended_at: int = 0
+    acknowledged: bool = False
+
+
+class _HostedHead(msgspec.Struct):
+    origin: str
+    over: bool = False
+
+
+_decode_sent = msgspec.json.Decoder(_SentHead).decode
+_decode_hosted = msgspec.json.Decoder(_HostedHead).decode
 
 Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
 
@@ -55,9 +71,9 @@ class DomainParts(Protocol):
 
 
 class DomainServices:
-    """`lines` are the lines to the domains that are connected; `name` gives the name of this one. `meter_name` is the
-    same for a process that goes on reading the same meter after a restart. `retrying` gives the jobs that wait for
-    their next try, of all servers on the store."""
+    """`lines` are the lines to the domains that are connected; `way` are the domains that a case has come through, this
+    one the last. `meter_name` is the same for a process that goes on reading the same meter after a restart. `retrying`
+    gives the jobs that wait for their next try, of all servers on the store."""
 
     def __init__(
         self,
@@ -71,7 +87,7 @@ class DomainServices:
         starter: CaseStarter,
         sealer: Sealer,
         lines: PeerLines,
-        name: Callable[[], str],
+        way: Callable[[CaseId], tuple[str, ...]],
         sender: str,
         lease_ms: int,
         shared: bool,
@@ -108,9 +124,6 @@ class DomainServices:
             lease_ms=LEASES_AT_A_TIME * lease_ms,
             reports=reports,
         )
-
-        def way() -> tuple[str, ...]:
-            return (name(),)
 
         def opened(spec: JobSpec) -> JobSpec:
             return closed_job(sealer.opened(spec))
@@ -157,25 +170,27 @@ class DomainServices:
         found = await self.sent.find(job)
         return found.domain if found is not None else ""
 
-    async def count(self, domain: str) -> WorkCount:
-        """The work between this domain and another, of all servers on the store."""
-        sent, cases = 0, set[str]()
+    async def counts(self) -> dict[str, WorkCount]:
+        """The work between this domain and each of the others, of all servers on the store."""
+        sent, held, retrying = Counter[str](), Counter[str](), Counter[str]()
+        cases: defaultdict[str, set[str]] = defaultdict(set)
         async for stored in self._store.scan(SENT_KIND):
-            document = _decode_sent(stored.body)
-            if document.domain == domain and not document.acknowledged:
-                sent += 1
-                cases |= {document.case} if document.outcome is None else set()
-        retrying = 0
+            work = _decode_sent(stored.body)
+            sent[work.domain] += not work.acknowledged
+            if not work.ended_at and not work.acknowledged:
+                cases[work.domain].add(work.case)
         for id in await self._retrying():
             job = await self.far.read(id)
-            if job is not None and job.spec.domain == domain:
-                retrying += 1
-                cases.add(job.case)
-        held = 0
+            if job is not None and job.spec.domain not in ("", ANY_DOMAIN):
+                retrying[job.spec.domain] += 1
+                cases[job.spec.domain].add(job.case)
         async for stored in self._store.scan(HOSTED_KIND):
             hosted = _decode_hosted(stored.body)
-            held += hosted.origin == domain and not hosted.over
-        return WorkCount(sent, held, retrying, tuple(sorted(cases)))
+            held[hosted.origin] += not hosted.over
+        return {
+            each: WorkCount(sent[each], held[each], retrying[each], tuple(sorted(cases[each])))
+            for each in {*sent, *held, *retrying}
+        }
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are loaded."""

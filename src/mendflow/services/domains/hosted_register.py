@@ -145,8 +145,8 @@ class HostedRegister:
             self._set(work, newer, stored.version)
 
     async def purge(self, before: Instant) -> None:
-        """Forget for good what was taken before, and is over."""
+        """Forget for good what was over before."""
         async for stored in self._store.scan(HOSTED_KIND):
             document = _decode(stored.body)
-            if document.over and document.taken_at < before:
+            if document.over and (document.over_at or document.taken_at) < before:
                 await self._ledger.put_now(HOSTED_KIND, stored.id, None, stored.version)

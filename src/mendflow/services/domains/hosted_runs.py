@@ -218,7 +218,7 @@ class HostedRuns:
         if self.is_live(work):
             await self.stop_work(work, why)
         stopped = work.document.stopped or ("" if work.status.state == "ended" else why)
-        await self.register.change(work, over=True, stopped=stopped)
+        await self.register.change(work, over=True, over_at=self._clock.now(), stopped=stopped)
         if not self.is_live(work):
             self.register.detach(work)
 

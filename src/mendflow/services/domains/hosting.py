@@ -16,6 +16,10 @@ class WorkHost(Protocol):
         """Whether a domain was asked for this file."""
         ...
 
+    def file_bytes_max(self, origin: str, sha256: str) -> int:
+        """How large a file may be that a domain was asked for."""
+        ...
+
     def may_read(self, origin: str, sha256: str) -> bool:
         """Whether a file belongs to an outcome that is kept for this domain."""
         ...

@@ -14,7 +14,7 @@ from mendflow.core.domains.routing import lack_of
 from mendflow.core.model.domains import DomainReport, SentWork, TriesThere, WorkStatus
 from mendflow.core.model.errors import NotFound, RequestError
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.recovery.ids import serial_of
 from mendflow.core.scheduling import job_events
@@ -44,8 +44,8 @@ class HeardStatus(NamedTuple):
 
 
 class FarJobs:
-    """The jobs of this server that are in other domains, whichever. `way` are the domains that they have come through,
-    this one the last."""
+    """The jobs of this server that are in other domains, whichever. `way` are the domains that those of a case have
+    come through, this one the last."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class FarJobs:
         clock: Clock,
         hub: Hub,
         sent: SentWorks,
-        way: Callable[[], tuple[str, ...]],
+        way: Callable[[CaseId], tuple[str, ...]],
         opened: Callable[[JobSpec], JobSpec] = lambda spec: spec,
         report_of: Callable[[str], DomainReport | None] = lambda _: None,
     ) -> None:
@@ -177,6 +177,9 @@ class FarJobs:
         if callback is not None:
             await callback(job.id, outcome)
 
+    async def may_ask(self, document: SentDocument) -> bool:
+        return False  # the job's own document has it
+
 
 class PeerScheduler:
     """One other domain, by its name. `report` is what it last said of itself."""
@@ -224,7 +227,7 @@ class PeerScheduler:
             job=spec,
             files=files,
             owner=new.spec.owner,
-            way=self._far.way(),
+            way=self._far.way(new.case),
         )
         return SentDocument(
             key=new.id,

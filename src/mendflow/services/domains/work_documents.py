@@ -62,6 +62,7 @@ class HostedDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     stopped: str = ""
     over: bool = False
     taken_at: Instant = 0
+    over_at: Instant = 0
 
     @property
     def id(self) -> str:
