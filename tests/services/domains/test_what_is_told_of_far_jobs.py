@@ -51,7 +51,6 @@ async def test_why_tells_that_it_runs_there_and_since_when_the_host_is_silent(tm
     # FM-4
     async with Domains(tmp_path) as domains:
         case = await domains.home.start(flow())
-        far = domains.home.runtime.domains.far
         await soon(lambda: bool(domains.away.runtime.manager.live))
         assert await domains.away.take() == ["big"]
         await until_it_runs(domains)
@@ -72,7 +71,6 @@ async def test_the_log_of_a_job_that_is_away_says_where_it_is(tmp_path: Path) ->
         case = await domains.home.start(flow())
         await soon(lambda: bool(domains.away.runtime.manager.live))
         await domains.away.take()
-        far = domains.home.runtime.domains.far
         await until_it_runs(domains)
         view = await domains.home.domain.log(f"{case}/1")
         assert view.note == "it runs in the domain away; its log comes from there when it has ended"
