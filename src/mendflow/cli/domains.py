@@ -318,8 +318,10 @@ def disconnect(
     elif view.state == "draining" and not force:
         sentence = (
             f"{name} is disconnected when nothing is under way any more: {view.sent} pieces of our work are there,"
-            f" {view.held} of its own are here"
+            f" {view.retrying} wait for their next try there, {view.held} of its own are here"
         )
     else:
         sentence = f"{name} is disconnected"
+    if view.cases and view.state != "invited":
+        sentence += f"; cases that need it to go on: {_names(view.cases)}"
     print_answer(context.json, view, sentence)

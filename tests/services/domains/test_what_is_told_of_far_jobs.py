@@ -1,15 +1,29 @@
 """What the domain that has sent a job says of it: what its host says, and since when it says nothing."""
 
+import asyncio
 from pathlib import Path
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity, ResourceTemplates
-from mendflow.core.model.ids import FlowName, JobId
+from mendflow.core.model.ids import FlowName, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
+from mendflow.services.domains.peer_scheduler import PeerScheduler
+from mendflow.services.domains.work_counts import NO_WORK
 from mendflow.services.scheduling.facts import FarWaits
 from tests.services.domains.kit import AWAY, Domains, soon
 
 GB = 1024**3
+
+
+def asked(domains: Domains) -> bool:
+    """Ask the host anew: a request that it holds is answered then."""
+    domains.home.runtime.domains.sent.lines_changed()
+    return True
+
+
+async def until_it_runs(domains: Domains) -> None:
+    heard = domains.home.runtime.domains.far.heard
+    await soon(lambda: asked(domains) and any(each.status.host for each in heard.values()), "that it runs")
 
 
 def flow(**more: object) -> Flow:
@@ -23,7 +37,7 @@ async def test_why_tells_what_the_host_says_of_a_job_that_no_pilot_there_can_tak
         await domains.away.pilot.sync(want=4, wait_ms=20)  # there is a pilot
         case = await domains.home.start(flow(resources=ResourceTemplates(memory_bytes=500 * GB)))
         far = domains.home.runtime.domains.far
-        await soon(lambda: any(heard.status.stuck for heard in far.heard.values()), "the host's reason")
+        await soon(lambda: asked(domains) and any(each.status.stuck for each in far.heard.values()), "its reason")
         told = await domains.home.domain.why(f"{case}:big")
         assert told.state == "waiting" and told.stuck
         assert "it waits there: no pilot can take it: it asks for 500 GiB" in told.sentence
@@ -37,10 +51,9 @@ async def test_why_tells_that_it_runs_there_and_since_when_the_host_is_silent(tm
     # FM-4
     async with Domains(tmp_path) as domains:
         case = await domains.home.start(flow())
-        far = domains.home.runtime.domains.far
         await soon(lambda: bool(domains.away.runtime.manager.live))
         assert await domains.away.take() == ["big"]
-        await soon(lambda: any(heard.status.host for heard in far.heard.values()), "that it runs")
+        await until_it_runs(domains)
         told = await domains.home.domain.why(f"{case}:big")
         assert told.state == "running" and "it runs there on " in told.sentence
         domains.line.cut_there = domains.line.cut_back = True
@@ -58,8 +71,7 @@ async def test_the_log_of_a_job_that_is_away_says_where_it_is(tmp_path: Path) ->
         case = await domains.home.start(flow())
         await soon(lambda: bool(domains.away.runtime.manager.live))
         await domains.away.take()
-        far = domains.home.runtime.domains.far
-        await soon(lambda: any(heard.status.host for heard in far.heard.values()), "that it runs")
+        await until_it_runs(domains)
         view = await domains.home.domain.log(f"{case}/1")
         assert view.note == "it runs in the domain away; its log comes from there when it has ended"
         assert not view.silent
@@ -88,3 +100,24 @@ async def test_attempts_and_their_times_are_those_of_the_host(tmp_path: Path) ->
         assert all(each.pilot == AWAY for each in job.history)
         told = await domains.home.domain.why(f"{case}/1")
         assert any("2 of 2 tries failed" in fact for fact in told.facts)
+
+
+async def test_a_case_that_waits_for_its_next_try_there_still_needs_the_domain(tmp_path: Path) -> None:
+    async with Domains(tmp_path) as domains:
+        case = await domains.home.start(flow())
+        work, id = domains.home.runtime.domains, JobId(f"{case}/1")
+        await soon(lambda: work.sent.open_work(id) is not None, "that it is sent")
+        count = (await work.counts()).get(AWAY, NO_WORK)
+        assert (count.sent, count.retrying, count.cases) == (1, 0, (case,))
+        item = ItemId("big")
+        await domains.home.runtime.levels.enter("k", level=1, job=id, case=case, item=item, wait_ms=600_000)
+        await peer(domains).cancel(id)
+        await soon(lambda: domains.away.runtime.domains.hosted.held("home") == 0, "that it is given up there")
+        async with asyncio.timeout(20):
+            while (count := (await work.counts()).get(AWAY, NO_WORK)).sent:
+                await asyncio.sleep(0.01)
+        assert (count.retrying, count.cases, count.none) == (1, (case,), False)
+
+
+def peer(domains: Domains) -> PeerScheduler:
+    return domains.home.runtime.domains.peer(AWAY)

@@ -247,6 +247,8 @@ class DomainView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rights: DomainRights = DomainRights()
     sent: int = 0  # pieces of our work there
     held: int = 0  # pieces of its work here
+    retrying: int = 0  # jobs of ours that wait for their next try there
+    cases: tuple[str, ...] = ()  # some of our cases that need it to go on
     told: tuple[str, ...] = ()
     reason: str = ""
 

@@ -1,12 +1,12 @@
 """Puts together what a server has to do with other domains: what it has sent there, and what it does for them."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from typing import Any, Final, Protocol
 
 import msgspec
 
-from mendflow.core.model.domains import DomainReport
+from mendflow.core.model.domains import ANY_DOMAIN, DomainReport
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.base.background_tasks import BackgroundTasks
@@ -44,6 +44,8 @@ class _SentHead(msgspec.Struct):
     """Of the document of a piece of work that was sent, what is counted: the work itself is not decoded."""
 
     domain: str
+    case: CaseId
+    ended_at: int = 0
     acknowledged: bool = False
 
 
@@ -70,7 +72,8 @@ class DomainParts(Protocol):
 
 class DomainServices:
     """`lines` are the lines to the domains that are connected; `way` are the domains that a case has come through, this
-    one the last. `meter_name` is the same for a process that goes on reading the same meter after a restart."""
+    one the last. `meter_name` is the same for a process that goes on reading the same meter after a restart. `retrying`
+    gives the jobs that wait for their next try, of all servers on the store."""
 
     def __init__(
         self,
@@ -91,7 +94,9 @@ class DomainServices:
         finished: Finished,
         reports: DomainReports = NO_REPORTS,
         report_of: Callable[[str], DomainReport | None] = lambda _: None,
+        retrying: Callable[[], Awaitable[Collection[JobId]]],
     ) -> None:
+        self._retrying = retrying
         guard_ms = lease_ms + lease_ms // 50 + SLACK_MS
         leases = HostLeases(store, parts.ledger, meter=meter_name, meter_now=meter, guard_ms=guard_ms)
         self.runs = HostedRuns(
@@ -167,14 +172,25 @@ class DomainServices:
 
     async def counts(self) -> dict[str, WorkCount]:
         """The work between this domain and each of the others, of all servers on the store."""
-        sent, held = Counter[str](), Counter[str]()
+        sent, held, retrying = Counter[str](), Counter[str](), Counter[str]()
+        cases: defaultdict[str, set[str]] = defaultdict(set)
         async for stored in self._store.scan(SENT_KIND):
             work = _decode_sent(stored.body)
             sent[work.domain] += not work.acknowledged
+            if not work.ended_at and not work.acknowledged:
+                cases[work.domain].add(work.case)
+        for id in await self._retrying():
+            job = await self.far.read(id)
+            if job is not None and job.spec.domain not in ("", ANY_DOMAIN):
+                retrying[job.spec.domain] += 1
+                cases[job.spec.domain].add(job.case)
         async for stored in self._store.scan(HOSTED_KIND):
             hosted = _decode_hosted(stored.body)
             held[hosted.origin] += not hosted.over
-        return {domain: WorkCount(sent[domain], held[domain]) for domain in {*sent, *held}}
+        return {
+            each: WorkCount(sent[each], held[each], retrying[each], tuple(sorted(cases[each])))
+            for each in {*sent, *held, *retrying}
+        }
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are loaded."""

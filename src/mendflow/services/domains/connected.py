@@ -44,6 +44,7 @@ from mendflow.stores.contract import Store
 log = logging.getLogger("mendflow.domains")
 
 DRAIN_CHECK_MS: Final = 1_000
+CASES_SHOWN: Final = 20
 
 
 class ConnectedDomains:
@@ -294,6 +295,8 @@ class ConnectedDomains:
             rights=connection.rights,
             sent=count.sent,
             held=count.held,
+            retrying=count.retrying,
+            cases=count.cases[:CASES_SHOWN],
             reason=reason,
         )
 

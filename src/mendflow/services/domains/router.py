@@ -196,11 +196,11 @@ class DomainRouter:
     async def _decide(self, new: NewJob) -> RoutingDecision:
         way = self._way_of(new.case)
         if new.spec.domain != ANY_DOMAIN:
-            return self._named(new.spec.domain, way)
+            return self._named(new.spec.domain, way, is_again=generation_of(new.id) > 1)
         refused, lost = await self._earlier(new.id)
         return await self._route(needs_of(new.spec, refused, lost, way))
 
-    def _named(self, asked: str, way: tuple[str, ...]) -> RoutingDecision:
+    def _named(self, asked: str, way: tuple[str, ...], *, is_again: bool = False) -> RoutingDecision:
         """Where a job, or a call, goes that names a domain. Raises `SubmissionFailed` if it cannot go there."""
         own = self._connections.own.name
         if asked == own:
@@ -217,7 +217,7 @@ class DomainRouter:
         if connection is None:
             message = f"the domain {asked!r} is not connected here any more; mendflow domains lists those that are"
             raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
-        if connection.draining:
+        if connection.draining and not is_again:  # what is tried again was under way
             message = f"the domain {asked!r} is being disconnected, and gets no new work"
             raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
         return RoutingDecision(domain=asked, reason=f"it names {asked}")

@@ -8,14 +8,17 @@ import msgspec
 
 class WorkCount(msgspec.Struct, frozen=True):
     """Pieces of our work there, and of its work here, of all servers on the store. Those that have ended count until
-    their outcomes were acknowledged."""
+    their outcomes were acknowledged. `retrying` are jobs of ours that wait for their next try there. `cases` are those
+    that still need the other domain."""
 
     sent: int = 0
     held: int = 0
+    retrying: int = 0
+    cases: tuple[str, ...] = ()
 
     @property
     def none(self) -> bool:
-        return not self.sent and not self.held
+        return not self.sent and not self.held and not self.retrying
 
 
 NO_WORK: Final = WorkCount()

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, JobId
 from mendflow.services.base.cluster import CASE_KIND, root_of
 from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.live_case import CaseDocument
@@ -14,11 +14,13 @@ from mendflow.services.domains.confined_queue import ConfinedQueue
 from mendflow.services.domains.connected import ConnectedDomains
 from mendflow.services.domains.reports import DomainLoad, startable
 from mendflow.services.domains.work_documents import DOMAIN_PORT
+from mendflow.services.recovery.levels import LEVEL_KIND, LevelEntry
 from mendflow.services.runtime.server_context import ServerContext
 
 if TYPE_CHECKING:
     from mendflow.services.runtime.runtime import Runtime
 
+_decode_entry = msgspec.json.Decoder(LevelEntry).decode
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
@@ -83,6 +85,11 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
 def work_across(runtime: "Runtime", server: ServerContext) -> DomainServices:
     """What was sent to other domains, and what is done for them."""
     connected = runtime.connected
+
+    async def retrying() -> list[JobId]:
+        await runtime.ledger.settled()
+        return [_decode_entry(found.body).job async for found in server.store.scan(LEVEL_KIND)]
+
     return DomainServices(
         runtime,
         store=server.store,
@@ -100,4 +107,5 @@ def work_across(runtime: "Runtime", server: ServerContext) -> DomainServices:
         finished=runtime.finished,
         reports=connected.reports,
         report_of=lambda name: connected.contacts.of(name).report,
+        retrying=retrying,
     )
