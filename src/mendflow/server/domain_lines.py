@@ -25,7 +25,7 @@ from mendflow.core.model.errors import (
     Unreachable,
 )
 from mendflow.lazy import LazyModule
-from mendflow.server.access import DOMAIN
+from mendflow.server.access import DOMAIN, is_loopback
 from mendflow.server.webhook_posts import PrivateAddress
 from mendflow.services.base.addresses import is_private_host
 from mendflow.services.domains.dialing import Token
@@ -53,11 +53,11 @@ _BY_CODE: Final[dict[str, type[RequestError]]] = {
 
 
 class HttpDomainLines:
-    """`private`: addresses that domains name for themselves may be private ones, as they may where the server itself
-    listens on this machine only."""
+    """`loopback`: addresses that domains name for themselves may be of this machine, as they may where the server
+    itself listens on this machine only, for its one user. Other private addresses may not."""
 
-    def __init__(self, *, private: bool) -> None:
-        self._private = private
+    def __init__(self, *, loopback: bool) -> None:
+        self.loopback = loopback
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
@@ -66,7 +66,7 @@ class HttpDomainLines:
         self._sessions.clear()
 
     def line(self, urls: Sequence[str], token: Token, *, public_only: bool) -> HttpLine:
-        return HttpLine(self, tuple(urls), token, guarded=public_only and not self._private)
+        return HttpLine(self, tuple(urls), token, guarded=public_only)
 
     async def accept(self, urls: Sequence[str], invitation: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         async def shown() -> str:
@@ -166,11 +166,13 @@ class HttpLine:
 
     async def _connect(self, method: str, what: str, given: dict[str, Any]) -> aiohttp.ClientResponse:
         """The answer of the first server that takes a connection."""
-        session = self._lines.session(guarded=self._guarded)
         for tries_left in reversed(range(len(self._urls))):
             url = self._urls[self._current]
-            if self._guarded and is_private_host(urlsplit(url).hostname or ""):
+            host = urlsplit(url).hostname or ""
+            guarded = self._guarded and not (self._lines.loopback and is_loopback(host))
+            if guarded and is_private_host(host):
                 raise PrivateAddress(_private(url))
+            session = self._lines.session(guarded=guarded)
             try:
                 return await session.request(method, f"{url}{DOMAIN}{what}", **given)
             except aiohttp.ClientConnectorError:

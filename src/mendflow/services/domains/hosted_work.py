@@ -13,6 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.model.domains import (
+    LEASE_MS_MAX,
     DomainAnswer,
     DomainReport,
     DomainRequest,
@@ -23,10 +24,11 @@ from mendflow.core.model.domains import (
     WorkState,
     WorkStatus,
 )
-from mendflow.core.model.errors import RequestError, StoreUnavailable
+from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.case_starter import demand_key
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument, Confinement
 from mendflow.services.domains.hosted_cases import flow_of_work
@@ -34,9 +36,15 @@ from mendflow.services.domains.hosted_register import HostedWork
 from mendflow.services.domains.hosted_runs import LOOK_MS, HostedRuns
 from mendflow.services.domains.waiting import first_of
 from mendflow.services.domains.work_documents import DOMAIN_PORT, HostedDocument, hosted_id
-from mendflow.services.domains.work_files import files_in_outcome
+from mendflow.services.domains.work_files import files_in_outcome, files_of_work
 
 HOLD_MS_MAX: Final = 30_000
+SENDER_CHARS_MAX: Final = 200
+SENT_WORKS_MAX: Final = 1_000
+FILES_MAX: Final = 10_000
+CLAIMS_MAX: Final = 100_000
+DIGESTS_MAX: Final = 200_000
+"""So many files are remembered for a domain, as asked for and as delivered; then the oldest are forgotten."""
 
 
 class _Seat:
@@ -62,7 +70,9 @@ class HostedWorks:
         self.leases = runs.leases
         self._shared = shared
         self._seats: dict[tuple[str, str], _Seat] = {}
-        self._missing: dict[str, set[str]] = {}  # by origin: digests of files that we have asked it for
+        # by origin: digests of files that we have asked it for, and of those that it has delivered to this server
+        self._missing: dict[str, dict[str, None]] = {}
+        self._delivered: dict[str, dict[str, None]] = {}
         self._stopping = False
         runs.listen(self._news)
 
@@ -82,6 +92,7 @@ class HostedWorks:
         self, origin: str, rights: DomainRights, request: DomainRequest, report: DomainReport | None = None
     ) -> DomainAnswer:
         """Answer a server of another domain: at once if there is news for it, else when there is."""
+        _demand_bounded(request)
         seat = self._seats.setdefault((origin, request.sender), _Seat())
         if request.serial <= seat.newest:
             return self._answer(())  # a newer request, which said more, came first
@@ -90,7 +101,7 @@ class HostedWorks:
         seat.news = asyncio.Event()
         until = self.leases.end_of(request.granted_stamp, request.granted_meter, request.lease_ms)
         if request.claims or request.sent:
-            await self.leases.extend(origin, request.sender, until, request.lease_ms)
+            await self.leases.extend(origin, request.sender, until, min(request.lease_ms, LEASE_MS_MAX))
             self._runs.note_due()
         named: list[WorkRef | SentWork | WorkClaim] = [*request.acknowledged, *request.sent, *request.claims]
         known = await self._register.read(list(dict.fromkeys(hosted_id(origin, each.key) for each in named)))
@@ -197,17 +208,19 @@ class HostedWorks:
             return _status(
                 work, "refused", f"your domain has {rights.work_max} pieces of work here, and may have no more"
             )
-        size = sum(each.bytes for each in work.files)
+        files = files_of_work(work, flow)
+        if len(files) > FILES_MAX:
+            return _status(work, "refused", f"it has {len(files)} files, and no more than {FILES_MAX} are taken")
+        size = sum(max(0, each.bytes) for each in files)
         if size and size + self._register.bytes_of(origin) > rights.bytes_max:
             reason = (
                 f"with its files your domain would have more than the {rights.bytes_max} bytes here that it may have"
             )
             return _status(work, "refused", reason)
-        missing = [each.sha256 for each in work.files if await self._files.size(each.sha256) is None]
+        missing = [each.sha256 for each in files if not await self._has_of(origin, each.sha256)]
         if missing:
-            self._missing.setdefault(origin, set()).update(missing)
-            return replace(_status(work, "missing-files"), missing=tuple(dict.fromkeys(missing)))
-        self._missing.get(origin, set()).difference_update(each.sha256 for each in work.files)
+            _remember(self._missing.setdefault(origin, {}), missing)
+            return replace(_status(work, "missing-files"), missing=tuple(missing))
         document = HostedDocument(
             origin=origin,
             key=work.key,
@@ -236,6 +249,7 @@ class HostedWorks:
                 owner=f"{document.origin}/{work.owner}",
                 key=document.case_key,
                 port=DOMAIN_PORT,
+                cache="none",
                 confined=Confinement(sites=rights.sites, flows=rights.flows),
             )
             begun = await self._runs.starter.begin(wanted, flow)
@@ -294,6 +308,8 @@ class HostedWorks:
     async def disconnect(self, origin: str) -> None:
         """The domain is no longer connected: its work is stopped, and its outcomes are dropped."""
         await self.leases.forget(origin)
+        self._missing.pop(origin, None)
+        self._delivered.pop(origin, None)
         for work in await self._register.read_all():
             if work.document.origin == origin:
                 await self._runs.find_case(work)
@@ -307,6 +323,17 @@ class HostedWorks:
         """Whether a domain was asked for this file."""
         return sha256 in self._missing.get(origin, ())
 
+    def file_delivered(self, origin: str, sha256: str) -> None:
+        """A domain has sent this file, whole: work of it may refer to it."""
+        self._missing.get(origin, {}).pop(sha256, None)
+        _remember(self._delivered.setdefault(origin, {}), [sha256])
+
+    async def _has_of(self, origin: str, sha256: str) -> bool:
+        """Whether a file is here that this domain has shown to have. One that others have brought is not there for it:
+        whoever knows no more than a digest must not get what it is of."""
+        own = sha256 in self._delivered.get(origin, ()) or self.may_read(origin, sha256)
+        return own and await self._files.size(sha256) is not None
+
     def may_read(self, origin: str, sha256: str) -> bool:
         """Whether a file belongs to an outcome that is kept for this domain."""
         return any(
@@ -314,6 +341,29 @@ class HostedWorks:
             for work in self._register.works.values()
             if work.document.origin == origin and work.status.outcome is not None
         )
+
+
+def _remember(known: dict[str, None], digests: Collection[str]) -> None:
+    for sha256 in digests:
+        known.pop(sha256, None)
+        known[sha256] = None
+    while len(known) > DIGESTS_MAX:
+        del known[next(iter(known))]
+
+
+def _demand_bounded(request: DomainRequest) -> None:
+    """Refuse a request that no server of ours would send."""
+    if not 0 < len(request.sender) <= SENDER_CHARS_MAX or not request.sender.isprintable():
+        raise InvalidRequest(f"sender: a server is named in one line of at most {SENDER_CHARS_MAX} characters")
+    if len(request.sent) > SENT_WORKS_MAX:
+        raise InvalidRequest(
+            f"sent: {len(request.sent)} pieces of work are too many for one request; send at most {SENT_WORKS_MAX}"
+        )
+    for name, refs in (("claims", request.claims), ("acknowledged", request.acknowledged)):
+        if len(refs) > CLAIMS_MAX:
+            raise InvalidRequest(f"{name}: a request names at most {CLAIMS_MAX} pieces of work, and this {len(refs)}")
+    for each in (*request.sent, *request.claims, *request.acknowledged):
+        demand_key(each.key, "key")
 
 
 def _status(work: SentWork, state: WorkState, reason: str = "") -> WorkStatus:

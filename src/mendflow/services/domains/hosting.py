@@ -16,6 +16,10 @@ class WorkHost(Protocol):
         """Whether a domain was asked for this file."""
         ...
 
+    def file_delivered(self, origin: str, sha256: str) -> None:
+        """A domain has sent this file, whole: work of it may refer to it."""
+        ...
+
     def may_read(self, origin: str, sha256: str) -> bool:
         """Whether a file belongs to an outcome that is kept for this domain."""
         ...
