@@ -27,14 +27,19 @@ class DomainProcess:
         self.name = name
         self.data = folder / name
         self.slots = slots
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
         self.env = {key: value for key, value in os.environ.items() if key != "MENDFLOW_TOKEN"}
         if token:
             self.env["MENDFLOW_TOKEN"] = token
-        self.client = SyncClient(self.url, token=token)
+        self.token = token
+        self.move()
         self.log = (folder / f"{name}.log").open("ab")
         self.process: subprocess.Popen[bytes] | None = None
+
+    def move(self) -> None:
+        """Listen at another port from the next start on."""
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.client = SyncClient(self.url, token=self.token)
 
     def start(self) -> None:
         words = ["serve", "--domain", self.name, "--data-dir", str(self.data), "--port", str(self.port), "--lease", "4"]
@@ -168,6 +173,38 @@ def test_a_connection_outlives_kill_9_of_both_sides(found: Found, tmp_path: Path
     [there] = ibm.client.cases()
     assert there.owner.startswith("fiu/")
     assert "it went to the domain ibm" in fiu.run("why", f"{case}:there").stdout
+
+
+def test_a_result_comes_back_though_its_domain_was_killed_and_listens_at_another_port(
+    found: Found, tmp_path: Path
+) -> None:
+    fiu, ibm = found("fiu", slots=0), found("ibm")
+    fiu.wait()
+    ibm.wait()
+    join(fiu, ibm)
+    go, flow = tmp_path / "go", tmp_path / "far.yaml"
+    flow.write_text(
+        "name: far\njobs:\n  there:\n    domain: ibm\n"
+        f'    run: until [ -e {go} ]; do sleep 0.1; done; echo "n=7" >> "$MENDFLOW_OUTPUT"\n'
+        'outputs: {n: "${{ jobs.there.outputs.n }}"}\n'
+    )
+    started = fiu.run("start", str(flow), "--json")
+    assert started.returncode == 0, started.stderr
+    case = json.loads(started.stdout)["id"]
+    World.until(lambda: ibm.client.cases(), "ibm to have it")
+    [there] = ibm.client.cases()
+    ibm.kill()
+    ibm.move()
+    ibm.start()
+    ibm.wait()
+    go.touch()
+    World.until(lambda: fiu.done(case), "the case to end")
+    assert fiu.client.case(case).outputs == {"n": 7}
+    assert [each.id for each in ibm.client.cases()] == [there.id]  # it was not sent anew
+    assert fiu.domain("ibm").told == (ibm.url,)
+    corrected = fiu.run("domains", "address", "ibm", ibm.url)
+    assert f"ibm is called at {ibm.url} from now on" in corrected.stdout, corrected.stderr
+    assert fiu.domain("ibm").url == ibm.url
 
 
 def test_a_flow_for_a_domain_that_is_not_connected_does_not_run(found: Found, tmp_path: Path) -> None:

@@ -279,6 +279,21 @@ EDITS = {
     "a decorator that is ours no longer": Edit(
         "from mendflow import job\nfrom other import job\n@job(a=1)" + F + "x", "a=1", "a=2"
     ),
+    "a list of a class": Edit(
+        "class C:\n    a = []\ndef g():\n    C.a.append(1)" + F + "C.a", "append(1)", "append(2)"
+    ),
+    "a list that is a default": Edit(
+        "def h(x=[]):\n    return x\ndef g():\n    h().append(1)" + F + "h()", "append(1)", "append(2)"
+    ),
+    "a name in a text with attributes": Edit("A = 1" + F + "'{0.__globals__}'.format(f)", "A = 1", "A = 2"),
+    "a question to a database that sees variables": Edit(
+        "import duckdb\nA = 1" + F + "duckdb.connect().execute(x)", "A = 1", "A = 2"
+    ),
+    "a word for type checkers that is another's": Edit(
+        "from typing import TYPE_CHECKING\nfrom mine import TYPE_CHECKING\nif TYPE_CHECKING:\n    A = 1" + F + "A",
+        "= 1",
+        "= 2",
+    ),
     "a private name in a class": Edit(
         "_C__k = 1\nclass C:\n    def m(self):\n        return __k" + F + "C().m()", "= 1", "= 2"
     ),

@@ -104,6 +104,9 @@ class Host:
     def file_delivered(self, origin: str, sha256: str) -> None:
         self.delivered.append((origin, sha256))
 
+    def file_bytes_max(self, origin: str, sha256: str) -> int:
+        return len(CONTENT)
+
     def may_read(self, origin: str, sha256: str) -> bool:
         return sha256 in self.readable
 

@@ -50,7 +50,7 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("put_site", "pause_site", "resume_site", "remove_site"), ADMINISTER),
     **dict.fromkeys(("domains", "connected_domain"), READ),
     **dict.fromkeys(("charge_domain", "invite_domain", "connect_domain"), ADMINISTER),
-    **dict.fromkeys(("change_domain_rights", "disconnect_domain"), ADMINISTER),
+    **dict.fromkeys(("change_domain_rights", "change_domain_address", "disconnect_domain"), ADMINISTER),
     **dict.fromkeys(("sync", "locate", "place", "keep_many"), PULL),
     **dict.fromkeys(("data", "datum", "places", "elements", "element"), READ),
     **dict.fromkeys(("add_data", "add_replica"), CHANGE),

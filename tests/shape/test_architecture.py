@@ -49,3 +49,24 @@ def test_what_a_change_touches_is_there(change: Change) -> None:
 
 def test_the_table_has_rows() -> None:
     assert len(changes()) > 25
+
+
+ALSO = {
+    "a new batch system": ("PSIJ_KINDS", "COMMANDS", "NAME_WORDS"),
+    "a new store": ("tests/contract/backends.py",),
+    "a new alert": ("services/scheduling/sites/alerts.py", "SiteDocument"),
+    "a new primitive of exlets": ("Change", "MendableJobs", "services/recovery/proxy/resubmission.py"),
+    "a new field of a job": ("SlotWork", "FunctionCall"),
+    "a new key of the flow format": ("Flow",),
+    "a new command": ("ELSEWHERE",),
+    "what the file store can do": ("FileStore", "sim/grid/files.py"),
+    "what domains tell each other": ("DomainReport", "core/domains/routing.py"),
+}
+"""Places that are easily forgotten, and where nothing else tells that something is missing."""
+
+
+@pytest.mark.parametrize("title", ALSO)
+def test_a_change_names_the_places_that_are_easily_forgotten(title: str) -> None:
+    [where] = [each.where for each in changes() if each.title == title]
+    named = set(NAME.findall(where)) | files_named(where).keys()
+    assert named >= set(ALSO[title])

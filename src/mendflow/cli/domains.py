@@ -10,6 +10,7 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.core.model.domains import (
     ConnectionSpec,
+    DomainAddress,
     DomainReport,
     DomainRights,
     DomainsView,
@@ -99,6 +100,8 @@ def show(context: CommandContext, name: NameArgument) -> None:
         say(f"address: {view.url}")
     elif view.state != "invited":
         say("address: unknown; work can come from it, and none can be sent there")
+    if view.told:
+        say(f"says it is at: {_names(view.told)}")
     if view.heard_at:
         say(f"heard: {short_time_text(view.heard_at)}, answers in {view.latency_ms:.0f} ms")
     say(f"work: {view.sent} of ours there, {view.held} of its own here")
@@ -119,8 +122,6 @@ def report_lines(report: DomainReport) -> list[str]:
         lines.append(f"largest job: {size}, {largest.gpus} GPUs")
     named = {
         "platforms": report.platforms,
-        "containers": report.runtimes,
-        "limits": tuple(f"{name} {most}" for name, most in sorted(report.limits.items())),
         "storage elements": report.elements,
         "flows": report.flows,
     }
@@ -247,7 +248,8 @@ def connect(
     rights = _rights(flow, own_flows, site, work_max, bytes_max)
     spec = ConnectionSpec(urls=tuple(url), token=_invitation(invitation), rights=rights, own_urls=tuple(own_url or ()))
     view = context.run(lambda client: client.connect_domain(name, spec))
-    print_answer(context.json, view, f"{name} is connected; flows send work there by `domain: {name}`")
+    more = view.reason or f"flows send work there by `domain: {name}`"
+    print_answer(context.json, view, f"{name} is connected; {more}")
 
 
 @domains.command("rights")
@@ -269,6 +271,18 @@ def rights(
         return
     for line in rights_lines(view.rights):
         say(f"{name} {line}" if line.startswith("may") else f"  {line}")
+
+
+@domains.command("address")
+@with_context
+def address(
+    context: CommandContext,
+    name: NameArgument,
+    url: Annotated[list[str], typer.Argument(metavar="URL...", help="Where servers of it are reached.")],
+) -> None:
+    """Say where a connected domain is reached from now on."""
+    view = context.run(lambda client: client.change_domain_address(name, DomainAddress(urls=tuple(url))))
+    print_answer(context.json, view, f"{name} is called at {' and '.join(url)} from now on")
 
 
 @domains.command("charge")

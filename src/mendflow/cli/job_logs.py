@@ -191,6 +191,8 @@ def _tell_more(last: LogView | None) -> None:
     """What a person may want to know beside what was printed."""
     if last is not None and last.silent:
         say("its pilot does not answer; this is the end of the log as it told that last", err=True)
+    if last is not None and last.note:
+        say(last.note, err=True)
     if last is not None and last.folder:
         where = f"{last.folder} on {last.host}" if last.host else last.folder
         say(f"its folder is kept for a time: {where}; mendflow shell {last.job} opens a shell there", err=True)

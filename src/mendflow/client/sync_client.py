@@ -21,6 +21,7 @@ class SyncClient(BlockingClient):
     cancel = blocking(Client.cancel)
     case = blocking(Client.case)
     cases = blocking(Client.cases)
+    change_domain_address = blocking(Client.change_domain_address)
     change_domain_rights = blocking(Client.change_domain_rights)
     charge_domain = blocking(Client.charge_domain)
     claim = blocking(Client.claim)

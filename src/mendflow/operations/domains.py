@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from mendflow.core.model.domains import (
     ConnectionSpec,
+    DomainAddress,
     DomainRights,
     DomainsView,
     DomainView,
@@ -44,6 +45,10 @@ class ConnectionCalls(Calls, tag="domains"):
     @operation("PUT", "/domains/{name}/rights", ADMINISTRATORS, repeatable=True)
     async def change_domain_rights(self, name: str, rights: StrictBody[DomainRights]) -> DomainView:
         """Say what a connected domain may do here from now on."""
+
+    @operation("PUT", "/domains/{name}/address", ADMINISTRATORS, repeatable=True)
+    async def change_domain_address(self, name: str, address: StrictBody[DomainAddress]) -> DomainView:
+        """Say where servers of a connected domain are reached from now on."""
 
     @operation("DELETE", "/domains/{name}", ADMINISTRATORS)
     async def disconnect_domain(self, name: str, *, force: Force = False) -> DomainView:

@@ -2,12 +2,13 @@
 
 Only addresses that an administrator has given are called, or public ones that a connected domain has named for itself.
 Redirects are not followed, proxies from the environment are not used, and an answer has a bound. Of several addresses
-the one that answered last is called; the next, where it takes no connection."""
+the one that answered last is called; the next, where it takes no connection. Addresses that the other side has told
+since it was connected come last."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -65,16 +66,20 @@ class HttpDomainLines:
             await session.close()
         self._sessions.clear()
 
-    def line(self, urls: Sequence[str], token: Token, *, public_only: bool) -> HttpLine:
-        return HttpLine(self, tuple(urls), token, guarded=public_only)
+    def line(self, urls: Sequence[str], token: Token, *, public_only: bool, told: Sequence[str] = ()) -> HttpLine:
+        hosts = {urlsplit(each).hostname for each in urls} if not public_only else set()
+        guarded = {each for each in (*urls, *told) if not self._is_free(urlsplit(each).hostname, hosts)}
+        return HttpLine(self, tuple(urls), token, guarded=guarded, told=tuple(told))
+
+    def _is_free(self, host: str | None, given: Collection[str | None]) -> bool:
+        """Whether a host is called without a look at its address: an administrator gave it, or it is this machine."""
+        return host in given or (self.loopback and is_loopback(host or ""))
 
     async def accept(self, urls: Sequence[str], invitation: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         async def shown() -> str:
             return invitation
 
-        return await HttpLine(self, tuple(urls), shown, guarded=False).ask(
-            domain_endpoint.ACCEPT, acceptance, InvitationAnswer
-        )
+        return await HttpLine(self, tuple(urls), shown).ask(domain_endpoint.ACCEPT, acceptance, InvitationAnswer)
 
     def session(self, *, guarded: bool) -> aiohttp.ClientSession:
         """Where addresses are guarded, names are resolved for each connection, and it goes to the address that was
@@ -95,9 +100,21 @@ class HttpDomainLines:
 
 
 class HttpLine:
-    def __init__(self, lines: HttpDomainLines, urls: tuple[str, ...], token: Token, *, guarded: bool) -> None:
+    """`guarded` addresses must not be private ones. Those that were `told` are called only where the others take no
+    connection: one that is taken and lost says nothing against the address."""
+
+    def __init__(
+        self,
+        lines: HttpDomainLines,
+        urls: tuple[str, ...],
+        token: Token,
+        *,
+        guarded: Collection[str] = (),
+        told: tuple[str, ...] = (),
+    ) -> None:
         self._lines = lines
-        self._urls = urls
+        self._urls = (*urls, *told)
+        self._given = len(urls) or len(told)
         self._token = token
         self._guarded = guarded
         self._current = 0
@@ -168,13 +185,11 @@ class HttpLine:
         """The answer of the first server that takes a connection."""
         for tries_left in reversed(range(len(self._urls))):
             url = self._urls[self._current]
-            host = urlsplit(url).hostname or ""
-            guarded = self._guarded and not (self._lines.loopback and is_loopback(host))
-            if guarded and is_private_host(host):
+            guarded = url in self._guarded
+            if guarded and is_private_host(urlsplit(url).hostname or ""):
                 raise PrivateAddress(_private(url))
-            session = self._lines.session(guarded=guarded)
             try:
-                return await session.request(method, f"{url}{DOMAIN}{what}", **given)
+                return await self._lines.session(guarded=guarded).request(method, f"{url}{DOMAIN}{what}", **given)
             except aiohttp.ClientConnectorError:
                 if not tries_left:
                     raise
@@ -183,7 +198,13 @@ class HttpLine:
 
     def _lost(self, error: BaseException) -> Unreachable:
         url = self._urls[self._current]
-        self._go_on_from(url)
+        if (
+            isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, PrivateAddress))
+            or self._current >= self._given
+        ):
+            self._go_on_from(url)
+        else:
+            self._current = (self._current + 1) % self._given
         inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
         if isinstance(inner, PrivateAddress):
             return Unreachable(_private(url))

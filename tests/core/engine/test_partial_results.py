@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from mendflow.core.engine.partial_results import LostIteration, partial_results
+from mendflow.core.engine.partial_results import LostIteration, partial_results, removal_reason
+from mendflow.core.model.faults import CANCELLED_WORDS, REMOVED_WORDS, Category, Fault, with_reason
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import ItemView
 from mendflow.formats import load
 
 FLOW = """
@@ -76,3 +80,23 @@ def test_groups_that_cannot_be_known_are_not_invented(flow: Flow) -> None:
 
 def test_an_iteration_that_was_cancelled_is_told_as_such(flow: Flow) -> None:
     assert "clean[1], which was cancelled" in sentences(flow, lost(1, state="cancelled"))["count"]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (with_reason(CANCELLED_WORDS, "the lane is bad"), "the lane is bad"),
+        (with_reason(REMOVED_WORDS, "the lane is bad"), "the lane is bad"),
+        (with_reason(CANCELLED_WORDS, ""), ""),
+        (with_reason(REMOVED_WORDS, ""), ""),
+        ("cancelled by the owner of the lane", "cancelled by the owner of the lane"),
+        (with_reason(CANCELLED_WORDS, "it was removed: see the log"), "it was removed: see the log"),
+    ],
+)
+def test_the_reason_of_who_cancelled_an_item_is_told_as_it_was_given(message: str, reason: str) -> None:
+    item = ItemView(
+        case=CaseId("c"), item=ItemId("clean[0]"), name="clean", kind="job", serial=1, state="cancelled", reason=message
+    )
+    assert removal_reason(item) == reason
+    fault = Fault(name="cancelled", category=Category.CANCELLED, message=message)
+    assert removal_reason(msgspec.structs.replace(item, reason="", fault=fault)) == reason

@@ -28,13 +28,17 @@ class LocalLines:
         self.mute: set[str] = set()
         self.idle = False
 
-    def line(self, urls: Sequence[str], token: Token, *, public_only: bool) -> "LocalLine":
-        return LocalLine(self, urls[0], token)
+    def line(self, urls: Sequence[str], token: Token, *, public_only: bool, told: Sequence[str] = ()) -> "LocalLine":
+        return LocalLine(self, (*urls, *told), token)
 
     async def accept(self, urls: Sequence[str], invitation: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         answer = await self.reach(urls[0]).accept(invitation, acceptance)
         self.demand_answer(urls[0])
         return answer
+
+    def first(self, urls: Sequence[str]) -> str:
+        """The first address where somebody is."""
+        return next((url for url in urls if url in self.gates), urls[0])
 
     def reach(self, url: str) -> DomainGate:
         if url in self.cut or url not in self.gates:
@@ -47,10 +51,14 @@ class LocalLines:
 
 
 class LocalLine:
-    def __init__(self, lines: LocalLines, url: str, token: Token) -> None:
+    def __init__(self, lines: LocalLines, urls: Sequence[str], token: Token) -> None:
         self._lines = lines
-        self._url = url
+        self._urls = urls
         self._token = token
+
+    @property
+    def _url(self) -> str:
+        return self._lines.first(self._urls)
 
     async def exchange(self, request: DomainRequest) -> DomainAnswer:
         if self._lines.idle:

@@ -10,6 +10,7 @@ from mendflow.core.model.flow import Call, Flow, Input, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import file_of
+from mendflow.services.domains.work_documents import SENT_KIND
 from tests.services.domains.kit import AWAY, Domains, soon
 from tests.services.recovery.kit import FAILED, flow
 
@@ -156,3 +157,32 @@ async def test_a_call_survives_the_restart_of_both_sides(tmp_path: Path) -> None
         await domains.home.restart()
         await domains.home.report(after=Outcome())
         await domains.home.until_status(case, "completed")
+
+
+async def test_why_of_a_call_tells_what_the_other_domain_says(tmp_path: Path) -> None:
+    # FM-8
+    async with Domains(tmp_path) as domains:
+        case = await domains.home.start(outer(inner()))
+        await domains.away.take()
+        calls = domains.home.runtime.domains.calls
+        await soon(lambda: bool(calls.progress_of(case, 1)), "something is said of it")
+        told = await domains.home.domain.why(f"{case}:far")
+        assert told.facts[0] == "it went to the domain away: it names away"
+        assert told.facts[1] == f"away says: {calls.progress_of(case, 1)}"
+
+
+async def test_a_call_that_is_over_and_acknowledged_leaves_no_document(tmp_path: Path) -> None:
+    # FM-4
+    async with Domains(tmp_path) as domains:
+        await domains.home.start(outer(inner()))
+        await domains.away.take()
+        assert (await domains.home.runtime.domains.counts())[AWAY].sent == 1
+        await domains.away.report(count=Outcome(outputs={"n": 12}))
+        assert await domains.home.take() == ["after"]
+        await soon(lambda: domains.away.runtime.domains.hosted.held("home") == 0, "the acknowledgement")
+        sent = [1]
+        while sent:
+            await domains.home.quiet()
+            await domains.home.runtime.ledger.settled()
+            sent = [1 async for _ in domains.home.store.scan(SENT_KIND)]
+        assert not await domains.home.runtime.domains.counts()

@@ -8,6 +8,7 @@ import pytest
 
 from mendflow.core.model.domains import (
     ConnectionSpec,
+    DomainAddress,
     DomainRequest,
     DomainRights,
     InvitationAcceptance,
@@ -118,6 +119,18 @@ async def test_nobody_else_can_accept_an_invitation_that_is_being_accepted(
         await lines.accept([north.url], invited.token, thief)
 
 
+async def test_who_has_no_invitation_is_not_told_who_is_connected(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    await connect(south, north, (await invite(north, "south")).token)
+    told = []
+    for name in ("south", "nobody"):
+        with pytest.raises(Forbidden) as refused:
+            await lines.accept([north.url], "guess", InvitationAcceptance(domain=name, inviter="north", token="x"))
+        told.append(str(refused.value).replace(name, "NAME"))
+    assert told[0] == told[1]
+
+
 async def test_both_sides_have_to_use_the_names_that_the_other_has(north: Neighbour, south: Neighbour) -> None:
     invited = await invite(north, "south")
     spec = ConnectionSpec(urls=(north.url,), token=invited.token)
@@ -158,8 +171,8 @@ class Counted:
     def __init__(self) -> None:
         self.left = WorkCount(2, 1)
 
-    async def count(self, domain: str) -> WorkCount:
-        return self.left
+    async def counts(self) -> dict[str, WorkCount]:
+        return {"north": self.left}
 
 
 async def test_a_drained_connection_goes_when_nothing_is_under_way(north: Neighbour, south: Neighbour) -> None:
@@ -257,3 +270,60 @@ async def test_a_peer_of_a_newer_protocol_is_told_so(north: Neighbour, south: Ne
     line = lines.line([north.url], token_of(south, "north"), public_only=False)
     with pytest.raises(InvalidRequest, match="speaks version 1"):
         await line.exchange(msgspec.structs.replace(DomainRequest(sender="s", serial=0), protocol=99))
+
+
+def move(one: Neighbour, lines: LocalLines, url: str) -> None:
+    """It was started again, and listens elsewhere."""
+    lines.gates[url] = lines.gates.pop(one.url)
+    one.url = url
+    one.server.listens_at(url)
+
+
+@pytest.mark.parametrize("moves", ["north", "south"])
+async def test_a_domain_that_moves_tells_the_other_which_keeps_it_and_calls_it_there(
+    north: Neighbour, south: Neighbour, lines: LocalLines, moves: str
+) -> None:  # FM-4
+    await connect(south, north, (await invite(north, "south")).token)
+    mover, other = (north, south) if moves == "north" else (south, north)
+    move(mover, lines, f"http://{moves}.example.org:4711")
+
+    request = DomainRequest(sender="s", serial=0)
+    await mover.services.lines()[other.connections.own.name].exchange(request)
+
+    assert (await other.connections.get(moves)).told == (mover.url,)  # in the store
+    assert (await other.services.lines()[moves].exchange(request)).stamp > 0
+
+
+async def test_a_peer_cannot_make_us_call_another_private_host_nor_leave_encryption(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    lines.idle = True
+    await connect(south, north, (await invite(north, "south", urls=("http://10.1.2.3:8642",))).token)
+
+    async def told(*urls: str) -> tuple[str, ...]:
+        await north.connections.hear_urls(await north.connections.get("south"), urls)
+        return (await north.connections.get("south")).told
+
+    assert await told("http://10.1.2.4:8642", "http://localhost:1", "no address") == ()
+    assert await told("http://10.1.2.3:9000") == ("http://10.1.2.3:9000",)
+    assert await told("http://8.8.8.8:9000") == ("http://8.8.8.8:9000", "http://10.1.2.3:9000")
+    await north.domain.change_domain_address("south", DomainAddress(urls=("https://10.1.2.3/",)), who="ann")
+    assert (await north.connections.get("south")).urls == ("https://10.1.2.3",)
+    assert await told("http://10.1.2.3:9000", "http://8.8.8.8:9000") == ()
+    with pytest.raises(InvalidRequest, match="not the address of a server"):
+        await north.domain.change_domain_address("south", DomainAddress(urls=("ftp://x",)), who="ann")
+
+
+async def test_connecting_again_with_another_address_corrects_it_and_says_so(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    token = (await invite(north, "south")).token
+    await connect(south, north, token)
+    before = north.url
+    again = ConnectionSpec(urls=(before,), token=token)
+    assert "nothing has changed" in (await south.domain.connect_domain("north", again, who="bob")).reason
+    move(north, lines, "http://10.9.9.9:1")
+
+    view = await south.domain.connect_domain("north", ConnectionSpec(urls=(north.url,), token=token), who="bob")
+
+    assert view.url == north.url and f"{north.url} from now on, not {before}" in view.reason

@@ -179,6 +179,13 @@ def _misfit(needs: Resources, report: DomainReport, *, is_here: bool) -> str:
     return _lacking(needs, shapes)
 
 
+def lack_of(needs: Resources, report: DomainReport) -> str:
+    """What none of the domain's pilots has, of a job that names the domain; empty if one can take it, or if it has
+    told of none."""
+    shapes = report.shapes or ((report.largest,) if report.largest is not None else ())
+    return _lacking(needs, shapes) if shapes and not any(_fits(needs, shape) for shape in shapes) else ""
+
+
 def _fits(needs: Resources, shape: Capacity) -> bool:
     return (
         needs.cpus <= shape.cpus + CPU_GRAIN

@@ -34,7 +34,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Case, InstanceEnd, Item
 from mendflow.core.model.errors import RequestError
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import REMOVED_WORDS, Category, Fault
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.values import Value
 
@@ -220,7 +220,7 @@ def remove(run: Run, fact: RemoveItem) -> None:
         if any(_concerns(order, instance, serial) for order in run.orders[given:]):
             _tell_ended(run, instance, serial, given, fact)
     else:
-        run.skip(instance, "it was removed")
+        run.skip(instance, REMOVED_WORDS)
 
 
 def _concerns(order: Order, instance: Item, serial: int) -> bool:

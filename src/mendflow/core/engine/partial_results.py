@@ -16,16 +16,18 @@ from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.result_checks import templates_of
 from mendflow.core.expressions import ExpressionError, expressions_of, resolve
 from mendflow.core.model.expr import Expr
+from mendflow.core.model.faults import reason_in
 from mendflow.core.model.flow import ActivityNode, Flow, ForEach, JobActivity, Scope
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseView, ItemView
+from mendflow.lazy import lazy_pattern
 
 PLACES_MAX: Final = 20_000
 """Of a longer loop it is not told which groups lack something."""
 
 NAMED_MAX: Final = 5
-_ITERATION: Final = re.compile(r"([^\[\]]+)\[(\d+)\]")
-_GROUPED: Final = re.compile(r"""\bgroup_by\(\s*(?:[^()'"]*,\s*)?['"]([^'"]+)['"]\s*\)""")
+_ITERATION: Final = lazy_pattern(r"([^\[\]]+)\[(\d+)\]")
+_GROUPED: Final = lazy_pattern(r"""\bgroup_by\(\s*(?:[^()'"]*,\s*)?['"]([^'"]+)['"]\s*\)""")
 
 
 class LostIteration(NamedTuple):
@@ -47,8 +49,7 @@ def removal_reason(item: ItemView) -> str:
     """Why somebody cancelled this item; empty if nobody did, or it was cancelled because of another."""
     if item.state != "cancelled":
         return ""
-    said = item.fault.message if item.fault else item.reason
-    return said.removeprefix("cancelled").removeprefix("it was removed").removeprefix(": ")
+    return reason_in(item.fault.message if item.fault else item.reason)
 
 
 def partial_in_case(flow: Flow, case: CaseView, items: Iterable[ItemView]) -> list[PartialResult]:

@@ -42,7 +42,7 @@ from mendflow.core.engine.state import (
     kept_answer_serial,
 )
 from mendflow.core.expressions.cel_functions import CANCELLED_END, FAILED_END
-from mendflow.core.model.faults import Fault
+from mendflow.core.model.faults import REMOVED_WORDS, Fault, with_reason
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value
@@ -326,7 +326,7 @@ class Run:
         given, unheard = len(self.orders), kept_answer_serial(self.case, instance)
         self.end(instance, InstanceEnd.REMOVED)
         if len(self.orders) == given:
-            message = f"it was removed: {reason}" if reason else "it was removed"
+            message = with_reason(REMOVED_WORDS, reason)
             self.tell_skipped(instance.node, instance.path, message, cancelled=True, serial=unheard)
         for place in range(given, len(self.orders)) if reason else ():
             order = self.orders[place]

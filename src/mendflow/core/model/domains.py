@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.jobs import Attempt, JobSpec, Outcome
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import FileRef, Value
 
@@ -41,8 +41,6 @@ class DomainReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     largest: Capacity | None = None
     shapes: tuple[Capacity, ...] = ()
     platforms: tuple[str, ...] = ()
-    runtimes: tuple[str, ...] = ()  # of containers
-    limits: dict[str, int] = {}
     elements: tuple[str, ...] = ()
     logical_files: tuple[str, ...] = ()
     files_cut: bool = False
@@ -107,10 +105,22 @@ class WorkClaim(msgspec.Struct, frozen=True, array_like=True):
 WorkState = Literal["missing-files", "running", "suspended", "ended", "refused", "unknown"]
 
 
+class TriesThere(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How often a job was tried at its host, and the attempts, by the host's clock."""
+
+    fence: int
+    unbegun: int = 0
+    failures: int = 0
+    losses: int = 0
+    attempts: tuple[Attempt, ...] = ()
+
+
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of work at its host. `unknown`: the host has not got it, so the origin sends it. `missing` are digests of
     files that the host needs first. `outcome` comes with `ended`, and is repeated until the origin acknowledges it.
-    `progress` and `reason` are for people."""
+    `progress` and `reason` are for people: of a job, whether it is waiting, running or staging, and why it waits.
+    `stuck`: no pilot of the host could ever take it. It runs since `began_at`, by the host's clock; `tries` come with
+    its end."""
 
     key: str
     fence: int
@@ -124,6 +134,9 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: str = ""
     attempts: int = 0
     losses: int = 0
+    stuck: bool = False
+    began_at: Instant = 0
+    tries: TriesThere | None = None
 
 
 class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -132,7 +145,8 @@ class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     newest stamp that this server has seen of the host, by the meter of that name, and `lease_ms` what it grants,
     counted from that stamp, for everything among the claims. `heard` is the serial of the newest request whose answer
     has come. `acknowledged` are ended works whose outcomes are on the origin's disk. The host may hold its answer for
-    `hold_ms`, and answers it at once when a newer request of that server comes."""
+    `hold_ms`, and answers it at once when a newer request of that server comes. `urls` is where that server is reached
+    now: it may have moved since the two were connected."""
 
     protocol: int = PROTOCOL
     sender: str
@@ -146,6 +160,7 @@ class DomainRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     lease_ms: int = 0
     acknowledged: tuple[WorkRef, ...] = ()
     hold_ms: int = 0
+    urls: tuple[str, ...] = ()
 
 
 class DomainAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -201,6 +216,12 @@ class ConnectionSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     own_urls: tuple[str, ...] = ()
 
 
+class DomainAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Where servers of a connected domain are reached, as an administrator says."""
+
+    urls: tuple[str, ...]
+
+
 class InvitationView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An invitation. The token is shown this once. `domain` is the name of the domain that invites."""
 
@@ -216,7 +237,8 @@ ConnectionState = Literal["invited", "connected", "silent", "draining", "refused
 
 class DomainView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A connected domain, as its neighbour sees it. It is `silent` while nothing was heard of it for long, and
-    `refused` where it does not know our token: it has disconnected, or was connected anew."""
+    `refused` where it does not know our token: it has disconnected, or was connected anew. `told` is where its servers
+    say they are, beside the addresses that it was connected with; they are called where those take no connection."""
 
     name: str
     url: str
@@ -228,6 +250,7 @@ class DomainView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rights: DomainRights = DomainRights()
     sent: int = 0  # pieces of our work there
     held: int = 0  # pieces of its work here
+    told: tuple[str, ...] = ()
     reason: str = ""
 
 

@@ -3,6 +3,7 @@
 A fault is a value, not an exception: it is passed to whoever can handle it, and is shown as it is."""
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -40,6 +41,23 @@ class AttemptStage(StrEnum):
 
 INFRASTRUCTURE_CATEGORIES = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.RESOURCE})
 """Faults of these categories are not the job's own and do not count against its retries."""
+
+
+CANCELLED_WORDS: Final = "cancelled"
+REMOVED_WORDS: Final = "it was removed"
+"""How messages begin that say that somebody cancelled a job, or removed an item that had not begun."""
+
+
+def with_reason(words: str, reason: str) -> str:
+    return f"{words}: {reason}" if reason else words
+
+
+def reason_in(message: str) -> str:
+    """The reason that somebody gave, in a message that begins with such words; any other message as it is."""
+    for words in (CANCELLED_WORDS, REMOVED_WORDS):
+        if message == words or message.startswith(f"{words}: "):
+            return message[len(words) + 2 :]
+    return message
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -274,7 +274,8 @@ class LogView(View, frozen=True):
     also as they are, in `data`. Where `offset` is later than what
     was asked for, the bytes between were left out, because the log is longer than its bound. `size` were printed so
     far, and it is `over` when no more will be, `job_over` when the job will not be tried again either. `silent`: its
-    pilot does not answer, and `text` is the end of the log as it told that last. `folder` is where the pilot on `host`
+    pilot does not answer, and `text` is the end of the log as it told that last. `note` says why there is none yet.
+    `folder` is where the pilot on `host`
     keeps the folder of an attempt that failed."""
 
     job: JobId
@@ -289,6 +290,7 @@ class LogView(View, frozen=True):
     host: str = ""
     folder: str = ""
     data: bytes = b""
+    note: str = ""
 
 
 class ChangeEvent(View, frozen=True):

@@ -61,6 +61,17 @@ class AttemptRequeued(msgspec.Struct, frozen=True):
     folder: str = ""
 
 
+class TriesTakenOver(msgspec.Struct, frozen=True):
+    """The job has ended at another scheduler, which tells how it was tried there: what was known of that before was
+    less."""
+
+    history: tuple[Attempt, ...]
+    fence: int
+    unbegun: int
+    failures: int
+    losses: int
+
+
 class ResultTakenOver(msgspec.Struct, frozen=True):
     """An earlier case has run the same job; its result is used."""
 
@@ -84,7 +95,14 @@ class RequeueOrdered(msgspec.Struct, frozen=True):
 
 
 JobEvent = Union[
-    AttemptGranted, JobFinished, AttemptRequeued, ResultTakenOver, JobSuspended, JobResumed, RequeueOrdered
+    AttemptGranted,
+    JobFinished,
+    AttemptRequeued,
+    TriesTakenOver,
+    ResultTakenOver,
+    JobSuspended,
+    JobResumed,
+    RequeueOrdered,
 ]
 
 
@@ -111,6 +129,9 @@ def evolve(job: Job, event: JobEvent) -> None:
                 job, event.end, event.at, outcome.fault, outcome.measures, log=outcome.log, folder=outcome.folder
             )
             _charge(job, event.end, event.own)
+        case TriesTakenOver():
+            job.history, job.fence, job.unbegun = list(event.history), event.fence, event.unbegun
+            job.failures, job.losses = event.failures, event.losses
         case ResultTakenOver():
             _finish(job, JobState.COMPLETED if event.outcome.ok else JobState.FAILED, event.outcome, event.at)
             job.cache_reason = event.why

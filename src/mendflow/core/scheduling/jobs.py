@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import CANCELLED_WORDS, Category, Fault, with_reason
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId, item_name
 from mendflow.core.model.jobs import (
     Job,
@@ -181,7 +181,7 @@ def cancel(job: Job, *, now: Instant, reason: str = "", log_tail: str = "") -> l
     its log."""
     if job.finished:
         return []
-    message = f"cancelled: {reason}" if reason else "cancelled"
+    message = with_reason(CANCELLED_WORDS, reason)
     fault = Fault(name="cancelled", category=Category.CANCELLED, message=message, log_tail=log_tail)
     return [JobFinished(Outcome(fault=fault, log_tail=log_tail), "cancelled", now)]
 

@@ -184,9 +184,16 @@ def _loaded(tree: ast.Module) -> list[ast.stmt]:
                 skipped.add("TYPE_CHECKING")
             elif isinstance(each, ast.Import) and "typing" in plain:
                 skipped.add("typing.TYPE_CHECKING")
-    given = [name for each in tree.body if not isinstance(each, ImportNode) for name in _names_stored_in(each)]
-    skipped -= {text for text in skipped if text.split()[0].split(".")[0] in given}
+    others = [each for each in tree.body if getattr(each, "module", "") != "typing" and not _is_import_of_typing(each)]
+    given = {name for each in others for name in _names_stored_in(each)}
+    skipped = {text for text in skipped if not {"*", text.split()[0].split(".")[0]} & given}
     return [each for each in tree.body if not _does_nothing(each) and not _is_skipped(each, skipped)]
+
+
+def _is_import_of_typing(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import) and all(
+        alias.asname is None and (alias.name == "typing" or "typing" not in alias.name) for alias in statement.names
+    )
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
@@ -411,7 +418,13 @@ def _names_used_by(statement: ast.stmt, known: _Known) -> set[str]:
 
 def _gives_changeable(statement: ast.stmt) -> bool:
     """Whether what it names can be changed in place, or named anew by a function (`global`)."""
-    if isinstance(statement, FunctionNode | ast.ClassDef | ImportNode):
+    if isinstance(statement, ImportNode):
         return False
+    if isinstance(statement, FunctionNode):  # a default is one thing for all calls
+        defaults = [*statement.args.defaults, *statement.args.kw_defaults]
+        nodes = [node for each in defaults if each is not None for node in ast.walk(each)]
+        return any(isinstance(node, ast.List | ast.Dict | ast.Set | ast.Call | ast.comprehension) for node in nodes)
+    if isinstance(statement, ast.ClassDef):
+        return any(isinstance(each, ast.Assign | ast.AnnAssign) and _gives_changeable(each) for each in statement.body)
     value = getattr(statement, "value", None)
     return not (isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(value, ast.Constant))

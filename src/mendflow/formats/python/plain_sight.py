@@ -23,22 +23,13 @@ READS_NAMES: Final = frozenset(
 """Whoever uses these may reach any name of the file by its text, or the file itself and its texts and lines."""
 
 LOOKS_INTO_CODE: Final = frozenset(
-    {"importlib", "inspect", "linecache", "pkgutil", "runpy", "ast", "dis", "types", "code", "codeop", "trace", "gc"}
-    | {"pickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "copyreg", "unittest", "doctest"}
-    | {
-        "__main__",
-        "traceback",
-        "tracemalloc",
-        "faulthandler",
-        "pydoc",
-        "pyclbr",
-        "symtable",
-        "tokenize",
-        "modulefinder",
-    }
-    | {"modulefinder", "pickle5", "ply", "sly", "pdb", "bdb", "zipimport", "imp", "pkg_resources", "importlib_metadata"}
-    | {"docopt", "fire", "plac", "jsonpickle", "hydra", "numexpr", "patsy", "formulaic", "statsmodels", "pandasql"}
-    | {"executing", "icecream", "varname", "stack_data", "pytest", "hickle", "klepto", "diskcache", "stevedore"}
+    {"__main__", "_pickle", "ast", "bdb", "cloudpickle", "code", "codeop", "copyreg", "dill", "dis", "diskcache"}
+    | {"docopt", "doctest", "duckdb", "executing", "faulthandler", "fire", "formulaic", "gc", "hickle", "hydra"}
+    | {"icecream", "imp", "importlib", "importlib_metadata", "inspect", "joblib", "jsonpickle", "klepto"}
+    | {"linecache", "marshal", "modulefinder", "numexpr", "pandasql", "patsy", "pdb", "pickle", "pickle5"}
+    | {"pkg_resources", "pkgutil", "plac", "ply", "pyclbr", "pydoc", "pytest", "runpy", "shelve", "sly"}
+    | {"stack_data", "statsmodels", "stevedore", "symtable", "tokenize", "trace", "traceback", "tracemalloc"}
+    | {"types", "unittest", "varname", "zipimport"}
 )
 """Modules that find functions and classes by their names, or look at their source, or at the names of their caller."""
 
@@ -46,6 +37,9 @@ _OF_SYS: Final = frozenset(
     {"modules", "_getframe", "_getframemodulename", "_current_frames", "settrace", "setprofile", "meta_path"}
     | {"path_hooks", "executable", "orig_argv", "exc_info", "last_traceback", "monitoring"}
 )
+_HIDDEN_IN_TEXT: Final = frozenset(each for each in READS_NAMES if each.startswith(("__", "f_", "tb_")))
+"""In a text, as in `"{0.__globals__}".format(x)`."""
+
 _NAMED_BY_TEXT: Final = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller"})
 _ASKS_IN_TEXT: Final = frozenset({"query", "sql", "evaluate"})
 """Of pandas, Polars, DuckDB and others: what they are given may name variables of the caller."""
@@ -76,7 +70,7 @@ def demand_plain_sight(code: ast.AST) -> None:
     for node in ast.walk(code):
         if isinstance(node, ast.Call):
             direct |= {id(node.func)} if _is_called_openly(node) else set()
-            if any(each.arg == "allow_pickle" for each in node.keywords):
+            if any(each.arg in ("allow_pickle", "register_globals") for each in node.keywords):
                 raise CannotTell
         elif isinstance(node, ast.Name | ast.Attribute):
             _demand_plain_name(node, called_openly=id(node) in direct)
@@ -86,7 +80,7 @@ def demand_plain_sight(code: ast.AST) -> None:
             direct.add(id(node.value))  # a text that is only there for readers
         elif isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in direct:
             text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
-            if _RUNS_PYTHON.search(text):
+            if _RUNS_PYTHON.search(text) or names_in_text(text) & _HIDDEN_IN_TEXT:
                 raise CannotTell
 
 

@@ -2,6 +2,7 @@
 
 from mendflow.core.model.domains import (
     ConnectionSpec,
+    DomainAddress,
     DomainRights,
     DomainsView,
     DomainView,
@@ -36,6 +37,9 @@ class ConnectionOperations(ViewOperations):
         domains = self._server.runtime.connected
         await domains.connections.change_rights(name, rights)
         return await domains.one(name)
+
+    async def change_domain_address(self, name: str, address: DomainAddress, *, who: str) -> DomainView:
+        return await self._server.runtime.connected.change_urls(name, address.urls)
 
     async def disconnect_domain(self, name: str, *, who: str, force: bool = False) -> DomainView:
         """Disconnect when all work between the two is done; with `force` at once."""

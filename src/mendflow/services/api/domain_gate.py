@@ -56,7 +56,8 @@ class DomainGate:
         host = self._domains.host
         if host is None or not host.wants_file(connection.name, sha256):
             raise Forbidden(NO_SUCH_FILE)
-        await self._server.file_store.keep(sha256, _bounded(chunks, connection.rights.bytes_max), sha256=sha256)
+        most = min(host.file_bytes_max(connection.name, sha256), connection.rights.bytes_max)
+        await self._server.file_store.keep(sha256, _bounded(chunks, most), sha256=sha256)
         host.file_delivered(connection.name, sha256)
 
 
@@ -65,5 +66,8 @@ async def _bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[byt
     async for chunk in chunks:
         total += len(chunk)
         if total > most:
-            raise TooLarge(f"the file is larger than the {most} bytes that this domain may have here", bytes_max=most)
+            raise TooLarge(
+                f"the file is larger than the {most} bytes that were announced, or that this domain may have here",
+                bytes_max=most,
+            )
         yield chunk

@@ -39,23 +39,26 @@ async def _while_away(router: DomainRouter, job: Job, domain: str, told: Reason,
     """Of a job in another domain our own pilots know nothing: that domain is asked."""
     try:
         status = await router.status(job.id)
-        said = status.reason
+        said, progress, stuck = status.reason, status.progress, status.stuck
     except (RequestError, SubmissionFailed) as error:
         said = f"nothing is known of it at this moment ({error})"
+        progress, stuck = "", False
     sentence = f"{job.spec.shown} is in the domain {domain}: {said}."
-    state = "suspended" if job.suspended else told.state
+    state = "suspended" if job.suspended else progress or told.state
     attempts = [fact for fact in told.facts if fact.startswith("attempt ")]
-    return Reason(subject=told.subject, state=state, sentence=sentence, facts=[*way, *attempts])
+    return Reason(subject=told.subject, state=state, sentence=sentence, facts=[*way, *attempts], stuck=stuck)
 
 
-async def call_with_way(router: DomainRouter, item: ItemView, told: Reason) -> Reason:
-    """The same of a call that might go to any domain."""
+async def call_with_way(router: DomainRouter, item: ItemView, told: Reason, progress: str = "") -> Reason:
+    """The same of a call that says something of domains. `progress` is what the other domain says of it."""
     if item.kind != "call":
         return told
     route = await router.route_of(f"{item.case}.{item.serial}")
     if route is None:
         return told
     facts = [f"it {_went(route.decision)}", *_not_chosen(route.decision)]
+    if progress and route.decision.domain:
+        facts.insert(1, f"{route.decision.domain} says: {progress}")
     return msgspec.structs.replace(told, facts=[*facts, *told.facts])
 
 

@@ -18,6 +18,7 @@ from mendflow.services.base.contracts import FileStore
 from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.cases.item_views import numbered_attempts
 from mendflow.services.runtime.server import Server
+from mendflow.services.scheduling.facts import FarWaits
 
 PART_BYTES: Final = 1 << 20
 OPEN_MAX: Final = 16
@@ -134,7 +135,15 @@ class JobLogs:
     async def read(self, submissions: Sequence[Job], *, attempt: int = 0, offset: int = 0) -> LogView:
         """A part of the log of an attempt, of the last one unless it is given. `submissions` are those of one job."""
         view = await self._read(submissions, attempt=attempt, offset=offset)
-        return msgspec.structs.replace(view, job=submissions[0].id, job_over=submissions[-1].finished)
+        note = self._note(submissions[-1]) if not view.over else ""
+        silent = view.silent and not note
+        return msgspec.structs.replace(
+            view, job=submissions[0].id, job_over=submissions[-1].finished, note=note, silent=silent
+        )
+
+    def _note(self, job: Job) -> str:
+        far = self._server.runtime.hub.provider(FarWaits)
+        return far.log_note(job.id) if far is not None and not job.finished else ""
 
     async def _read(self, submissions: Sequence[Job], *, attempt: int, offset: int) -> LogView:
         job = submissions[-1]

@@ -2,16 +2,15 @@
 
 import msgspec
 
+from mendflow.core.model.faults import reason_in
 from mendflow.core.model.jobs import Attempt, Job, JobState, Resources
 from mendflow.core.model.views import Reason
 from mendflow.core.results.reuse_checks import why_doubted, why_not_kept
-from mendflow.core.scheduling import data_explanations, explanations
+from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.base.cluster import story_of
 from mendflow.services.cases.live_case import state_of
 from mendflow.services.runtime.server import Server
-from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
 def why_job_is_so(server: Server, job: Job) -> Reason:
@@ -24,24 +23,8 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         sentence = f"{job.spec.item} waits until somebody resumes its case: `mendflow resume {story_of(job.id)}`."
         return Reason(subject=job.id, state="waiting", sentence=sentence, facts=_attempts(job))
     if job.state is JobState.AVAILABLE:
-        meta, now = server.runtime.meta, server.clock.now()
-        sites = server.runtime.sites.monitor.help_for(effective_needs(job))
-        told = explanations.why_waiting(
-            job,
-            [_facts(server, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
-            meta.queue.jobs_ahead(job.id),
-            now,
-            coming=sites.helps or sites.cannot,
-        )
-        kept, data = meta.queue.kept_back(job.id, now), []
-        if job.spec.inputs:
-            data = data_explanations.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
-        sentence = (
-            f"{job.spec.shown}: {data_explanations.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
-        )
-        about = [*sites.helps, *sites.cannot][: explanations.FACTS_MAX]
-        facts = [*told.facts, *data, *about, *_attempts(job)]
-        return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
+        told = server.runtime.waiting_reasons.why(job)
+        return msgspec.structs.replace(told, facts=[*told.facts, *_attempts(job)])
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.cache_reason, _why_not_again(job), *_attempts(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.shown} {how}.", facts=facts)
@@ -73,29 +56,10 @@ def _why_not_again(job: Job) -> str:
 
 def _why_cancelled(job: Job) -> Reason:
     fault = job.outcome.fault if job.outcome is not None else None
-    said = fault.message.removeprefix("cancelled").removeprefix(": ") if fault is not None else ""
+    said = reason_in(fault.message) if fault is not None else ""
     began = "" if job.history else " before it began"
     sentence = f"{job.spec.shown} was cancelled{began}" + (f": {said}" if said else ".")
     return Reason(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
-
-
-def _facts(server: Server, pilot: PilotRecord) -> explanations.PilotFacts:
-    meta, now = server.runtime.meta, server.clock.now()
-    free = pilot.offer((meta.jobs[id].spec.resources for id in pilot.held), rounds=1, now=now)
-    return explanations.PilotFacts(
-        id=pilot.id,
-        host=pilot.host,
-        site=pilot.site,
-        capacity=pilot.capacity,
-        cpus_free=free.cpus,
-        memory_free_bytes=free.memory_bytes,
-        disk_free_bytes=free.disk_bytes,
-        gpus_free=free.gpus,
-        ttl_ms=free.ttl_ms,
-        reserved_for=meta.queue.reserved_for(pilot.id) or "",
-        slots_free=pilot.slots_open(),
-        paused=pilot.paused,
-    )
 
 
 def _why_running(server: Server, job: Job) -> Reason:

@@ -116,7 +116,10 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
     present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
     told = item_reason(item, waits_for(live, item.item, server.url) if live is not None else "")
-    return await call_with_way(present.connected.router, item, told) if present is not None else told
+    if present is None:
+        return told
+    progress = present.domains.calls.progress_of(item.case, item.serial)
+    return await call_with_way(present.connected.router, item, told, progress)
 
 
 async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:

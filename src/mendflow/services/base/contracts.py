@@ -39,7 +39,8 @@ class NewJob(msgspec.Struct, frozen=True):
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The state of a job according to the meta-scheduler. `reason` says in a sentence why it is in that state. Pilot,
-    host and site are those of its latest attempt."""
+    host and site are those of its latest attempt. `progress` is its state in a word for people, where that is known
+    better than from `state`; `stuck`: no pilot there is could ever take it."""
 
     job: JobId
     state: JobState
@@ -51,6 +52,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot: str = ""
     host: str = ""
     site: str = ""
+    progress: str = ""
+    stuck: bool = False
 
 
 class CapacityReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.contracts import SubmissionFailed
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
@@ -62,10 +63,10 @@ class FarCalls(Protocol):
 
 
 class CallRouter(Protocol):
-    """Says where a call goes that may go to any domain."""
+    """Says where a call goes that says something of domains."""
 
     async def domain_for_call(self, live: LiveCase, order: StartCalledCase) -> str:
-        """Its name; empty: it stays here."""
+        """The name of the domain; empty: it stays here. Raises `SubmissionFailed` if it cannot go where it says."""
         ...
 
 
@@ -77,6 +78,7 @@ class CalledCases:
         self._hub = hub
         self._ledger = ledger
         self._background = BackgroundTasks(ledger)
+        self.unsent: set[tuple[CaseId, int]] = set()  # calls that could not go to the domain that they name
 
     async def stop(self) -> None:
         await self._background.stop()
@@ -124,12 +126,18 @@ class CalledCases:
             self._not_begun(live, order, error.message)
             fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=error.message)
             await self._finished(live.id, order.serial, Outcome(fault=fault))
+        except SubmissionFailed as error:
+            self.unsent.add((live.id, order.serial))
+            self._not_begun(live, order, error.fault.message)
+            await self._finished(live.id, order.serial, Outcome(fault=error.fault))
 
     async def _sent_away(self, live: LiveCase, order: StartCalledCase) -> bool:
         """Whether the call goes to another domain, as it says; one that may go to any may stay here."""
         router, far, domain = self._hub.provider(CallRouter), self._hub.provider(FarCalls), order.domain
-        if domain == ANY_DOMAIN:
-            domain = await router.domain_for_call(live, order) if router is not None else ""
+        if router is not None:
+            domain = await router.domain_for_call(live, order)
+        elif domain == ANY_DOMAIN:
+            domain = ""
         if not domain:
             return False
         if far is None:

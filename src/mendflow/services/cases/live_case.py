@@ -72,6 +72,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     on_unhandled: UnhandledPolicy = ""
     key: str = ""
     port: str = ""  # the port of the server that it was requested at
+    way: tuple[str, ...] = ()  # the domains that it has come through, if another one has sent it
     notify: str = ""  # a URL that gets a notification of its end
     origin: CaseOrigin | None = None
     counts: list[NameCount] = []

@@ -105,6 +105,7 @@ class OrderDispatcher:
         self._clock = clock
         self._events = events
         self._notices = notices
+        self._calls = calls
         self._background = BackgroundTasks(ledger)
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
@@ -197,12 +198,16 @@ class OrderDispatcher:
             # the files are staged: now the job itself is submitted
             staged = kind == "job" and state == "staging" and outcome.ok
             live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
-            if kind == "call" and outcome.fault is not None and outcome.fault.name == NOT_CALLED:
+            if kind == "call" and outcome.fault is not None and self._began_no_case(case, serial, outcome.fault):
                 self._note_failed_call(live, serial, name, outcome.fault)
         await self._manager.finish(case, serial, outcome)
 
+    def _began_no_case(self, case: CaseId, serial: int, fault: Fault) -> bool:
+        return fault.name == NOT_CALLED or (case, serial) in self._calls.unsent
+
     def _note_failed_call(self, live: LiveCase, serial: int, name: str, fault: Fault) -> None:
         """Write an item document for a call that started no case: nothing else records it."""
+        self._calls.unsent.discard((live.id, serial))
         instance = item_of(live.case, serial)
         if instance is None:
             return

@@ -1,5 +1,6 @@
 """Puts together what a server has to do with other domains: what it has sent there, and what it does for them."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any, Final, Protocol
 
@@ -32,14 +33,27 @@ from mendflow.services.domains.sending import WorkSender
 from mendflow.services.domains.sent_calls import SentCalls
 from mendflow.services.domains.sent_work import NO_REPORTS, DomainReports, SentWorks
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
-from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND, HostedDocument, SentDocument
+from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND
 from mendflow.stores.contract import Store
 
 LEASES_AT_A_TIME: Final = 4
 """How many leases of a pilot a lease on work in another domain is long."""
 
-_decode_sent = msgspec.json.Decoder(SentDocument).decode
-_decode_hosted = msgspec.json.Decoder(HostedDocument).decode
+
+class _SentHead(msgspec.Struct):
+    """Of the document of a piece of work that was sent, what is counted: the work itself is not decoded."""
+
+    domain: str
+    acknowledged: bool = False
+
+
+class _HostedHead(msgspec.Struct):
+    origin: str
+    over: bool = False
+
+
+_decode_sent = msgspec.json.Decoder(_SentHead).decode
+_decode_hosted = msgspec.json.Decoder(_HostedHead).decode
 
 Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
 
@@ -55,8 +69,8 @@ class DomainParts(Protocol):
 
 
 class DomainServices:
-    """`lines` are the lines to the domains that are connected; `name` gives the name of this one. `meter_name` is the
-    same for a process that goes on reading the same meter after a restart."""
+    """`lines` are the lines to the domains that are connected; `way` are the domains that a case has come through, this
+    one the last. `meter_name` is the same for a process that goes on reading the same meter after a restart."""
 
     def __init__(
         self,
@@ -70,7 +84,7 @@ class DomainServices:
         starter: CaseStarter,
         sealer: Sealer,
         lines: PeerLines,
-        name: Callable[[], str],
+        way: Callable[[CaseId], tuple[str, ...]],
         sender: str,
         lease_ms: int,
         shared: bool,
@@ -106,14 +120,18 @@ class DomainServices:
             reports=reports,
         )
 
-        def way() -> tuple[str, ...]:
-            return (name(),)
-
         def opened(spec: JobSpec) -> JobSpec:
             return closed_job(sealer.opened(spec))
 
         self.far = FarJobs(
-            store=store, ledger=parts.ledger, clock=clock, hub=parts.hub, sent=self.sent, way=way, opened=opened
+            store=store,
+            ledger=parts.ledger,
+            clock=clock,
+            hub=parts.hub,
+            sent=self.sent,
+            way=way,
+            opened=opened,
+            report_of=report_of,
         )
         self.calls = SentCalls(
             ledger=parts.ledger,
@@ -147,17 +165,16 @@ class DomainServices:
         found = await self.sent.find(job)
         return found.domain if found is not None else ""
 
-    async def count(self, domain: str) -> WorkCount:
-        """The work between this domain and another, of all servers on the store."""
-        sent = 0
+    async def counts(self) -> dict[str, WorkCount]:
+        """The work between this domain and each of the others, of all servers on the store."""
+        sent, held = Counter[str](), Counter[str]()
         async for stored in self._store.scan(SENT_KIND):
-            document = _decode_sent(stored.body)
-            sent += document.domain == domain and not document.acknowledged
-        held = 0
+            work = _decode_sent(stored.body)
+            sent[work.domain] += not work.acknowledged
         async for stored in self._store.scan(HOSTED_KIND):
             hosted = _decode_hosted(stored.body)
-            held += hosted.origin == domain and not hosted.over
-        return WorkCount(sent, held)
+            held[hosted.origin] += not hosted.over
+        return {domain: WorkCount(sent[domain], held[domain]) for domain in {*sent, *held}}
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are loaded."""

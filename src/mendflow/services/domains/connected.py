@@ -31,13 +31,13 @@ from mendflow.services.cases.flows import Flows
 from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.services.domains.connections import Connection, Connections, ConnectionsChanged
 from mendflow.services.domains.contacts import Contacts
-from mendflow.services.domains.dialing import DomainLines
+from mendflow.services.domains.dialing import DomainLines, TellingLine
 from mendflow.services.domains.hosting import WorkHost
 from mendflow.services.domains.line import DomainLine, PeerLines
 from mendflow.services.domains.own_domain import OwnDomain
 from mendflow.services.domains.reports import REPORT_MS, DomainLoad, DomainReporter
 from mendflow.services.domains.router import DomainRouter
-from mendflow.services.domains.work_counts import WorkCount, WorkCounter
+from mendflow.services.domains.work_counts import NO_WORK, WorkCount, WorkCounter
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 
@@ -47,7 +47,7 @@ DRAIN_CHECK_MS: Final = 1_000
 
 
 class ConnectedDomains:
-    """`contacts` is what was heard of the others."""
+    """`contacts` is what was heard of the others; `url` is where this server is reached."""
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class ConnectedDomains:
         peer_lines: PeerLines,
         chance: Callable[[int], str],
         name: str,
+        url: Callable[[], str],
         host: str,
         version: str,
         catalogue: Catalogue,
@@ -71,7 +72,7 @@ class ConnectedDomains:
         given: Mapping[str, MetaScheduler],
         pilots: Callable[[], Awaitable[Sequence[PilotView]]],
         load: Callable[[], Awaitable[DomainLoad]],
-        origin_of: Callable[[CaseId], str],
+        way_of: Callable[[CaseId], tuple[str, ...]],
     ) -> None:
         own = OwnDomain(store, ledger, given=name, host=host)
         self.contacts = Contacts(clock, meter)
@@ -100,7 +101,7 @@ class ConnectedDomains:
             queue=queue,
             given=given,
             others=peer_lines,
-            origin_of=origin_of,
+            way_of=way_of,
             store=store,
             ledger=ledger,
             clock=clock,
@@ -112,7 +113,8 @@ class ConnectedDomains:
         )
         self._lines = lines
         self._peer_lines = peer_lines
-        self._open_lines: dict[str, tuple[str, DomainLine]] = {}
+        self._url = url
+        self._open_lines: dict[str, tuple[Connection, DomainLine]] = {}
         self._clock = clock
         self._meter = meter
         self._hub = hub
@@ -131,9 +133,9 @@ class ConnectedDomains:
     def _changed(self, _: ConnectionsChanged) -> None:
         known = self.connections.known()
         self.contacts.keep_only({each.name for each in known})
-        marks = {each.name: each.mark for each in known}
+        ways = {each.name: _way(each) for each in known}
         self._open_lines = {
-            name: (mark, line) for name, (mark, line) in self._open_lines.items() if marks.get(name) == mark
+            name: (opened, line) for name, (opened, line) in self._open_lines.items() if ways.get(name) == _way(opened)
         }
         if known and not self._refreshes:
             self._refreshes = True
@@ -157,19 +159,24 @@ class ConnectedDomains:
     def lines(self) -> Mapping[str, DomainLine]:
         """The lines to the domains that work can be sent to, by name."""
         for each in self.connections.known():
-            if each.urls and each.name not in self._open_lines:
+            if (each.urls or each.told) and each.name not in self._open_lines:
                 token = partial(self.connections.own_token, each)
-                line = self._lines.line(each.urls, token, public_only=each.names_itself)
-                self._open_lines[each.name] = (each.mark, line)
+                line = self._lines.line(each.urls, token, public_only=each.names_itself, told=each.told)
+                self._open_lines[each.name] = (each, TellingLine(line, partial(self._own_urls, each)))
         return {**self._peer_lines(), **{name: line for name, (_, line) in self._open_lines.items()}}
+
+    def _own_urls(self, connection: Connection) -> tuple[str, ...]:
+        """Where the other side is to reach this server."""
+        return connection.own_urls or tuple(filter(None, (self._url(),)))
 
     async def _finish_drains(self) -> None:
         """Remove connections that are drained, once nothing is left between the two. Each server looks; the first that
         sees it removes it."""
         try:
             while draining := [each for each in self.connections.known() if each.draining]:
+                counts = await self.counts()
                 for each in draining:
-                    if (await self.count(each.name)).none:
+                    if counts.get(each.name, NO_WORK).none:
                         await self.connections.remove(each.name, mark=each.mark)
                 await self._clock.sleep(DRAIN_CHECK_MS)
         finally:
@@ -191,6 +198,7 @@ class ConnectedDomains:
                 field="protocol",
             )
         self.contacts.record_contact(connection.name, request.report)
+        await self.connections.hear_urls(connection, request.urls)
         await self.reports.current()
         if (host := self.host) is None:
             return DomainAnswer(stamp=self._meter(), report=self.reports.report_for(connection))
@@ -208,18 +216,29 @@ class ConnectedDomains:
         )
         return replace(answer, works=tuple(works))
 
-    async def count(self, name: str) -> WorkCount:
+    async def counts(self) -> Mapping[str, WorkCount]:
+        """The work between this domain and each of the others."""
         counter = self._hub.provider(WorkCounter)
-        return await counter.count(name) if counter is not None else WorkCount()
+        return await counter.counts() if counter is not None else {}
 
     # What people see and do
 
     async def connect(self, name: str, spec: ConnectionSpec, *, who: str, url: str) -> DomainView:
         """Accept an invitation of another domain."""
-        asked_ms = self._meter()
+        asked_ms, before = self._meter(), self.connections.find(name)
         connection = await self.connections.connect(name, spec, who=who, url=url)
         self.contacts.record_contact(name, latency_ms=self._meter() - asked_ms)
-        return await self._view(connection)
+        view = await self._view(connection)
+        if before is None:
+            return view
+        if before.urls == connection.urls:
+            return replace(view, reason="it was so before, by this invitation, and nothing has changed")
+        now, then = ", ".join(connection.urls), ", ".join(before.urls)
+        return replace(view, reason=f"it was so before, and its address is {now} from now on, not {then}")
+
+    async def change_urls(self, name: str, urls: Sequence[str]) -> DomainView:
+        """An administrator says where a connected domain is."""
+        return await self._view(await self.connections.change_urls(name, urls))
 
     async def accept(self, shown: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         """Another domain accepts our invitation."""
@@ -234,14 +253,15 @@ class ConnectedDomains:
             return DomainView(name=name, url="", state="invited", reason="the invitation was withdrawn")
         connection = await self.connections.get(name)
         view = await self._view(connection)
-        if force or (await self.count(name)).none:
+        if force or (not view.sent and not view.held):
             await self.connections.remove(name)
             return view
         return await self._view(await self.connections.drain(name))
 
     async def overview(self) -> DomainsView:
         await self.connections.start()
-        views = [await self._view(each) for each in self.connections.known()]
+        counts = await self.counts()
+        views = [self._seen(each, counts) for each in self.connections.known()]
         known = {view.name for view in views}
         for each in await self.connections.invitations():
             if each.name not in known:
@@ -257,11 +277,15 @@ class ConnectedDomains:
         raise NotFound(f"no domain {name[:100]!r} is connected or invited; `mendflow domains` lists those that are")
 
     async def _view(self, connection: Connection) -> DomainView:
-        contact, count = self.contacts.of(connection.name), await self.count(connection.name)
+        return self._seen(connection, await self.counts())
+
+    def _seen(self, connection: Connection, counts: Mapping[str, WorkCount]) -> DomainView:
+        contact, count = self.contacts.of(connection.name), counts.get(connection.name, NO_WORK)
         state, reason = self._state(connection)
         return DomainView(
             name=connection.name,
-            url=connection.urls[0] if connection.urls else "",
+            url=next(iter((*connection.urls, *connection.told)), ""),
+            told=connection.told,
             state=state,
             connected_at=connection.connected_at,
             heard_at=contact.heard_at,
@@ -282,3 +306,8 @@ class ConnectedDomains:
         if self.contacts.is_silent(connection.name):
             return "silent", contact.trouble or ("nothing was heard of it yet" if not contact.heard_at else "")
         return "connected", contact.trouble
+
+
+def _way(connection: Connection) -> tuple[object, ...]:
+    """What a line to it depends on."""
+    return connection.mark, connection.urls, connection.told, connection.names_itself, connection.own_urls

@@ -8,7 +8,9 @@ that an acceptance whose answer was lost can be repeated, and is the same connec
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -25,11 +27,12 @@ from mendflow.core.model.domains import (
 )
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.services.base.addresses import check_url
+from mendflow.services.base.addresses import check_url, is_private_host
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
+from mendflow.services.domains.connection_checks import URLS_MAX, check_rights, check_urls
 from mendflow.services.domains.dialing import DomainLines
 from mendflow.services.domains.own_domain import OwnDomain
 from mendflow.stores.contract import Store
@@ -37,7 +40,6 @@ from mendflow.stores.contract import Store
 CONNECTION_KIND: Final = "domain"
 INVITATION_KIND: Final = "domain-invitation"
 CONNECTIONS_MAX: Final = 200
-URLS_MAX: Final = 20
 MINUTES_MAX: Final = 7 * 24 * 60
 MINUTE_MS: Final = 60_000
 TOKEN_BYTES: Final = 32
@@ -46,7 +48,9 @@ TOKEN_BYTES: Final = 32
 class Connection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A connected domain. `token_sha256` is the hash of the token that it shows here, `sealed_token` the one that we
     show there. `mark` is another each time that it is connected anew. Without `urls` work can come from it, and none
-    can be sent there. `names_itself`: an administrator of ours has not said that address, so it has to be public."""
+    can be sent there. `names_itself`: an administrator of ours has not said that address, so it has to be public.
+    `told` is where its servers have said since that they are, the newest first. `own_urls` is where it is to reach us,
+    if our administrator has said so."""
 
     name: str
     urls: tuple[str, ...] = ()
@@ -55,6 +59,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mark: str
     rights: DomainRights = DomainRights()
     names_itself: bool = False
+    told: tuple[str, ...] = ()
+    own_urls: tuple[str, ...] = ()
     connected_at: Instant = 0
     connected_by: str = ""
     draining: bool = False
@@ -224,15 +230,15 @@ class Connections:
             )
         answer = InvitationAnswer(domain=self.own.name, token=_answering(acceptance.token, shown))
         found = await self._store.get(CONNECTION_KIND, acceptance.domain)
-        if found is not None:
-            known = _decode(found.body)
-            if not _same(known.token_sha256, _sha256(answer.token)):
-                raise Conflict(
-                    f"the domain {self.own.name} has a connection with {acceptance.domain} already; its administrator"
-                    f" ends it with mendflow domains disconnect {acceptance.domain}"
-                )
+        known = _decode(found.body) if found is not None else None
+        if known is not None and _same(known.token_sha256, _sha256(answer.token)):
+            await self.hear_urls(known, acceptance.urls)
             return answer
-        invitation = await self._use(shown, acceptance)
+        if known is not None and _same(known.invitation_sha256, _sha256(shown)):
+            raise self._connected_already(acceptance.domain)
+        invitation = await self._use(shown, acceptance)  # who has none is not told who is connected
+        if known is not None:
+            raise self._connected_already(acceptance.domain)
         connection = Connection(
             name=invitation.name,
             urls=invitation.urls or self._fit(acceptance.urls),
@@ -248,6 +254,12 @@ class Connections:
         await self._add(connection)
         await self.withdraw(invitation.name)
         return answer
+
+    def _connected_already(self, name: str) -> Conflict:
+        return Conflict(
+            f"the domain {self.own.name} has a connection with {name} already; its administrator ends it with"
+            f" mendflow domains disconnect {name}"
+        )
 
     async def _use(self, shown: str, acceptance: InvitationAcceptance) -> Invitation:
         """The invitation, used by this acceptance and by no other."""
@@ -286,7 +298,8 @@ class Connections:
     # Connecting and disconnecting
 
     async def connect(self, name: str, spec: ConnectionSpec, *, who: str, url: str) -> Connection:
-        """Accept the invitation of another domain. Repeated after a lost answer, it is the same connection."""
+        """Accept the invitation of another domain. Repeated after a lost answer, it is the same connection; with
+        another address, that holds from now on."""
         self._demand_other_name(name)
         check_rights(spec.rights)
         check_urls((*spec.urls, *spec.own_urls))
@@ -306,6 +319,7 @@ class Connections:
         connection = Connection(
             name=name,
             urls=urls,
+            own_urls=spec.own_urls,
             token_sha256=_sha256(token),
             sealed_token=await self._sealer.seal_text(answer.token),
             mark=self._chance(8),
@@ -313,7 +327,10 @@ class Connections:
             connected_at=self._clock.now(),
             connected_by=who,
         )
-        return await self._add(connection) if before is None else _decode(before.body)
+        if before is None:
+            return await self._add(connection)
+        own_urls = spec.own_urls or _decode(before.body).own_urls
+        return await self._change(name, lambda known: replace(_moved(known, urls), own_urls=own_urls))
 
     async def _add(self, connection: Connection) -> Connection:
         if len(self._known) >= CONNECTIONS_MAX:
@@ -329,6 +346,21 @@ class Connections:
     async def change_rights(self, name: str, rights: DomainRights) -> Connection:
         check_rights(rights)
         return await self._change(name, lambda known: replace(known, rights=rights))
+
+    async def change_urls(self, name: str, urls: Sequence[str]) -> Connection:
+        """An administrator says where it is."""
+        check_urls(urls)
+        if not urls:
+            raise InvalidRequest(f"where is the domain {name}? Give the address of one of its servers", field="urls")
+        return await self._change(name, lambda known: _moved(known, tuple(each.rstrip("/") for each in urls)))
+
+    async def hear_urls(self, connection: Connection, urls: Sequence[str]) -> None:
+        """A server of a connected domain says where it is now. It cannot make us call another private host than before,
+        nor go on without the encryption that an administrator has asked for."""
+        told = self._fit(urls)
+        if _with_told(connection, told) != connection:
+            with suppress(Conflict, NotFound):  # the next exchange tells it again
+                await self._change(connection.name, lambda known: _with_told(known, told))
 
     async def drain(self, name: str) -> Connection:
         """Send no more work there, and take none from there. What is under way goes on."""
@@ -368,22 +400,22 @@ class Connections:
             )
 
 
-def check_rights(rights: DomainRights) -> None:
-    if rights.work_max < 0 or rights.bytes_max < 0:
-        raise InvalidRequest("a domain may have 0 or more pieces of work and bytes here", field="rights")
+def _moved(known: Connection, urls: tuple[str, ...]) -> Connection:
+    same = known.urls == urls and not known.names_itself
+    return known if same else replace(known, urls=urls, names_itself=False, told=())
 
 
-def check_urls(urls: Sequence[str]) -> None:
-    if len(urls) > URLS_MAX:
-        raise InvalidRequest(f"a domain has at most {URLS_MAX} addresses", field="urls")
-    for url in urls:
-        try:
-            check_url(url, private=True)
-        except InvalidRequest as error:
-            raise InvalidRequest(
-                f"{url[:100]!r} is not the address of a server: write one such as https://one.example.org:8642",
-                field="urls",
-            ) from error
+def _with_told(known: Connection, urls: Sequence[str]) -> Connection:
+    new = [url for url in urls if url not in (*known.urls, *known.told) and _may_tell(known, url)]
+    return replace(known, told=(*new, *known.told)[:URLS_MAX]) if new else known
+
+
+def _may_tell(known: Connection, url: str) -> bool:
+    parts, given = urlsplit(url), [urlsplit(each) for each in known.urls]
+    if parts.scheme != "https" and any(each.scheme == "https" for each in given):
+        return False
+    host = parts.hostname or ""
+    return any(each.hostname == host for each in given) or not is_private_host(host)
 
 
 def _answering(token: str, invitation: str) -> str:

@@ -36,6 +36,7 @@ class HostLeases:
         self._until: dict[tuple[str, str], int] = {}
         self._stored: dict[tuple[str, str], LeaseDocument] = {}
         self._versions: dict[str, int] = {}
+        self._read_at: dict[tuple[str, str], int] = {}  # when those were read that others have stored
         self._looked_at: int | None = None
 
     def end_of(self, stamp: int, meter: str, lease_ms: int) -> int:
@@ -90,6 +91,7 @@ class HostLeases:
             document = _decode(found.body)
             of = (document.origin, document.sender)
             self._versions[found.id], self._stored[of] = found.version, document
+            self._read_at[of] = self._looked_at
             if document.meter == self.meter:
                 self._until[of] = max(self._until.get(of, 0), document.until_ms)
             elif before is not None:
@@ -97,19 +99,30 @@ class HostLeases:
 
     async def forget(self, origin: str) -> None:
         """The domain is no longer connected: all leases of it are over."""
-        for of in [of for of in self._until if of[0] == origin]:
-            del self._until[of]
+        for of in [of for of in {*self._until, *self._stored} if of[0] == origin]:
+            self._until.pop(of, None)
             self._stored.pop(of, None)
+            self._read_at.pop(of, None)
         async for found in self._store.scan(LEASE_KIND, f"{origin}/"):
             await self._ledger.put_now(LEASE_KIND, found.id, None, found.version)
             self._versions.pop(found.id, None)
 
     async def purge(self, keep: Callable[[str, str], bool]) -> None:
-        """Remove the leases that ended, and that no work hangs on."""
+        """Remove the leases that ended, and that no work hangs on. Those by another meter than ours, of another server
+        or of one that is no more, end when what was left of them has passed since we first read them."""
         for of, document in list(self._stored.items()):
-            id = f"{document.origin}/{document.sender}"
-            if self._until.get(of, 0) < self.now() and document.meter == self.meter and not keep(*of):
-                await self._ledger.put_now(LEASE_KIND, id, None, self._versions.get(id, 0))
-                self._stored.pop(of, None)
-                self._until.pop(of, None)
-                self._versions.pop(id, None)
+            until = self._until.get(of, 0)
+            if document.meter != self.meter:
+                until = max(until, self._read_at.get(of, self.now()) + document.left_ms)
+            if until < self.now() and not keep(*of):
+                await self.drop(*of)
+
+    async def drop(self, origin: str, sender: str) -> None:
+        """Remove a lease, unless another server has stored it anew."""
+        of, id = (origin, sender), f"{origin}/{sender}"
+        if id in self._versions:
+            await self._ledger.put_now(LEASE_KIND, id, None, self._versions[id])
+        self._stored.pop(of, None)
+        self._until.pop(of, None)
+        self._read_at.pop(of, None)
+        self._versions.pop(id, None)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
-from mendflow.core.model.domains import DomainRights, SentWork
+from mendflow.core.model.domains import DomainRights, SentWork, TriesThere
 from mendflow.core.model.errors import BadFlow, Forbidden, NotFound, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import NO_FOLDER, Call, Flow, Invoke, JobActivity, PrimitiveStep, ResourceTemplates
@@ -150,6 +150,12 @@ async def newest_job(store: Store, case: CaseId) -> Job | None:
     """The last submission of the only job of a case."""
     jobs = [_decode_job(found.body) async for found in store.scan(JOB_KIND, f"{case}/")]
     return max(jobs, key=lambda job: generation_of(job.id), default=None)
+
+
+def tries_of(job: Job) -> TriesThere:
+    """The attempts of a job for its origin: what is kept of them here, logs and folders, stays here."""
+    attempts = tuple(replace(each, token="", serial=0, log=None, folder="") for each in job.history)
+    return TriesThere(fence=job.fence, unbegun=job.unbegun, failures=job.failures, losses=job.losses, attempts=attempts)
 
 
 def work_outcome(document: HostedDocument, case: CaseDocument, job: Job | None) -> Outcome:

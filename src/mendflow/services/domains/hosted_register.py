@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.model.domains import WorkStatus
-from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.work_documents import HOSTED_KIND, HostedDocument
@@ -22,9 +22,10 @@ NO_WORKS: Final[dict[str, "HostedWork"]] = {}
 class HostedWork:
     """A piece of work in memory. `told` is the serial of the first request whose answer has had its status; work that
     was stopped counts as ended from `quiet_at` on, when no pilot can still be at it. `applied` is what was last done to
-    its case because its origin wanted it; empty: unknown."""
+    its case because its origin wanted it; empty: unknown. `job` is its only job, if it is a single one and has begun
+    here; why that waits was last looked at at `explained_ms`."""
 
-    __slots__ = ("applied", "case", "document", "quiet_at", "status", "told", "version")
+    __slots__ = ("applied", "case", "document", "explained_ms", "job", "quiet_at", "status", "told", "version")
 
     def __init__(self, document: HostedDocument, version: int) -> None:
         self.document = document
@@ -34,6 +35,8 @@ class HostedWork:
         self.told = 0
         self.quiet_at = 0
         self.applied = ""
+        self.job = JobId("")
+        self.explained_ms: int | None = None
 
     @property
     def sender(self) -> tuple[str, str]:
@@ -142,8 +145,8 @@ class HostedRegister:
             self._set(work, newer, stored.version)
 
     async def purge(self, before: Instant) -> None:
-        """Forget for good what was taken before, and is over."""
+        """Forget for good what was over before."""
         async for stored in self._store.scan(HOSTED_KIND):
             document = _decode(stored.body)
-            if document.over and document.taken_at < before:
+            if document.over and (document.over_at or document.taken_at) < before:
                 await self._ledger.put_now(HOSTED_KIND, stored.id, None, stored.version)

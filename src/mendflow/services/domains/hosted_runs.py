@@ -3,7 +3,7 @@ of when they end."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from msgspec.structs import replace
@@ -22,11 +22,12 @@ from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.domains.host_leases import HostLeases
-from mendflow.services.domains.hosted_cases import newest_job, work_outcome
+from mendflow.services.domains.hosted_cases import newest_job, tries_of, work_outcome
 from mendflow.services.domains.hosted_register import HostedRegister, HostedWork
 from mendflow.services.domains.waiting import first_of
 from mendflow.services.domains.work_documents import DOMAIN_PORT
 from mendflow.services.scheduling.facts import BorrowedWork, JobMoved
+from mendflow.services.scheduling.waiting_reasons import WaitingReasons
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.domains")
@@ -36,6 +37,9 @@ LOOK_MS: Final = 1_000
 KEPT_MS: Final = 24 * 3_600_000
 """How long it is remembered that work was over. A message that comes later has no lease with it."""
 NOTHING_DUE: Final = 2**62
+EXPLAIN_MS: Final = 5_000
+EXPLAINED_MAX: Final = 100
+"""Why a job waits is looked at so often, and for so many jobs at an exchange."""
 
 
 class HostedRuns:
@@ -55,6 +59,7 @@ class HostedRuns:
         is_connected: Callable[[], bool],
     ) -> None:
         self._is_connected = is_connected
+        self._hub = hub
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -213,7 +218,7 @@ class HostedRuns:
         if self.is_live(work):
             await self.stop_work(work, why)
         stopped = work.document.stopped or ("" if work.status.state == "ended" else why)
-        await self.register.change(work, over=True, stopped=stopped)
+        await self.register.change(work, over=True, over_at=self._clock.now(), stopped=stopped)
         if not self.is_live(work):
             self.register.detach(work)
 
@@ -265,6 +270,7 @@ class HostedRuns:
             site=last.site if last else "",
             attempts=job.tries if job is not None else 0,
             losses=job.losses if job is not None else 0,
+            tries=tries_of(job) if job is not None else None,
         )
         self._set_status(work, status, news=True)
 
@@ -279,8 +285,24 @@ class HostedRuns:
             where = (last.host or last.pilot, last.site) if last is not None else ("", "")
             progress = "running" if last is not None else "waiting"
             status = replace(status, host=where[0], site=where[1], progress=progress)
-            status = replace(status, attempts=fact.job.tries, losses=fact.job.losses)
+            began_at = last.granted_at if last is not None else 0
+            status = replace(status, attempts=fact.job.tries, losses=fact.job.losses, began_at=began_at)
+            work.job, work.explained_ms = fact.job.id, None
         self._set_status(work, status)
+
+    async def explain(self, works: Collection[HostedWork]) -> None:
+        """Say of jobs that wait why they do. That changes without an event, so it is looked at now and then."""
+        reasons, now = self._hub.provider(WaitingReasons), self.leases.now()
+        waiting = [work for work in works if work.document.single and self.is_live(work) and not work.status.host]
+        due = [work for work in waiting if work.explained_ms is None or now - work.explained_ms >= EXPLAIN_MS]
+        for work in due[:EXPLAINED_MAX] if reasons is not None else ():
+            work.explained_ms = now
+            if not work.job and (found := await newest_job(self._store, work.case)) is not None:
+                work.job = found.id  # it began before this server did
+            told = reasons.of(work.job) if reasons is not None else None
+            if told is not None and work.status.state != "ended":
+                status = replace(work.status, progress="waiting", reason=told.sentence, stuck=told.stuck)
+                self._set_status(work, status)
 
     def _live_status(self, work: HostedWork, case: CaseDocument) -> WorkStatus:
         live = self._manager.live.get(case.id)

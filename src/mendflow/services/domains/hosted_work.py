@@ -24,33 +24,31 @@ from mendflow.core.model.domains import (
     WorkState,
     WorkStatus,
 )
-from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
+from mendflow.core.model.errors import RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.case_starter import demand_key
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument, Confinement
 from mendflow.services.domains.hosted_cases import flow_of_work
 from mendflow.services.domains.hosted_register import HostedWork
+from mendflow.services.domains.hosted_room import HostedRoom
 from mendflow.services.domains.hosted_runs import LOOK_MS, HostedRuns
+from mendflow.services.domains.request_bounds import FILES_MAX, demand_bounded
 from mendflow.services.domains.waiting import first_of
 from mendflow.services.domains.work_documents import DOMAIN_PORT, HostedDocument, hosted_id
 from mendflow.services.domains.work_files import files_in_outcome, files_of_work
 
 HOLD_MS_MAX: Final = 30_000
-SENDER_CHARS_MAX: Final = 200
-SENT_WORKS_MAX: Final = 1_000
-FILES_MAX: Final = 10_000
-CLAIMS_MAX: Final = 100_000
-DIGESTS_MAX: Final = 200_000
-"""So many files are remembered for a domain, as asked for and as delivered; then the oldest are forgotten."""
+SEATS_MAX: Final = 256
+"""How many servers of one origin are known at a time."""
 
 
 class _Seat:
     """A server of an origin: its newest request, and an event for the one whose answer is held."""
 
     def __init__(self) -> None:
+        self.held = 0  # how many requests are being answered
         self.newest = -1
         self.news = asyncio.Event()
 
@@ -70,9 +68,7 @@ class HostedWorks:
         self.leases = runs.leases
         self._shared = shared
         self._seats: dict[tuple[str, str], _Seat] = {}
-        # by origin: digests of files that we have asked it for, and of those that it has delivered to this server
-        self._missing: dict[str, dict[str, None]] = {}
-        self._delivered: dict[str, dict[str, None]] = {}
+        self._room = HostedRoom(runs.register, files, clock)
         self._stopping = False
         runs.listen(self._news)
 
@@ -92,10 +88,35 @@ class HostedWorks:
         self, origin: str, rights: DomainRights, request: DomainRequest, report: DomainReport | None = None
     ) -> DomainAnswer:
         """Answer a server of another domain: at once if there is news for it, else when there is."""
-        _demand_bounded(request)
-        seat = self._seats.setdefault((origin, request.sender), _Seat())
+        demand_bounded(request)
+        seat = await self._seat(origin, request.sender)
         if request.serial <= seat.newest:
             return self._answer(())  # a newer request, which said more, came first
+        seat.held += 1
+        try:
+            return await self._hear(origin, rights, request, report, seat)
+        finally:
+            seat.held -= 1
+
+    async def _seat(self, origin: str, sender: str) -> _Seat:
+        """The seat of a server of an origin. Each that was started anew takes another, so those that were empty for
+        longest are given up, with the leases that no work hangs on."""
+        of = (origin, sender)
+        seat = self._seats[of] = self._seats.pop(of) if of in self._seats else _Seat()
+        others = [each for each in self._seats if each[0] == origin and each != of]
+        idle = [each for each in others if not self._seats[each].held and not self._register.claimed_by(each)]
+        surplus = len(others) + 1 - SEATS_MAX
+        if surplus > len(idle):
+            del self._seats[of]
+            raise TemporarilyUnavailable(f"{SEATS_MAX} servers of your domain are heard at a time; ask again later")
+        for each in idle[: max(0, surplus)]:
+            del self._seats[each]
+            await self.leases.drop(*each)
+        return seat
+
+    async def _hear(
+        self, origin: str, rights: DomainRights, request: DomainRequest, report: DomainReport | None, seat: _Seat
+    ) -> DomainAnswer:
         seat.newest = request.serial
         seat.news.set()
         seat.news = asyncio.Event()
@@ -112,6 +133,7 @@ class HostedWorks:
         said = await self._take_all(origin, rights, request, known, covered=self.leases.covers(until))
         claimed = await self._hear_claims(origin, request, said, known)
         await self._drop_unclaimed(origin, request)
+        await self._room.tidy(origin, request.sender, {hosted_id(origin, each.key) for each in named})
         await self._ledger.settled()
         works = await self._hold(request, seat, claimed, said)
         serial = request.serial if seat.newest == request.serial else 0
@@ -130,6 +152,7 @@ class HostedWorks:
     ) -> list[WorkStatus]:
         """The statuses that are new to the origin; wait until there are some, unless it wants an answer at once."""
         until = self._clock.now() + min(request.hold_ms, HOLD_MS_MAX)
+        await self._runs.explain(claimed)
         while True:
             if self._shared:
                 for work in claimed:
@@ -204,38 +227,43 @@ class HostedWorks:
         self, origin: str, rights: DomainRights, request: DomainRequest, work: SentWork, before: HostedWork | None
     ) -> WorkStatus | None:
         flow = flow_of_work(work, rights, self._flows)
-        if self._register.count(origin) >= rights.work_max:
-            return _status(
-                work, "refused", f"your domain has {rights.work_max} pieces of work here, and may have no more"
-            )
         files = files_of_work(work, flow)
         if len(files) > FILES_MAX:
             return _status(work, "refused", f"it has {len(files)} files, and no more than {FILES_MAX} are taken")
-        size = sum(max(0, each.bytes) for each in files)
-        if size and size + self._register.bytes_of(origin) > rights.bytes_max:
-            reason = (
-                f"with its files your domain would have more than the {rights.bytes_max} bytes here that it may have"
-            )
-            return _status(work, "refused", reason)
-        missing = [each.sha256 for each in files if not await self._has_of(origin, each.sha256)]
-        if missing:
-            _remember(self._missing.setdefault(origin, {}), missing)
-            return replace(_status(work, "missing-files"), missing=tuple(missing))
+        id, sizes, missing = hosted_id(origin, work.key), dict[str, int](), list[str]()
+        for each in files:
+            stored = await self._size_of(origin, each.sha256)
+            sizes[each.sha256] = stored if stored is not None else max(0, each.bytes)
+            if stored is None:
+                missing.append(each.sha256)
+        self._room.reserve(origin, id, rights, sizes)
+        try:
+            if missing:
+                self._room.ask(origin, request.sender, id, sizes)
+                return replace(_status(work, "missing-files"), missing=tuple(missing))
+            known = await self._add(origin, request, work, flow.name, sum(sizes.values()), before)
+        finally:
+            self._room.release(origin, id)
+        if known is None:
+            return _status(work, "unknown", "another server takes it at this moment")
+        self._room.settle_files(origin, sizes)
+        return await self._begin(rights, work, known)
+
+    async def _add(
+        self, origin: str, request: DomainRequest, work: SentWork, flow: str, size: int, before: HostedWork | None
+    ) -> HostedWork | None:
         document = HostedDocument(
             origin=origin,
             key=work.key,
             fence=work.fence,
-            flow=flow.name,
+            flow=flow,
             single=work.job is not None,
             bytes=size,
             sender=request.sender,
             serial=request.serial,
             taken_at=self._clock.now(),
         )
-        known = await self._register.add(document, before.version if before is not None else 0)
-        if known is None:
-            return _status(work, "unknown", "another server takes it at this moment")
-        return await self._begin(rights, work, known)
+        return await self._register.add(document, before.version if before is not None else 0)
 
     async def _begin(self, rights: DomainRights, work: SentWork, known: HostedWork) -> WorkStatus | None:
         document = known.document
@@ -250,13 +278,14 @@ class HostedWorks:
                 key=document.case_key,
                 port=DOMAIN_PORT,
                 cache="none",
+                way=work.way,
                 confined=Confinement(sites=rights.sites, flows=rights.flows),
             )
             begun = await self._runs.starter.begin(wanted, flow)
         except StoreUnavailable:
             raise
         except RequestError as error:
-            await self._register.change(known, over=True)
+            await self._register.change(known, over=True, over_at=self._clock.now())
             return _status(work, "refused", error.message)
         self._runs.attach(known, begun)
         return None
@@ -308,8 +337,7 @@ class HostedWorks:
     async def disconnect(self, origin: str) -> None:
         """The domain is no longer connected: its work is stopped, and its outcomes are dropped."""
         await self.leases.forget(origin)
-        self._missing.pop(origin, None)
-        self._delivered.pop(origin, None)
+        self._room.forget(origin)
         for work in await self._register.read_all():
             if work.document.origin == origin:
                 await self._runs.find_case(work)
@@ -321,18 +349,22 @@ class HostedWorks:
 
     def wants_file(self, origin: str, sha256: str) -> bool:
         """Whether a domain was asked for this file."""
-        return sha256 in self._missing.get(origin, ())
+        return self._room.file_bytes_max(origin, sha256) is not None
+
+    def file_bytes_max(self, origin: str, sha256: str) -> int:
+        """How large a file may be that a domain was asked for."""
+        return self._room.file_bytes_max(origin, sha256) or 0
 
     def file_delivered(self, origin: str, sha256: str) -> None:
         """A domain has sent this file, whole: work of it may refer to it."""
-        self._missing.get(origin, {}).pop(sha256, None)
-        _remember(self._delivered.setdefault(origin, {}), [sha256])
+        self._room.deliver(origin, sha256)
 
-    async def _has_of(self, origin: str, sha256: str) -> bool:
-        """Whether a file is here that this domain has shown to have. One that others have brought is not there for it:
-        whoever knows no more than a digest must not get what it is of."""
-        own = sha256 in self._delivered.get(origin, ()) or self.may_read(origin, sha256)
-        return own and await self._files.size(sha256) is not None
+    async def _size_of(self, origin: str, sha256: str) -> int | None:
+        """The size of a file that is here, and that this domain has shown to have. One that others have brought is not
+        there for it: whoever knows no more than a digest must not get what it is of."""
+        if self._room.is_delivered(origin, sha256) or self.may_read(origin, sha256):
+            return await self._files.size(sha256)
+        return None
 
     def may_read(self, origin: str, sha256: str) -> bool:
         """Whether a file belongs to an outcome that is kept for this domain."""
@@ -341,29 +373,6 @@ class HostedWorks:
             for work in self._register.works.values()
             if work.document.origin == origin and work.status.outcome is not None
         )
-
-
-def _remember(known: dict[str, None], digests: Collection[str]) -> None:
-    for sha256 in digests:
-        known.pop(sha256, None)
-        known[sha256] = None
-    while len(known) > DIGESTS_MAX:
-        del known[next(iter(known))]
-
-
-def _demand_bounded(request: DomainRequest) -> None:
-    """Refuse a request that no server of ours would send."""
-    if not 0 < len(request.sender) <= SENDER_CHARS_MAX or not request.sender.isprintable():
-        raise InvalidRequest(f"sender: a server is named in one line of at most {SENDER_CHARS_MAX} characters")
-    if len(request.sent) > SENT_WORKS_MAX:
-        raise InvalidRequest(
-            f"sent: {len(request.sent)} pieces of work are too many for one request; send at most {SENT_WORKS_MAX}"
-        )
-    for name, refs in (("claims", request.claims), ("acknowledged", request.acknowledged)):
-        if len(refs) > CLAIMS_MAX:
-            raise InvalidRequest(f"{name}: a request names at most {CLAIMS_MAX} pieces of work, and this {len(refs)}")
-    for each in (*request.sent, *request.claims, *request.acknowledged):
-        demand_key(each.key, "key")
 
 
 def _status(work: SentWork, state: WorkState, reason: str = "") -> WorkStatus:

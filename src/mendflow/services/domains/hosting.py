@@ -20,6 +20,10 @@ class WorkHost(Protocol):
         """A domain has sent this file, whole: work of it may refer to it."""
         ...
 
+    def file_bytes_max(self, origin: str, sha256: str) -> int:
+        """How large a file may be that a domain was asked for."""
+        ...
+
     def may_read(self, origin: str, sha256: str) -> bool:
         """Whether a file belongs to an outcome that is kept for this domain."""
         ...

@@ -9,7 +9,7 @@ heard it."""
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from mendflow.core.model.domains import (
 )
 from mendflow.core.model.errors import Forbidden, RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.ids import Instant
 from mendflow.core.scheduling.amounts import size as size_text
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.domains.line import DomainLine
@@ -55,6 +56,11 @@ MARGIN_PERCENT: Final = 5
 MARGIN_MS: Final = 1_000
 
 
+class Silence(NamedTuple):
+    since: Instant
+    left_ms: int
+
+
 class PeerLink:
     """`bound` is when the host's lease on what it may have of ours has ended for certain, by our own meter."""
 
@@ -74,6 +80,7 @@ class PeerLink:
         self._heard = 0
         self._stamp, self._meter, self._stamp_heard_at = 0, "", 0
         self._silent_since: int | None = None
+        self.heard_at: Instant = 0  # for people
         self._wake = asyncio.Event()
         self._flights: set[asyncio.Task[None]] = set()
         self._transfers: set[asyncio.Task[None]] = set()
@@ -257,7 +264,7 @@ class PeerLink:
         return min(SLOW_MS, max(1_000, self.lease_ms // 4))
 
     def _hear(self, line: DomainLine, request: DomainRequest, answer: DomainAnswer) -> None:
-        self._silent_since, self._retry_ms = None, RETRY_MS
+        self._silent_since, self._retry_ms, self.heard_at = None, RETRY_MS, self._works.clock.now()
         if answer.meter != self._meter or answer.stamp > self._stamp:
             self._stamp, self._meter, self._stamp_heard_at = answer.stamp, answer.meter, self._works.meter()
         self._set_lease(max(self._works.lease_ms, min(answer.lease_min_ms, LEASE_MS_MAX)))
@@ -339,6 +346,15 @@ class PeerLink:
             self.wake()
 
     # Losing
+
+    def silence(self) -> Silence | None:
+        """If it does not answer: since when, and how long until what it has of ours counts as lost."""
+        if self._silent_since is None:
+            return None
+        now, margin_ms = self._works.meter(), MARGIN_MS + self.lease_ms * MARGIN_PERCENT // 100
+        silent_ms = now - self._silent_since
+        left_ms = max(self.lease_ms - silent_ms, self.bound - now) + margin_ms
+        return Silence(self.heard_at or self._works.clock.now() - silent_ms, max(0, left_ms))
 
     def _judge_lost(self) -> None:
         """Nothing was heard for so long that the host has certainly stopped whatever it had of ours."""

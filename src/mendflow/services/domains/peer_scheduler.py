@@ -4,19 +4,24 @@ A job has the same document as one of our own queue: lists, reasons and logs sho
 domain."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from mendflow.core.model.domains import DomainReport, SentWork, WorkStatus
+from mendflow.core.domains.routing import lack_of
+from mendflow.core.model.domains import DomainReport, SentWork, TriesThere, WorkStatus
 from mendflow.core.model.errors import NotFound, RequestError
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.recovery.ids import serial_of
 from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
-from mendflow.core.scheduling.job_events import JobFinished
+from mendflow.core.scheduling.amounts import clock, duration
+from mendflow.core.scheduling.job_events import JobFinished, TriesTakenOver
+from mendflow.core.scheduling.retries import tries_max
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status, SubmissionFailed
@@ -25,15 +30,22 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.sent_work import SentWorks
 from mendflow.services.domains.work_documents import SentDocument
 from mendflow.services.domains.work_files import files_in_job
-from mendflow.services.scheduling.facts import JobMoved
+from mendflow.services.scheduling.facts import FarWaits, JobMoved
 from mendflow.stores.contract import Store
 
 _decode = msgspec.json.Decoder(Job).decode
 
 
+class HeardStatus(NamedTuple):
+    """What a domain said last of a job, and when that was heard."""
+
+    status: WorkStatus
+    at: Instant
+
+
 class FarJobs:
-    """The jobs of this server that are in other domains, whichever. `way` are the domains that they have come through,
-    this one the last."""
+    """The jobs of this server that are in other domains, whichever. `way` are the domains that those of a case have
+    come through, this one the last."""
 
     def __init__(
         self,
@@ -43,10 +55,12 @@ class FarJobs:
         clock: Clock,
         hub: Hub,
         sent: SentWorks,
-        way: Callable[[], tuple[str, ...]],
+        way: Callable[[CaseId], tuple[str, ...]],
         opened: Callable[[JobSpec], JobSpec] = lambda spec: spec,
+        report_of: Callable[[str], DomainReport | None] = lambda _: None,
     ) -> None:
         self._store = store
+        self._report_of = report_of
         self.ledger = ledger
         self.clock = clock
         self._hub = hub
@@ -54,10 +68,12 @@ class FarJobs:
         self.way = way
         self.opened = opened
         self.jobs: dict[JobId, Job] = {}
-        self.progress: dict[JobId, str] = {}
+        self.heard: dict[JobId, HeardStatus] = {}
+        self._stuck_since: dict[JobId, Instant] = {}
         self.callbacks: dict[JobId, Callback] = {}
         self.background = BackgroundTasks(ledger)
         sent.own("job", self)
+        hub.provide(FarWaits, self)
 
     async def stop(self) -> None:
         await self.background.stop()
@@ -90,8 +106,40 @@ class FarJobs:
     def close(self, job: Job, *, from_outside: bool = False) -> None:
         self.ledger.touch(JOB_KIND, job.id, job, last=True, from_outside=from_outside)
         self.jobs.pop(job.id, None)
-        self.progress.pop(job.id, None)
+        self.heard.pop(job.id, None)
+        self._stuck_since.pop(job.id, None)
         self._hub.publish(JobMoved(job))
+
+    # What is known of them
+
+    def lack_of(self, job: Job, domain: str) -> str:
+        """What none of the domain's pilots has, as its report or it itself has said; empty if it may get the job done,
+        or does so now."""
+        heard = self.heard.get(job.id)
+        if heard is not None and (heard.status.host or heard.status.state == "ended"):
+            return ""
+        if heard is not None and heard.status.stuck:
+            return heard.status.reason
+        report = self._report_of(domain)
+        lack = lack_of(job.spec.resources, report) if report is not None else ""
+        return f"no pilot can take it: {lack}" if lack else ""
+
+    def stuck_jobs(self) -> Iterator[tuple[Job, Instant]]:
+        for job in list(self.jobs.values()):
+            sent = self.sent.open_work(job.id)
+            if sent is not None and not job.suspended and self.lack_of(job, sent.domain):
+                yield job, self._stuck_since.setdefault(job.id, self.clock.now())
+            else:
+                self._stuck_since.pop(job.id, None)
+
+    def log_note(self, id: JobId) -> str:
+        """Why there is no log of a job yet; empty if it is in no other domain."""
+        sent = self.sent.open_work(id)
+        heard = self.heard.get(id)
+        if sent is None:
+            return ""
+        does = "runs" if heard is not None and heard.status.host else "is"
+        return f"it {does} in the domain {sent.domain}; its log comes from there when it has ended"
 
     # The owner of sent work
 
@@ -99,7 +147,7 @@ class FarJobs:
         job = self.jobs.get(JobId(document.key))
         if job is None:
             return
-        self.progress[job.id] = status.progress or status.state
+        self.heard[job.id] = HeardStatus(status, self.clock.now())
         if status.host and job.state is JobState.AVAILABLE and not job.suspended:
             self._grant(job, document, status)
             self.changed(job, from_outside=True)
@@ -122,10 +170,15 @@ class FarJobs:
         end = "completed" if outcome.ok else "failed"
         own = outcome.fault is not None and not outcome.fault.infrastructure
         job_events.evolve(job, JobFinished(outcome, end, self.clock.now(), own=own))
+        if document.tries is not None and document.tries.attempts and was_there:
+            job_events.evolve(job, _tries_there(job, document.domain, document.tries))
         self.close(job, from_outside=True)
         callback = self.callbacks.pop(job.id, None)
         if callback is not None:
             await callback(job.id, outcome)
+
+    async def may_ask(self, document: SentDocument) -> bool:
+        return False  # the job's own document has it
 
 
 class PeerScheduler:
@@ -174,7 +227,7 @@ class PeerScheduler:
             job=spec,
             files=files,
             owner=new.spec.owner,
-            way=self._far.way(),
+            way=self._far.way(new.case),
         )
         return SentDocument(
             key=new.id,
@@ -208,19 +261,37 @@ class PeerScheduler:
         if job is None:
             raise NotFound(f"there is no job {id}")
         last = job.history[-1] if job.history else None
-        progress = self._far.progress.get(id, "sent" if not job.finished else job.state.value)
+        heard = self._far.heard.get(id)
+        lack = "" if job.finished else self._far.lack_of(job, self.domain)
+        reason = f"it has {job.state.value}" if job.finished else self._reason(heard, lack)
         return Status(
             job=id,
             state=job.state,
             suspended=job.suspended,
             attempts=job.tries,
             losses=job.losses,
-            reason=f"{progress} in the domain {self.domain}",
+            reason=reason,
             outcome=job.outcome,
             pilot=last.pilot if last else "",
             host=last.host if last else "",
             site=last.site if last else "",
+            progress=_progress(heard) if not job.finished else "",
+            stuck=bool(lack),
         )
+
+    def _reason(self, heard: "HeardStatus | None", lack: str) -> str:
+        """What the domain said last of a job, and when; if it is silent, since when, and what happens next."""
+        said = f"{_said(heard)} (as {self.domain} said at {clock(heard.at)})" if heard is not None else ""
+        if lack and (heard is None or not heard.status.stuck):
+            said = f"{lack} (as {self.domain} reports of itself)"
+        silence = self._far.sent.silence(self.domain)
+        if silence is None:
+            return said or "it was sent, and nothing was heard of it yet"
+        next = (
+            f"if it stays silent, its lease has certainly ended in {duration(silence.left_ms)}; then the job counts as"
+            " lost there, and is submitted again"
+        )
+        return "; ".join(filter(None, (f"no answer from {self.domain} since {clock(silence.since)}", said, next)))
 
     async def subscribe(self, id: JobId, callback: Callback) -> None:
         far = self._far
@@ -271,6 +342,39 @@ class PeerScheduler:
             running=told.running,
             sites=[],
         )
+
+
+def _progress(heard: HeardStatus | None) -> str:
+    """In a word. What has ended there is still to come here."""
+    if heard is None:
+        return "waiting"
+    status = heard.status
+    if status.state in ("suspended", "ended"):
+        return "suspended" if status.state == "suspended" else "staging"
+    return status.progress if status.progress in ("waiting", "running", "staging") else "running"
+
+
+def _said(heard: HeardStatus) -> str:
+    status = heard.status
+    if status.state == "ended":
+        return "it has ended there, and its outcome is being fetched"
+    if status.state == "suspended":
+        return "it is suspended there"
+    if status.host:
+        since = f" since {clock(status.began_at)}" if status.began_at else ""
+        tries = f", attempt {status.attempts}" if status.attempts > 1 else ""
+        return f"it runs there on {status.host}{since}{tries}"
+    return f"it waits there: {status.reason}" if status.reason else "it waits there"
+
+
+def _tries_there(job: Job, domain: str, tries: TriesThere) -> TriesTakenOver:
+    """The attempts there as the job's own. The whole log of the last has come with the outcome."""
+    history = [replace(each, pilot=PilotId(domain)) for each in tries.attempts]
+    if job.outcome is not None and history[-1].end:
+        history[-1] = replace(history[-1], log=job.outcome.log)
+    kept = [each for each in history if each.end]
+    failures = min(tries.failures, tries_max(job.spec))
+    return TriesTakenOver(tuple(kept), tries.fence, tries.unbegun, failures, tries.losses)
 
 
 async def _notify(callback: Callback, id: JobId, outcome: Outcome) -> None:

@@ -44,6 +44,8 @@ from mendflow.services.domains.work_files import files_in_flow
 from mendflow.stores.contract import Store
 
 ROUTE_KIND: Final = "route"
+WAY_MAX: Final = 8
+"""Through so many domains work goes at most, by whatever names they know each other."""
 EARLIER_MAX: Final = 20
 """So many earlier submissions of a job are looked at."""
 
@@ -63,7 +65,7 @@ _decode = msgspec.json.Decoder(RouteDocument).decode
 
 class DomainRouter:
     """`given` are other meta-schedulers that jobs can name like a domain, `others` domains that are connected in
-    another way. `origin_of` is the domain that a case was sent by; empty: it began here."""
+    another way. `way_of` are the domains that a case has come through, its sender the last; none: it began here."""
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class DomainRouter:
         queue: MetaScheduler,
         given: Mapping[str, MetaScheduler],
         others: PeerLines,
-        origin_of: Callable[[CaseId], str],
+        way_of: Callable[[CaseId], tuple[str, ...]],
         store: Store,
         ledger: Ledger,
         clock: Clock,
@@ -85,7 +87,7 @@ class DomainRouter:
         self._given = given
         self._others = others
         self._hub = hub
-        self._origin_of = origin_of
+        self._way_of = way_of
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -192,17 +194,26 @@ class DomainRouter:
         return decision.domain
 
     async def _decide(self, new: NewJob) -> RoutingDecision:
-        asked, own = new.spec.domain, self._connections.own.name
-        if asked == ANY_DOMAIN:
-            needs = await self._needs(new)
-            return await self._route(needs, self._origin_of(new.case))
+        way = self._way_of(new.case)
+        if new.spec.domain != ANY_DOMAIN:
+            return self._named(new.spec.domain, way)
+        refused, lost = await self._earlier(new.id)
+        return await self._route(needs_of(new.spec, refused, lost, way))
+
+    def _named(self, asked: str, way: tuple[str, ...]) -> RoutingDecision:
+        """Where a job, or a call, goes that names a domain. Raises `SubmissionFailed` if it cannot go there."""
+        own = self._connections.own.name
         if asked == own:
             return RoutingDecision(domain="", reason=f"it names {own}, which is this domain")
-        if asked == self._origin_of(new.case):
-            raise SubmissionFailed(_fault("sentBack", Category.REFUSED, f"it came from {asked}, and does not go back"))
-        connection = self._connections.find(asked)
+        if asked in way:
+            message = f"it came from {asked}, and does not go back (its way: {', '.join((*way, own))})"
+            raise SubmissionFailed(_fault("sentBack", Category.REFUSED, message))
+        if len(way) >= WAY_MAX:
+            message = f"it has come through {len(way)} domains, and goes no further (its way: {', '.join((*way, own))})"
+            raise SubmissionFailed(_fault("sentTooFar", Category.REFUSED, message))
         if asked in self._given or asked in self._others():
             return RoutingDecision(domain=asked, reason=f"it names {asked}")
+        connection = self._connections.find(asked)
         if connection is None:
             message = f"the domain {asked!r} is not connected here any more; mendflow domains lists those that are"
             raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
@@ -211,10 +222,10 @@ class DomainRouter:
             raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
         return RoutingDecision(domain=asked, reason=f"it names {asked}")
 
-    async def _route(self, needs: WorkNeeds, origin: str) -> RoutingDecision:
+    async def _route(self, needs: WorkNeeds) -> RoutingDecision:
         own = self._connections.own.name
-        if origin:
-            return RoutingDecision(domain="", reason=f"{origin} has sent it here, and it goes no further")
+        if needs.way:
+            return RoutingDecision(domain="", reason=f"{needs.way[-1]} has sent it here, and it goes no further")
         names = {*self._others(), *(each.name for each in self._connections.known())}
         if not names:
             return RoutingDecision(domain="", reason=f"{own} is connected with no other domain")
@@ -252,10 +263,6 @@ class DomainRouter:
             closed=closed,
         )
 
-    async def _needs(self, new: NewJob) -> WorkNeeds:
-        refused, lost = await self._earlier(new.id)
-        return needs_of(new.spec, refused, lost)
-
     async def _earlier(self, id: JobId) -> tuple[dict[str, str], frozenset[str]]:
         """Where earlier submissions of the job were refused, and where they were lost."""
         refused: dict[str, str] = {}
@@ -286,15 +293,19 @@ class DomainRouter:
         return _decode(found.body) if found is not None else None
 
     async def domain_for_call(self, live: LiveCase, order: StartCalledCase) -> str:
-        """The domain that a call goes to which may go to any; empty: it stays here."""
+        """The domain that a call goes to, by the same rules as a job; empty: it stays here."""
         key = f"{live.id}.{order.serial}"
         if (before := await self.route_of(key)) is not None:
             return before.decision.domain
-        logical, stored = files_by_place(files_in_flow(order.inputs))
-        is_known = order.flow is not None or not order.name or self._flows.deployed(order.name) is not None
-        needs = WorkNeeds(logical=logical, stored_bytes=stored, flow="" if is_known else order.name)
-        decision = await self._route(needs, self._origin_of(live.id))
-        self._note(key, ANY_DOMAIN, decision)
+        way = self._way_of(live.id)
+        if order.domain != ANY_DOMAIN:
+            decision = self._named(order.domain, way)
+        else:
+            logical, stored = files_by_place(files_in_flow(order.inputs))
+            is_known = order.flow is not None or not order.name or self._flows.deployed(order.name) is not None
+            flow = "" if is_known else order.name
+            decision = await self._route(WorkNeeds(logical=logical, stored_bytes=stored, flow=flow, way=way))
+        self._note(key, order.domain, decision)
         return decision.domain
 
     def knows_domain(self, name: str) -> bool:
@@ -305,13 +316,14 @@ class DomainRouter:
         return found is not None and bool(found.urls)
 
 
-def needs_of(spec: JobSpec, refused: dict[str, str], lost: frozenset[str]) -> WorkNeeds:
+def needs_of(spec: JobSpec, refused: dict[str, str], lost: frozenset[str], way: tuple[str, ...] = ()) -> WorkNeeds:
     logical, stored = files_by_place(spec.inputs.values())
     return WorkNeeds(
         resources=spec.resources,
         logical=logical,
         stored_bytes=stored,
         expected_ms=spec.expected_ms,
+        way=way,
         refused=refused,
         lost=lost,
     )

@@ -36,7 +36,7 @@ class SentCalls:
         manager: FlowManager,
         sent: SentWorks,
         closer: FlowCloser,
-        way: Callable[[], tuple[str, ...]],
+        way: Callable[[CaseId], tuple[str, ...]],
         finished: Finished,
     ) -> None:
         self._ledger = ledger
@@ -47,7 +47,7 @@ class SentCalls:
         self._way = way
         self._finished = finished
         self._background = BackgroundTasks(ledger)
-        self.progress: dict[str, str] = {}
+        self._progress: dict[str, str] = {}
         sent.own("call", self)
 
     async def stop(self) -> None:
@@ -59,8 +59,12 @@ class SentCalls:
         if before is None:
             return False
         if before.outcome is not None:
-            self._background.start(self._finished(before.case, before.serial, before.outcome))
+            self._background.start(self._tell_again(before, before.outcome))
         return True
+
+    async def _tell_again(self, document: SentDocument, outcome: Outcome) -> None:
+        await self._finished(document.case, document.serial, outcome)
+        await self._sent.forget(document)
 
     async def send(self, live: LiveCase, order: StartCalledCase, domain: str, flow: Flow | None) -> None:
         """Send the flow of a call, or, if there is none here, the name of one of that domain."""
@@ -78,7 +82,7 @@ class SentCalls:
             inputs=inputs,
             files=tuple(once(files)),
             owner=live.document.owner,
-            way=self._way(),
+            way=self._way(live.id),
         )
         if live.id not in self._manager.live or order.serial not in live.case.index.serials:
             return  # the case has gone on without it
@@ -89,21 +93,34 @@ class SentCalls:
         key = f"{live.id}.{serial}"
         if self._sent.open_work(key) is None:
             return False
+        self._progress.pop(key, None)
         self._sent.withdraw(key, reason)
         return True
+
+    def progress_of(self, case: CaseId, serial: int) -> str:
+        """What the other domain last said of a call; empty if it is in none, or nothing was said yet."""
+        return self._progress.get(f"{case}.{serial}", "")
 
     # The owner of sent work
 
     def work_moved(self, document: SentDocument, status: WorkStatus) -> None:
-        self.progress[document.key] = status.progress or status.state
+        self._progress[document.key] = status.progress or status.state
 
     async def work_ended(self, document: SentDocument) -> None:
         outcome, live = document.outcome, self._manager.live.get(document.case)
-        self.progress.pop(document.key, None)
+        self._progress.pop(document.key, None)
         if outcome is None or live is None:
             return
         self._note(live, document, outcome)
         await self._finished(document.case, document.serial, outcome)
+
+    async def may_ask(self, document: SentDocument) -> bool:
+        """As long as the call is open in a case that is not over, it may be begun again."""
+        live = self._manager.live.get(document.case)
+        if live is not None:
+            return document.serial in live.case.index.serials
+        case = await self._manager.document(document.case)
+        return case is not None and case.live
 
     def _note(self, live: LiveCase, document: SentDocument, outcome: Outcome) -> None:
         """Nothing else records a call whose case is in another domain."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.domains import DomainReport, WorkStatus
 from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
-from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.faults import CANCELLED_WORDS, AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
@@ -25,7 +25,7 @@ from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.hosted_cases import STOPPED_THERE
 from mendflow.services.domains.line import DomainLine
-from mendflow.services.domains.peer_link import RETRY_MS, RETRY_MS_MAX, PeerLink
+from mendflow.services.domains.peer_link import RETRY_MS, RETRY_MS_MAX, PeerLink, Silence
 from mendflow.services.domains.work_documents import SENT_KIND, SenderKind, SentDocument
 from mendflow.services.domains.work_files import files_in_outcome
 from mendflow.stores.contract import Store
@@ -43,6 +43,9 @@ class WorkOwner(Protocol):
 
     def work_moved(self, document: SentDocument, status: WorkStatus) -> None: ...
     async def work_ended(self, document: SentDocument) -> None: ...
+    async def may_ask(self, document: SentDocument) -> bool:
+        """Whether its outcome may still be asked for, after a crash."""
+        ...
 
 
 class DomainReports(Protocol):
@@ -112,7 +115,12 @@ class SentWorks:
         yet, of whatever case."""
         async for found in self._store.scan(SENT_KIND):
             document = _decode(found.body)
-            if document.key in self._works or document.acknowledged:
+            if document.key in self._works:
+                continue
+            if document.acknowledged:
+                if root_of(document.key) in roots:
+                    self.ledger.known(SENT_KIND, document.key, found.version)
+                    self._background.start(self.forget(document))
                 continue
             if root_of(document.key) not in roots and document.outcome is None:
                 continue  # another server's
@@ -168,6 +176,8 @@ class SentWorks:
         document = _decode(found.body)
         if document.outcome is None:
             self._take_up(document, found.version)
+        elif document.acknowledged:
+            self.ledger.known(SENT_KIND, key, found.version)
         return document
 
     def _take_up(self, document: SentDocument, version: int) -> None:
@@ -184,6 +194,11 @@ class SentWorks:
 
     def works_at(self, domain: str) -> int:
         return sum(each.domain == domain for each in self._works.values())
+
+    def silence(self, domain: str) -> Silence | None:
+        """If the domain does not answer: since when, and how long until what it has counts as lost."""
+        link = self._links.get(domain)
+        return link.silence() if link is not None else None
 
     def is_reachable(self, domain: str) -> bool:
         return domain in self.lines()
@@ -215,7 +230,7 @@ class SentWorks:
         document = self._works.pop(key, None)
         if document is None:
             return
-        fault = Fault(name="cancelled", category=Category.CANCELLED, message=reason or "cancelled")
+        fault = Fault(name="cancelled", category=Category.CANCELLED, message=reason or CANCELLED_WORDS)
         self._finish(document, Outcome(fault=fault))
         self._drop(document)
 
@@ -239,6 +254,7 @@ class SentWorks:
             self._send_anew(document, fault)
         elif (document.key, document.fence) not in self._fetching:
             self._fetching.add((document.key, document.fence))
+            self._owners[document.kind].work_moved(document, status)
             self._background.start(self._take_outcome(document, document.fence, status, line))
 
     def _send_anew(self, document: SentDocument, fault: Fault) -> None:
@@ -270,7 +286,7 @@ class SentWorks:
             await self._owners[document.kind].work_ended(document)
         except StoreUnavailable:
             raise
-        except Exception:
+        except Exception:  # whatever is wrong with its owner, the host must learn that it is over
             log.exception(
                 "%s has ended in %s; telling of it failed by an internal error", document.key, document.domain
             )
@@ -291,6 +307,7 @@ class SentWorks:
             self._fetching.discard((document.key, fence))
         if self._is_open(document, fence):
             del self._works[document.key]
+            document.tries = status.tries
             self._finish(document, outcome)
             await self._told(document)
 
@@ -332,7 +349,13 @@ class SentWorks:
         if document.kind == "job":
             self.ledger.drop(SENT_KIND, document.key)  # the job's own document has it
         else:
-            self.ledger.touch(SENT_KIND, document.key, document, last=True)
+            self.ledger.touch(SENT_KIND, document.key, document)
+            self._background.start(self.forget(document))
+
+    async def forget(self, document: SentDocument) -> None:
+        """Drop the document of a piece of work that is acknowledged, unless somebody may still ask for it."""
+        if document.acknowledged and not await self._owners[document.kind].may_ask(document):
+            self.ledger.drop(SENT_KIND, document.key)
 
 
 FETCH_TRIES: Final = 3

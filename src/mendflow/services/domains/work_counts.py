@@ -1,6 +1,7 @@
 """How much work there is between this domain and another. Whoever keeps the works provides it."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Final, Protocol
 
 import msgspec
 
@@ -17,5 +18,10 @@ class WorkCount(msgspec.Struct, frozen=True):
         return not self.sent and not self.held
 
 
+NO_WORK: Final = WorkCount()
+
+
 class WorkCounter(Protocol):
-    async def count(self, domain: str) -> WorkCount: ...
+    async def counts(self) -> Mapping[str, WorkCount]:
+        """By domain; one that is missing has none."""
+        ...

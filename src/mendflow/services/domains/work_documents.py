@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from mendflow.core.model.domains import SentWork, WorkControl
+from mendflow.core.model.domains import SentWork, TriesThere, WorkControl
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Outcome
 
@@ -40,6 +40,7 @@ class SentDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     losses: int = 0
     there: str = ""  # the case there
     outcome: Outcome | None = None
+    tries: TriesThere | None = None
     acknowledged: bool = False
 
 
@@ -61,6 +62,7 @@ class HostedDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     stopped: str = ""
     over: bool = False
     taken_at: Instant = 0
+    over_at: Instant = 0
 
     @property
     def id(self) -> str:

@@ -69,12 +69,12 @@ def files_in_flow(part: Any) -> list[FileRef]:
 
 def files_of_work(work: SentWork, flow: Flow) -> list[FileRef]:
     """The stored files that a piece of work refers to, whatever it says of them itself; `flow` is what it is run as."""
-    found = [*work.files, *files_in_flow(work.inputs)]
+    found = files_in_flow(work.inputs)
     if work.job is not None:
         found += files_in_job(work.job)
     elif bytes(work.flow):
         found += files_in_flow(flow)
-    return once(found)
+    return once([*found, *work.files])
 
 
 def once(files: list[FileRef]) -> list[FileRef]:

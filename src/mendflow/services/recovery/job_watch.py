@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, JobId, item_name
+from mendflow.core.model.ids import CaseId, Instant, JobId, item_name
 from mendflow.core.model.jobs import Job, JobState, Resources
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
@@ -30,7 +30,7 @@ from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
-from mendflow.services.scheduling.facts import AttemptHeartbeat
+from mendflow.services.scheduling.facts import AttemptHeartbeat, FarWaits
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
 log = logging.getLogger("mendflow.recovery")
@@ -65,6 +65,7 @@ class ExceptionMonitor:
         self._ledger = ledger
         self._clock = clock
         self._check_ms = check_ms
+        self._hub = hub
         self._timers = Timers(clock, self._on_timeout)
         self._looking: set[JobId] = set()
         self._task: asyncio.Task[None] | None = None
@@ -148,6 +149,19 @@ class ExceptionMonitor:
             for waiting in map(self._with_pilots_coming, self._meta.waiting()):
                 if not waiting.has_pilot or number % ABLE_CHECK_EVERY == 0:
                     await self._tell_waiting(waiting)
+            far = self._hub.provider(FarWaits)
+            for job, since in far.stuck_jobs() if far is not None else ():
+                await self._tell_stuck(job, since)
+
+    async def _tell_stuck(self, job: Job, since: Instant) -> None:
+        """A job that waits in another domain, where nobody can take it."""
+        live, now = self._case_with_rules(job, ExceptionType.UNAVAILABLE), self._clock.now()
+        if live is None:
+            return
+        waits_ms = max(0, now - job.available_at)
+        facts: dict[str, Value] = {"able": False, "unable_ms": max(0, now - since), "waiting_ms": waits_ms}
+        with self._ledger.atomic():
+            await self._service.tell_lasting(self._event(job, live, ExceptionType.UNAVAILABLE, {}, job.fence, facts))
 
     def _with_pilots_coming(self, waiting: WaitingGroup) -> WaitingGroup:
         """If a pilot was submitted that can take the job, the job counts as waiting for its turn, however long that

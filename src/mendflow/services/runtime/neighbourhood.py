@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
+def way_of(runtime: "Runtime", case: CaseId) -> tuple[str, ...]:
+    """The domains that a case has come through, the one that has sent it here the last; none: it began here."""
+    live = runtime.manager.live.get(CaseId(root_of(case)))
+    if live is None or live.document.port != DOMAIN_PORT:
+        return ()
+    sender = live.document.owner.partition("/")[0]
+    return (*(each for each in live.document.way if each != sender), sender)
+
+
 def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDomains:
     overview = ClusterOverview(server.membership, server.peers, server.meter)
 
@@ -34,11 +43,6 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
             running=meta.jobs_running() + sum(each.running for each in others),
             startable=tuple(startable(each) for each in sites),
         )
-
-    def origin_of(case: CaseId) -> str:
-        live = runtime.manager.live.get(CaseId(root_of(case)))
-        is_hosted = live is not None and live.document.port == DOMAIN_PORT
-        return live.document.owner.partition("/")[0] if live is not None and is_hosted else ""
 
     async def document_of(case: CaseId) -> CaseDocument | None:
         live = runtime.manager.live.get(case)
@@ -62,6 +66,7 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         peer_lines=server.peer_lines,
         chance=server.chance,
         name=server.settings.domain or server.domain_name,
+        url=lambda: server.url,
         host=server.settings.host,
         version=server.version,
         catalogue=runtime.catalogue,
@@ -71,7 +76,7 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         given=server.domains,
         pilots=lambda: overview.pilots(runtime.meta.pilot_views()),
         load=load,
-        origin_of=origin_of,
+        way_of=lambda case: way_of(runtime, case),
     )
 
 
@@ -88,7 +93,7 @@ def work_across(runtime: "Runtime", server: ServerContext) -> DomainServices:
         starter=CaseStarter(runtime, server.store, server.clock, server.chance),
         sealer=runtime.sealer,
         lines=connected.lines,
-        name=lambda: connected.connections.own.name,
+        way=lambda case: (*way_of(runtime, case), connected.connections.own.name),
         sender=f"{server.membership.id}:{server.chance(4)}",
         lease_ms=server.settings.lease_ms,
         shared=server.membership.shared,

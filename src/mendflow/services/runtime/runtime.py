@@ -53,6 +53,7 @@ from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.service import SiteService
+from mendflow.services.scheduling.waiting_reasons import WaitingReasons
 
 log = logging.getLogger("mendflow.runtime")
 
@@ -175,6 +176,8 @@ class Runtime:
         self._data = self._build_data_services(server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
+        self.waiting_reasons = WaitingReasons(self.meta, clock, self.sites.monitor.help_for)
+        hub.provide(WaitingReasons, self.waiting_reasons)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,

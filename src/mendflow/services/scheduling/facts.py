@@ -1,11 +1,12 @@
 """The facts that scheduling publishes through the hub, and the contracts that it asks higher services for. Those that
 are published for every job are of the kind of object that is created fastest."""
 
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from mendflow.core.model.ids import JobId
+from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.scheduling import job_events
@@ -30,6 +31,18 @@ class FailedAttempts(Protocol):
 
     async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
         """True: end the job with that outcome instead."""
+        ...
+
+
+class FarWaits(Protocol):
+    """Jobs that are in other domains."""
+
+    def stuck_jobs(self) -> Iterator[tuple[Job, Instant]]:
+        """Those that no pilot there could ever take, each with when that was first seen."""
+        ...
+
+    def log_note(self, id: JobId) -> str:
+        """Why there is no log of a job yet; empty if it is in no other domain."""
         ...
 
 

@@ -1,0 +1,28 @@
+"""What an administrator may say of a connected domain: its addresses, and what it may do here."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mendflow.core.model.domains import DomainRights
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.services.base.addresses import check_url
+
+URLS_MAX: Final = 20
+
+
+def check_rights(rights: DomainRights) -> None:
+    if rights.work_max < 0 or rights.bytes_max < 0:
+        raise InvalidRequest("a domain may have 0 or more pieces of work and bytes here", field="rights")
+
+
+def check_urls(urls: Sequence[str]) -> None:
+    if len(urls) > URLS_MAX:
+        raise InvalidRequest(f"a domain has at most {URLS_MAX} addresses", field="urls")
+    for url in urls:
+        try:
+            check_url(url, private=True)
+        except InvalidRequest as error:
+            raise InvalidRequest(
+                f"{url[:100]!r} is not the address of a server: write one such as https://one.example.org:8642",
+                field="urls",
+            ) from error

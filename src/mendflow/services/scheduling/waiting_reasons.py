@@ -1,0 +1,70 @@
+"""Why a job of this server's queue waits."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Job, JobState, Resources
+from mendflow.core.model.views import Reason
+from mendflow.core.scheduling import data_explanations, explanations
+from mendflow.core.scheduling.jobs import effective_needs
+from mendflow.services.base.contracts import Clock
+from mendflow.services.scheduling.pilot_records import PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.services.scheduling.sites.pilot_monitor import SiteHelp
+
+
+class WaitingReasons:
+    """`help_for` says what sites do for jobs with such needs."""
+
+    def __init__(self, meta: PilotScheduler, clock: Clock, help_for: Callable[[Resources], SiteHelp]) -> None:
+        self._meta = meta
+        self._clock = clock
+        self._help_for = help_for
+
+    def of(self, id: JobId) -> Reason | None:
+        """The reason without the name of the job; None if it does not wait in this server's queue."""
+        job = self._meta.jobs.get(id)
+        if job is None or job.state is not JobState.AVAILABLE:
+            return None
+        told = self.why(job)
+        return msgspec.structs.replace(told, sentence=told.sentence.removeprefix(f"{job.spec.shown}: "))
+
+    def why(self, job: Job) -> Reason:
+        meta, now = self._meta, self._clock.now()
+        sites = self._help_for(effective_needs(job))
+        told = explanations.why_waiting(
+            job,
+            [self._facts(pilot) for pilot in meta.pilots.values() if pilot.seen_at],
+            meta.queue.jobs_ahead(job.id),
+            now,
+            coming=sites.helps or sites.cannot,
+        )
+        kept, data = meta.queue.kept_back(job.id, now), []
+        if job.spec.inputs:
+            data = data_explanations.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
+        sentence = (
+            f"{job.spec.shown}: {data_explanations.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
+        )
+        about = [*sites.helps, *sites.cannot][: explanations.FACTS_MAX]
+        facts = [*told.facts, *data, *about]
+        return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
+
+    def _facts(self, pilot: PilotRecord) -> explanations.PilotFacts:
+        meta, now = self._meta, self._clock.now()
+        free = pilot.offer((meta.jobs[id].spec.resources for id in pilot.held), rounds=1, now=now)
+        return explanations.PilotFacts(
+            id=pilot.id,
+            host=pilot.host,
+            site=pilot.site,
+            capacity=pilot.capacity,
+            cpus_free=free.cpus,
+            memory_free_bytes=free.memory_bytes,
+            disk_free_bytes=free.disk_bytes,
+            gpus_free=free.gpus,
+            ttl_ms=free.ttl_ms,
+            reserved_for=meta.queue.reserved_for(pilot.id) or "",
+            slots_free=pilot.slots_open(),
+            paused=pilot.paused,
+        )
