@@ -75,7 +75,7 @@ async def test_a_file_of_the_host_is_missing_until_the_origin_has_brought_it(
                 job = JobActivity(name="j", command="true", inputs={"f": ref.as_value()})
                 work = replace(sent_flow(flow(job, "sent")), files=tuple(files))
             case _:
-                function = FunctionRef(module="m", name="f", **{place: ref})
+                function = replace(FunctionRef(module="m", name="f"), **{place: ref})
                 work = sent_job(files=files, function=function)
         origin, other = HandOrigin(), HandOrigin(origin="other")
         for each in (origin, other):

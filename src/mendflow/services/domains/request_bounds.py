@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mendflow.core.model.domains import DomainRequest
+from mendflow.core.model.domains import DomainRequest, SentWork, WorkClaim, WorkRef
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.services.cases.case_starter import demand_key
 
@@ -24,5 +24,6 @@ def demand_bounded(request: DomainRequest) -> None:
     for name, refs in (("claims", request.claims), ("acknowledged", request.acknowledged)):
         if len(refs) > CLAIMS_MAX:
             raise InvalidRequest(f"{name}: a request names at most {CLAIMS_MAX} pieces of work, and this {len(refs)}")
-    for each in (*request.sent, *request.claims, *request.acknowledged):
+    named: list[WorkRef | SentWork | WorkClaim] = [*request.sent, *request.claims, *request.acknowledged]
+    for each in named:
         demand_key(each.key, "key")
