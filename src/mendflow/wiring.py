@@ -301,7 +301,7 @@ def _build_server(
         shipped=default_rules(),
         patterns=default_patterns(),
         domains=domains,
-        lines=HttpDomainLines(private=private),
+        lines=HttpDomainLines(loopback=is_loopback(options.host) and not options.tokens),
         poster=HttpPoster(private=private),
         caller=HttpCaller(private=private),
         read_job=read_job,

@@ -42,11 +42,11 @@ ADMIN_TOKEN = "what the administrator knows"
 class Town:
     """A domain behind HTTP, with a token for its administrator."""
 
-    def __init__(self, name: str, folder: Path, *, private: bool = True) -> None:
+    def __init__(self, name: str, folder: Path, *, loopback: bool = True) -> None:
         files = FolderFileStore(folder / name)
         files.open()
         self.name = name
-        self.lines = HttpDomainLines(private=private)
+        self.lines = HttpDomainLines(loopback=loopback)
         self.server = Server(
             store=MemoryStore(),
             file_store=files,
@@ -85,6 +85,7 @@ class Host:
         self.asked: list[tuple[str, DomainRights, DomainRequest]] = []
         self.wanted: set[str] = set()
         self.readable: set[str] = set()
+        self.delivered: list[tuple[str, str]] = []
         hub = town.server.runtime.hub
         hub._providers.pop(WorkHost, None)
         hub.provide(WorkHost, self)
@@ -99,6 +100,9 @@ class Host:
 
     def wants_file(self, origin: str, sha256: str) -> bool:
         return sha256 in self.wanted
+
+    def file_delivered(self, origin: str, sha256: str) -> None:
+        self.delivered.append((origin, sha256))
 
     def file_bytes_max(self, origin: str, sha256: str) -> int:
         return len(CONTENT)
@@ -215,8 +219,8 @@ async def test_files_go_over_whole_and_checked_and_only_those_of_works(towns: tu
     assert await north.server.file_store.size(DIGEST) is None
     await line.put_file(DIGEST, pieces(CONTENT))
     assert await north.server.file_store.size(DIGEST) == len(CONTENT)
-    assert await line.has_file(DIGEST)
-    host.wanted.clear()
+    assert host.delivered == [("south", DIGEST)]  # once, although the wrong content came before
+    assert not await line.has_file(DIGEST)  # that it is wanted says nothing of what is here
     with pytest.raises(NotFound):
         assert not [piece async for piece in line.get_file(DIGEST)]
     host.readable.add(DIGEST)
@@ -235,7 +239,7 @@ async def test_a_file_is_no_larger_than_a_domain_may_have_here(towns: tuple[Town
 
 async def test_an_address_that_a_domain_names_itself_is_not_called_if_it_is_private(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
-        north, south = Town("north", tmp_path, private=False), Town("south", tmp_path)
+        north, south = Town("north", tmp_path, loopback=False), Town("south", tmp_path)
         for each in (north, south):
             await each.open(stack)
         token = (await north.domain.invite_domain("south", InvitationSpec(), who="ann")).token
@@ -243,6 +247,18 @@ async def test_an_address_that_a_domain_names_itself_is_not_called_if_it_is_priv
         with pytest.raises(Unreachable, match="is a private address, which the other domain has named itself"):
             await north.line("south").exchange(DomainRequest(sender=TESTER, serial=0))
         await south.line("north").exchange(DomainRequest(sender=TESTER, serial=0))
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "10.0.0.1", "192.168.1.1", "[fe80::1]", "[fd00::1]", "0.0.0.0"])
+async def test_where_addresses_of_this_machine_are_called_other_private_ones_are_not(host: str) -> None:
+    async def token() -> str:
+        return "t"
+
+    lines = HttpDomainLines(loopback=True)
+    line = lines.line([f"http://{host}:9"], token, public_only=True)
+    with pytest.raises(Unreachable, match="is a private address"):
+        await line.exchange(DomainRequest(sender=TESTER, serial=0))
+    await lines.close()
 
 
 async def test_bad_requests_are_told_and_change_nothing(towns: tuple[Town, Town]) -> None:

@@ -26,7 +26,7 @@ from mendflow.core.model.errors import (
     Unreachable,
 )
 from mendflow.lazy import LazyModule
-from mendflow.server.access import DOMAIN
+from mendflow.server.access import DOMAIN, is_loopback
 from mendflow.server.webhook_posts import PrivateAddress
 from mendflow.services.base.addresses import is_private_host
 from mendflow.services.domains.dialing import Token
@@ -54,11 +54,11 @@ _BY_CODE: Final[dict[str, type[RequestError]]] = {
 
 
 class HttpDomainLines:
-    """`private`: addresses that domains name for themselves may be private ones, as they may where the server itself
-    listens on this machine only."""
+    """`loopback`: addresses that domains name for themselves may be of this machine, as they may where the server
+    itself listens on this machine only, for its one user. Other private addresses may not."""
 
-    def __init__(self, *, private: bool) -> None:
-        self._private = private
+    def __init__(self, *, loopback: bool) -> None:
+        self.loopback = loopback
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
@@ -68,8 +68,12 @@ class HttpDomainLines:
 
     def line(self, urls: Sequence[str], token: Token, *, public_only: bool, told: Sequence[str] = ()) -> HttpLine:
         hosts = {urlsplit(each).hostname for each in urls} if not public_only else set()
-        guarded = {each for each in (*urls, *told) if urlsplit(each).hostname not in hosts}
-        return HttpLine(self, tuple(urls), token, guarded=guarded if not self._private else (), told=tuple(told))
+        guarded = {each for each in (*urls, *told) if not self._is_free(urlsplit(each).hostname, hosts)}
+        return HttpLine(self, tuple(urls), token, guarded=guarded, told=tuple(told))
+
+    def _is_free(self, host: str | None, given: Collection[str | None]) -> bool:
+        """Whether a host is called without a look at its address: an administrator gave it, or it is this machine."""
+        return host in given or (self.loopback and is_loopback(host or ""))
 
     async def accept(self, urls: Sequence[str], invitation: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         async def shown() -> str:

@@ -53,13 +53,15 @@ class DirectLine:
 
     async def has_file(self, sha256: str) -> bool:
         self._pass(self.cut_there or self.cut_back)
-        return await self._files.size(sha256) is not None
+        may_read = self._host().runtime.domains.hosted.may_read(self.origin, sha256)
+        return may_read and await self._files.size(sha256) is not None
 
     async def put_file(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
         self._pass(self.cut_there)
         if not self._host().runtime.domains.hosted.wants_file(self.origin, sha256):
             raise Forbidden("nobody has asked for this file")
         await self._files.keep(sha256, chunks, sha256=sha256)
+        self._host().runtime.domains.hosted.file_delivered(self.origin, sha256)
         self._pass(self.cut_back)
 
     async def get_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:

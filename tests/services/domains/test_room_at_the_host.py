@@ -74,7 +74,8 @@ async def test_a_file_is_taken_up_to_the_size_that_its_origin_has_declared(tmp_p
 async def test_the_sizes_of_stored_files_count_whatever_is_declared(tmp_path: Path) -> None:
     async with Domains(tmp_path) as domains:
         rights, content = DomainRights(bytes_max=100), b"y" * 150
-        await domains.away.server.file_store.keep("f", once(content))
+        kept = await domains.away.server.file_store.keep("f", once(content))
+        hosted(domains).file_delivered("home", kept.sha256)
         said = await HandOrigin(rights).say(hosted(domains), sent_job(files=[made(content, declared=-50)]))
         assert said["k-1"].state == "refused"
 

@@ -20,6 +20,9 @@ from mendflow.core.model.values import FileRef, Value
 PROTOCOL = 1
 """A host answers requests of this and of lower versions; an origin that gets a lower one sends only what that knows."""
 
+LEASE_MS_MAX = 15 * 60_000
+"""No longer lease is granted because a host asks for it, and none counts as longer, whatever an origin grants."""
+
 ANY_DOMAIN = "any"
 """In a flow: wherever it can be done best. A job or a call that says nothing stays here."""
 

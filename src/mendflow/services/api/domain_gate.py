@@ -42,7 +42,7 @@ class DomainGate:
     async def file_size(self, connection: Connection, sha256: str) -> int:
         """The size of a file that this domain may read."""
         host = self._domains.host
-        if host is None or not (host.may_read(connection.name, sha256) or host.wants_file(connection.name, sha256)):
+        if host is None or not host.may_read(connection.name, sha256):
             raise NotFound(NO_SUCH_FILE)
         size = await self._server.file_store.size(sha256)
         if size is None:
@@ -58,6 +58,7 @@ class DomainGate:
             raise Forbidden(NO_SUCH_FILE)
         most = min(host.file_bytes_max(connection.name, sha256), connection.rights.bytes_max)
         await self._server.file_store.keep(sha256, _bounded(chunks, most), sha256=sha256)
+        host.file_delivered(connection.name, sha256)
 
 
 async def _bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:

@@ -272,6 +272,7 @@ def like_earlier(
         origin=earlier.origin,
         again=names,
         on_unhandled=earlier.on_unhandled,
+        confined=earlier.confined,
     )
 
 

@@ -187,5 +187,8 @@ class Flows:
         return document
 
     async def find(self, name: str) -> tuple[Flow, str]:
-        document = self.newest(name)
+        """A flow that another calls. The refusal does not name the others: the case may be another domain's."""
+        document = self.deployed(name)
+        if document is None:
+            raise NotFound(f"there is no flow {name!r} here; `mendflow flows deploy FILE` makes it known")
         return document.flow, document.digest

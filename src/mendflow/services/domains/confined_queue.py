@@ -1,6 +1,6 @@
 """The way to our queue for jobs of cases that other domains have sent. Whatever flow a job comes from, one that was
 sent, one of ours that it calls, or one that mends it: it gets pilots of the sites that its domain may use, and of no
-others."""
+others. Its result stays out of our cache: what the job says of its code is what the other domain says."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
@@ -50,7 +50,7 @@ class ConfinedQueue:
         if document is None or document.confined is None:
             return job
         try:
-            return replace(job, spec=await self._allowed(job.spec, document.confined))
+            return replace(job, spec=await self._allowed(job.spec, document.confined), key="")
         except Forbidden as error:
             fault = Fault(name=FORBIDDEN_HERE, category=Category.REFUSED, message=error.message)
             raise SubmissionFailed(fault) from error

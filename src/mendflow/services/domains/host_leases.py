@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.domains import LEASE_MS_MAX
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.work_documents import LEASE_KIND, LeaseDocument
 from mendflow.stores.contract import Store
@@ -40,7 +41,7 @@ class HostLeases:
 
     def end_of(self, stamp: int, meter: str, lease_ms: int) -> int:
         """When a lease ends that is granted with this stamp; 0 if the stamp is not of our meter."""
-        return min(stamp, self.now()) + lease_ms if stamp and meter == self.meter else 0
+        return min(stamp, self.now()) + min(lease_ms, LEASE_MS_MAX) if stamp and meter == self.meter else 0
 
     def covers(self, until: int) -> bool:
         """Whether work may be done, or begun, under a lease until then."""

@@ -10,7 +10,7 @@ from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.domains import DomainRights, SentWork, TriesThere
-from mendflow.core.model.errors import BadFlow, Forbidden, RequestError
+from mendflow.core.model.errors import BadFlow, Forbidden, NotFound, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import NO_FOLDER, Call, Flow, Invoke, JobActivity, PrimitiveStep, ResourceTemplates
 from mendflow.core.model.ids import CaseId, FlowName, item_name
@@ -46,7 +46,9 @@ def flow_of_work(work: SentWork, rights: DomainRights, flows: Flows) -> Flow:
     if not bytes(work.flow):
         if not may_start(work.name, rights.flows):
             raise Forbidden(f"the flow {work.name!r:.100} may not be started by your domain; ask for the right to it")
-        return flows.newest(work.name).flow
+        if (deployed := flows.deployed(work.name)) is None:
+            raise NotFound(f"there is no flow {work.name!r:.100} here")
+        return deployed.flow
     demand_own_flows(rights)
     try:
         flow = _decode_flow(work.flow)

@@ -14,6 +14,9 @@ from mendflow.services.domains.hosted_register import HostedRegister
 ASKED_MS: Final = 3_600_000
 """How long a file is waited for that its origin was not asked for again, and counts if it has come for nothing."""
 
+DELIVERED_MAX: Final = 200_000
+"""So many files are remembered as delivered by a domain; then the oldest are forgotten, and asked for again."""
+
 
 class AskedFile:
     """A file that a domain was asked for, as large as it says; `ids` is the work that needs it, by who has sent it."""
@@ -33,6 +36,7 @@ class HostedRoom:
         self._clock = clock
         self._taking: dict[str, dict[str, int]] = {}  # by origin and id: the bytes of work that is being taken
         self._asked: dict[str, dict[str, AskedFile]] = {}  # by origin and digest
+        self._delivered: dict[str, dict[str, None]] = {}  # by origin: digests of files that it has sent to this server
 
     def reserve(self, origin: str, id: str, rights: DomainRights, sizes: Mapping[str, int]) -> None:
         """Make room for a piece of work, until it is released. Refused with a reason if there is none."""
@@ -89,6 +93,17 @@ class HostedRoom:
 
     def forget(self, origin: str) -> None:
         self._asked.pop(origin, None)
+        self._delivered.pop(origin, None)
+
+    def deliver(self, origin: str, digest: str) -> None:
+        delivered = self._delivered.setdefault(origin, {})
+        delivered.pop(digest, None)
+        delivered[digest] = None
+        if len(delivered) > DELIVERED_MAX:
+            del delivered[next(iter(delivered))]
+
+    def is_delivered(self, origin: str, digest: str) -> bool:
+        return digest in self._delivered.get(origin, ())
 
     def file_bytes_max(self, origin: str, digest: str) -> int | None:
         """How large a file may be that a domain was asked for; None if it was not."""

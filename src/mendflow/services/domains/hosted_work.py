@@ -13,6 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.model.domains import (
+    LEASE_MS_MAX,
     DomainAnswer,
     DomainReport,
     DomainRequest,
@@ -33,9 +34,10 @@ from mendflow.services.domains.hosted_cases import flow_of_work
 from mendflow.services.domains.hosted_register import HostedWork
 from mendflow.services.domains.hosted_room import HostedRoom
 from mendflow.services.domains.hosted_runs import LOOK_MS, HostedRuns
+from mendflow.services.domains.request_bounds import FILES_MAX, demand_bounded
 from mendflow.services.domains.waiting import first_of
 from mendflow.services.domains.work_documents import DOMAIN_PORT, HostedDocument, hosted_id
-from mendflow.services.domains.work_files import files_in_outcome
+from mendflow.services.domains.work_files import files_in_outcome, files_of_work
 
 HOLD_MS_MAX: Final = 30_000
 SEATS_MAX: Final = 256
@@ -86,6 +88,7 @@ class HostedWorks:
         self, origin: str, rights: DomainRights, request: DomainRequest, report: DomainReport | None = None
     ) -> DomainAnswer:
         """Answer a server of another domain: at once if there is news for it, else when there is."""
+        demand_bounded(request)
         seat = await self._seat(origin, request.sender)
         if request.serial <= seat.newest:
             return self._answer(())  # a newer request, which said more, came first
@@ -119,7 +122,7 @@ class HostedWorks:
         seat.news = asyncio.Event()
         until = self.leases.end_of(request.granted_stamp, request.granted_meter, request.lease_ms)
         if request.claims or request.sent:
-            await self.leases.extend(origin, request.sender, until, request.lease_ms)
+            await self.leases.extend(origin, request.sender, until, min(request.lease_ms, LEASE_MS_MAX))
             self._runs.note_due()
         named: list[WorkRef | SentWork | WorkClaim] = [*request.acknowledged, *request.sent, *request.claims]
         known = await self._register.read(list(dict.fromkeys(hosted_id(origin, each.key) for each in named)))
@@ -224,11 +227,14 @@ class HostedWorks:
         self, origin: str, rights: DomainRights, request: DomainRequest, work: SentWork, before: HostedWork | None
     ) -> WorkStatus | None:
         flow = flow_of_work(work, rights, self._flows)
+        files = files_of_work(work, flow)
+        if len(files) > FILES_MAX:
+            return _status(work, "refused", f"it has {len(files)} files, and no more than {FILES_MAX} are taken")
         id, sizes, missing = hosted_id(origin, work.key), dict[str, int](), list[str]()
-        for each in work.files:
-            stored = await self._files.size(each.sha256)
+        for each in files:
+            stored = await self._size_of(origin, each.sha256)
             sizes[each.sha256] = stored if stored is not None else max(0, each.bytes)
-            if stored is None and each.sha256 not in missing:
+            if stored is None:
                 missing.append(each.sha256)
         self._room.reserve(origin, id, rights, sizes)
         try:
@@ -271,6 +277,7 @@ class HostedWorks:
                 owner=f"{document.origin}/{work.owner}",
                 key=document.case_key,
                 port=DOMAIN_PORT,
+                cache="none",
                 way=work.way,
                 confined=Confinement(sites=rights.sites, flows=rights.flows),
             )
@@ -347,6 +354,17 @@ class HostedWorks:
     def file_bytes_max(self, origin: str, sha256: str) -> int:
         """How large a file may be that a domain was asked for."""
         return self._room.file_bytes_max(origin, sha256) or 0
+
+    def file_delivered(self, origin: str, sha256: str) -> None:
+        """A domain has sent this file, whole: work of it may refer to it."""
+        self._room.deliver(origin, sha256)
+
+    async def _size_of(self, origin: str, sha256: str) -> int | None:
+        """The size of a file that is here, and that this domain has shown to have. One that others have brought is not
+        there for it: whoever knows no more than a digest must not get what it is of."""
+        if self._room.is_delivered(origin, sha256) or self.may_read(origin, sha256):
+            return await self._files.size(sha256)
+        return None
 
     def may_read(self, origin: str, sha256: str) -> bool:
         """Whether a file belongs to an outcome that is kept for this domain."""

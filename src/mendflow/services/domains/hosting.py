@@ -16,6 +16,10 @@ class WorkHost(Protocol):
         """Whether a domain was asked for this file."""
         ...
 
+    def file_delivered(self, origin: str, sha256: str) -> None:
+        """A domain has sent this file, whole: work of it may refer to it."""
+        ...
+
     def file_bytes_max(self, origin: str, sha256: str) -> int:
         """How large a file may be that a domain was asked for."""
         ...

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from mendflow.core.model.domains import DomainAnswer, DomainRequest, SentWork, WorkClaim, WorkRef, WorkStatus
-from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
+from mendflow.core.model.domains import (
+    LEASE_MS_MAX,
+    DomainAnswer,
+    DomainRequest,
+    SentWork,
+    WorkClaim,
+    WorkRef,
+    WorkStatus,
+)
+from mendflow.core.model.errors import Forbidden, RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import Instant
 from mendflow.core.scheduling.amounts import size as size_text
@@ -261,7 +269,7 @@ class PeerLink:
         self._silent_since, self._retry_ms, self.heard_at = None, RETRY_MS, self._works.clock.now()
         if answer.meter != self._meter or answer.stamp > self._stamp:
             self._stamp, self._meter, self._stamp_heard_at = answer.stamp, answer.meter, self._works.meter()
-        self._set_lease(max(self._works.lease_ms, answer.lease_min_ms))
+        self._set_lease(max(self._works.lease_ms, min(answer.lease_min_ms, LEASE_MS_MAX)))
         self._heard = max(self._heard, answer.serial)
         for ref in request.acknowledged if answer.serial else ():
             document = self._acks.get(ref.key)
@@ -324,7 +332,10 @@ class PeerLink:
 
     async def _give_files(self, document: SentDocument, status: WorkStatus, line: DomainLine) -> None:
         try:
+            known = {each.sha256 for each in document.work.files} if document.work is not None else set()
             for sha256 in status.missing:
+                if sha256 not in known:
+                    raise Forbidden(f"the work does not refer to the file {sha256[:64]!r} that is asked for")
                 await self._works.give_file(sha256, line)
         except (Unreachable, StoreUnavailable) as error:
             log.warning("the files of %s do not reach %s: %s", document.key, self.domain, error.message)

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from mendflow.core.model.domains import SentWork
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
@@ -41,6 +43,8 @@ def files_in_job(spec: JobSpec) -> list[FileRef]:
     found += files_in_value([spec.args, spec.kwargs])
     if spec.function is not None and spec.function.code is not None:
         found.append(spec.function.code)
+    if spec.function is not None and spec.function.bundle is not None:
+        found.append(spec.function.bundle)
     return once(found)
 
 
@@ -61,6 +65,16 @@ def files_in_flow(part: Any) -> list[FileRef]:
         elif isinstance(each, (list, tuple)):
             pending.extend(each)
     return once(found)
+
+
+def files_of_work(work: SentWork, flow: Flow) -> list[FileRef]:
+    """The stored files that a piece of work refers to, whatever it says of them itself; `flow` is what it is run as."""
+    found = files_in_flow(work.inputs)
+    if work.job is not None:
+        found += files_in_job(work.job)
+    elif bytes(work.flow):
+        found += files_in_flow(flow)
+    return once([*found, *work.files])
 
 
 def once(files: list[FileRef]) -> list[FileRef]:
