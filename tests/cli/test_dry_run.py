@@ -129,3 +129,11 @@ def test_a_dry_run_knows_the_files_of_a_table_by_their_content(shell: Shell, giv
 def test_jobs_are_listed_as_they_stand_in_the_flow(shell: Shell) -> None:
     told = shell.ok(*written(shell, "a", "b"), "--dry-run")
     assert list(rows(told)) == ["count", "add", "told"]
+
+
+def test_a_python_function_of_a_yaml_flow_is_named_as_the_flow_names_it(shell: Shell) -> None:
+    shell.write("steps.py", "def count():\n    return 1\n")
+    shell.write("py.yaml", "name: py\njobs:\n  trim: {run: 'true'}\n  count: {python: steps.py:count, needs: trim}\n")
+    told = shell.ok("run", "py.yaml", "-n")
+    assert "steps.py:count" in told
+    assert "FunctionRef" not in told

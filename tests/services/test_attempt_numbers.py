@@ -43,3 +43,9 @@ def test_a_long_history_that_has_forgotten_its_middle_keeps_its_numbers() -> Non
     job = story("c/1", "lllllrl" + "r" * 30 + ".")
     assert len(job.history) == job_events.HISTORY_FIRST + job_events.HISTORY_LAST
     assert job.tries == 7 and [attempt.number for attempt in of_job(job).attempts[-2:]] == [7, 7]
+
+
+def test_an_item_that_was_mended_still_says_why_it_ran_again() -> None:
+    first, again = story("c/1", "l"), story("c/1~2", ".")
+    first.cache_reason = "run again: its argument k changed"
+    assert of_jobs([first, again]).cache_reason == first.cache_reason

@@ -18,7 +18,7 @@ from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.plan import WORK, Plan, PlanNode, ancestors
 from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import item_name
-from mendflow.core.model.jobs import Resources
+from mendflow.core.model.jobs import FunctionRef, Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy
@@ -176,9 +176,16 @@ def _when(plan: Plan, node: PlanNode, begun: int) -> str:
 def _what(node: PlanNode) -> str:
     activity = node.activity
     if isinstance(activity, JobActivity):
-        told = activity.command if activity.command is not None else str(activity.function)
+        told = activity.command if activity.command is not None else _function_text(activity.function)
         return one_line(told, COMMAND_CHARS)
     return one_line(str(getattr(activity, "title", "") or getattr(activity, "flow", "")), COMMAND_CHARS)
+
+
+def _function_text(function: FunctionRef | None) -> str:
+    """steps.py:count, as a flow file names it; of an installed module steps:count."""
+    if function is None:
+        return ""
+    return f"{function.module}{'.py' if function.folder or function.code is not None else ''}:{function.name}"
 
 
 def _lack(asked: list[Resources], machine: Capacity) -> str:

@@ -41,6 +41,7 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
         "job": JobId(generation_of(jobs[0].id)[0]),
         "attempts": [_attempt_view(attempt.shown, attempt) for attempt in numbered_attempts(jobs)],
         "created_at": jobs[0].created_at,
+        "cache_reason": last.cache_reason or jobs[0].cache_reason,  # of a job that was mended only the first looked
     }
     if awaited and last.state == "failed":
         changes |= {"state": "waiting", "ended_at": 0, "reason": "it failed, and is being mended"}
