@@ -181,6 +181,13 @@ def test_a_called_flow_is_given_its_files(tmp_path: Path, complaints: Complaints
             "(did you mean `one/`, a folder of them?)",
         ),
         (
+            "a: {for-each: [1], run: x, files: {x: f}}\n"
+            "  b: {for-each: [1], run: y, inputs: {one: '${{ jobs.a.files.x }}'}}",
+            "3:39: `jobs.a.files.x` is a list of files, one for each iteration, and `one` is one file "
+            "(did you mean `${{ jobs.a.files.x[index] }}`, that of the same element (or both under the `jobs:` of one "
+            "`for-each`; `one/` is a folder of all)?)",
+        ),
+        (
             "a: {for-each: [1], run: x, files: {table: f}}\n  b: {run: y, inputs: {p/: '${{ jobs.a.files.tabel }}'}}",
             "3:33: `a` leaves no file `tabel`; name it under its `files:` (did you mean `table`?)",
         ),

@@ -110,8 +110,11 @@ def _missing_file(name: str, members: list[str], activity: ActivityNode, known: 
     return ResultFlaw(f"`{name}` leaves no file `{members[0]}`; name it under its `files:`", members[0], known)
 
 
-def input_flaw(path: str, source: Any, activities: Mapping[str, ActivityNode]) -> ResultFlaw | None:
-    """Whether a list of files is given where one file stands."""
+def input_flaw(
+    path: str, source: Any, activities: Mapping[str, ActivityNode], *, looping: bool = False
+) -> ResultFlaw | None:
+    """Whether a list of files is given where one file stands. `looping`: a loop is around it, which probably goes over
+    the same elements."""
     if path.endswith("/") or not isinstance(source, str) or "${{" not in source:
         return None
     found = list(references_in(source))
@@ -134,6 +137,9 @@ def input_flaw(path: str, source: Any, activities: Mapping[str, ActivityNode]) -
         return ResultFlaw(
             f"`{whole}` is a list of files", instead=f'`{{parts/: "${{{{ {whole} }}}}"}}`, a folder of them'
         )
+    if looping and isinstance(activity, ForEach):
+        each = f"`${{{{ {whole}[index] }}}}`, that of the same element (or both under the `jobs:` of one `for-each`"
+        return ResultFlaw(message, instead=f"{each}; `{path}/` is a folder of all)")
     return ResultFlaw(message, instead=f"`{path}/`, a folder of them")
 
 

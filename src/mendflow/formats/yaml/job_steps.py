@@ -175,7 +175,7 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
             instead = f'`{{parts/: "{str(source).rstrip("/")}"}}`'
             reader.problem(place, "another job's files need a place in this job's folder", instead)
             continue
-        reader.inputs_of_jobs.append((path, source, key.place))
+        reader.inputs_of_jobs.append((path, source, key.place, reader.areas))
         if not means_several(source, reader.folder):
             require_source(reader, place, source)
             found[path] = source

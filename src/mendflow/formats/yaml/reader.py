@@ -48,7 +48,7 @@ class YamlReader:
         self.on_failure: Literal["finish", "stop"] = "finish"
         self.looped_inputs: list[tuple[str, SourceSpan]] = []
         self.channels: set[str] = set()
-        self.inputs_of_jobs: list[tuple[str, str, SourceSpan]] = []
+        self.inputs_of_jobs: list[tuple[str, str, SourceSpan, tuple[int, ...]]] = []
         self.replies: list[tuple[str, SourceSpan]] = []
         self._sets: list[tuple[str, SourceSpan, tuple[int, ...]]] = []
         self._last_area = 0
@@ -183,8 +183,9 @@ class YamlReader:
             if channel not in self.channels:
                 known = nearest_word(channel, self.channels)
                 self.problem(place, f"nothing receives from the channel `{channel}`, so nobody can be answered", known)
-        for path, source, key in self.inputs_of_jobs:
-            if (flaw := input_flaw(path, source, activities)) is not None:
+        for path, source, key, areas in self.inputs_of_jobs:
+            looping = any("index" in self._variables[area] for area in areas)
+            if (flaw := input_flaw(path, source, activities, looping=looping)) is not None:
                 self.problem(key, flaw.message, flaw.instead)
         for use in self.uses:
             self._judge_left(use, activities)
