@@ -5,6 +5,7 @@ a folder with its files and a `deploy.xml`; ODE writes a file beside it when it 
 log. All settings that matter to callers are its defaults: 60 s for an answer, 10 connections."""
 
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -197,6 +198,11 @@ class Ode:
 
     def _wait(self) -> None:
         self._until(lambda: self._said("ODE Service Engine has been started"), "ODE to start")
+        self._until(self._listens, "its web server to listen")  # which it does after that
+
+    def _listens(self) -> bool:
+        with socket.socket() as line:
+            return line.connect_ex(("127.0.0.1", self.port)) == 0
 
     def _said(self, words: str) -> bool:
         assert self._process is not None and self._process.poll() is None, self.log()
