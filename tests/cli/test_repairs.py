@@ -179,7 +179,7 @@ def test_a_repair_by_a_default_rule_is_told_in_the_words_of_its_author(shell: Sh
     told = shell.ok("why", "last:eats")
     assert "    because: The same job in the same memory fails the same way; with more it does not." in told
     assert "    rule 8 of the default rules: mendflow rules show '*' --rule 8\n" in told
-    assert re.search(r"it was submitted again, with \d+ MB of memory \(64 MB at first\)", told)
+    assert re.search(r"it was submitted again, with [\d.]+ MB of memory \(64 MB at first\)", told)
     for jargon in ("fault.category", "tree of", "/abort", "did not hold"):
         assert jargon not in told
     rule = shell.ok("rules", "show", "*", "--rule", "8")
