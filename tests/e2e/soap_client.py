@@ -10,6 +10,7 @@ from lxml import etree
 
 from mendflow.core.model.flow import Flow
 from mendflow.formats import load
+from tests.patience import PATIENCE_S
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "bpel"
 WORDS = "urn:example:words"
@@ -54,7 +55,7 @@ class Asking(threading.Thread):
 
     def run(self) -> None:
         try:
-            self.status, self.answer = send(self.url, self.body, self.id, action=self.action)
+            self.status, self.answer = send(self.url, self.body, self.id, action=self.action, timeout_s=PATIENCE_S)
         except Away as away:
             self.away = str(away)
 

@@ -6,6 +6,7 @@ from tests.e2e.ode.conftest import Foreign
 from tests.e2e.soap_client import Asking, send, texts
 from tests.e2e.test_bpel_adapter import TELL, loan
 from tests.formats.bpel.adapter.bank import ASK
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.ode
 
@@ -80,7 +81,7 @@ def test_waiting_calls_hold_none_of_the_engine_s_connections(foreign: Foreign) -
     assert asked(url, 4)["offer"] == "8"
     (bank.folder / "awake").touch()
     for each in waiting:
-        each.join(120)
+        each.join(PATIENCE_S)
     assert [texts(each.answer).get("offer") for each in waiting] == ["32"] * WAITING
     assert bank.calls()[before:] == ["asked 16"] * WAITING + ["asked 4"]
 
