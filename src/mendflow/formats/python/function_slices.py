@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from mendflow.formats.python.plain_sight import CannotTell, ImportNode, demand_plain_sight, names_in_text
+from mendflow.formats.python.dynamic_lookups import CannotTell, ImportNode, demand_plain_sight, names_in_text
 
 _PLAIN_DECORATORS: Final = frozenset({"property", "staticmethod", "classmethod"})
 _SIMPLE: Final = (ast.Constant, ast.Name, ast.Tuple, ast.List, ast.expr_context)

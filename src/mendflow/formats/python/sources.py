@@ -12,8 +12,8 @@ import msgspec
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import MARK_CHARS, FunctionRef
 from mendflow.core.model.values import FileRef
+from mendflow.formats.python.dynamic_lookups import ImportNode
 from mendflow.formats.python.function_slices import FunctionSlices
-from mendflow.formats.python.plain_sight import ImportNode
 from mendflow.formats.python.problems import bad_flow, is_of_python
 
 

@@ -21,8 +21,8 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.staging import FileStaging
-from mendflow.services.domains.closing import FlowCloser, closed_job
 from mendflow.services.domains.connections import ConnectionsChanged, DomainDisconnected
+from mendflow.services.domains.flow_bundling import FlowCloser, closed_job
 from mendflow.services.domains.host_leases import SLACK_MS, HostLeases
 from mendflow.services.domains.hosted_runs import HostedRuns
 from mendflow.services.domains.hosted_work import HostedWorks

@@ -10,7 +10,7 @@ from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.domains import DomainRights, SentWork, TriesThere
-from mendflow.core.model.errors import BadFlow, Forbidden, NotFound, RequestError
+from mendflow.core.model.errors import BadFlow, Forbidden, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import NO_FOLDER, Call, Flow, Invoke, JobActivity, PrimitiveStep, ResourceTemplates
 from mendflow.core.model.ids import CaseId, FlowName, item_name
@@ -175,7 +175,3 @@ def work_outcome(document: HostedDocument, case: CaseDocument, job: Job | None) 
 
 def stopped_outcome(why: str) -> Outcome:
     return Outcome(fault=Fault(name=STOPPED_THERE, category=Category.RESOURCE, message=f"it was stopped there: {why}"))
-
-
-def refusal(error: RequestError) -> str:
-    return error.message

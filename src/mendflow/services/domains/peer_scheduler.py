@@ -3,7 +3,6 @@
 A job has the same document as one of our own queue: lists, reasons and logs show it like any other. Its pilot is the
 domain."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from mendflow.core.domains.routing import lack_of
 from mendflow.core.model.domains import DomainReport, SentWork, TriesThere, WorkStatus
 from mendflow.core.model.errors import NotFound, RequestError
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.recovery.ids import serial_of
 from mendflow.core.scheduling import job_events
@@ -26,6 +25,7 @@ from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status, SubmissionFailed
 from mendflow.services.base.hub import Hub
+from mendflow.services.base.job_runs import run_to_end
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.sent_work import SentWorks
 from mendflow.services.domains.work_documents import SentDocument
@@ -223,7 +223,7 @@ class PeerScheduler:
         work = SentWork(
             key=new.id,
             fence=1,
-            name=new.spec.item.partition("[")[0],
+            name=item_name(new.spec.item),
             job=spec,
             files=files,
             owner=new.spec.owner,
@@ -246,15 +246,7 @@ class PeerScheduler:
         )
 
     async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
-        over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-
-        async def tell(_: JobId, outcome: Outcome) -> None:
-            if not over.done():
-                over.set_result(outcome)
-
-        await self.submit([job], reissued=reissued)
-        await self.subscribe(job.id, tell)
-        return await over
+        return await run_to_end(self, job, reissued=reissued)
 
     async def status(self, id: JobId) -> Status:
         job = self._far.jobs.get(id) or await self._far.read(id)

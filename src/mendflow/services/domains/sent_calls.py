@@ -18,7 +18,7 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase
-from mendflow.services.domains.closing import FlowCloser
+from mendflow.services.domains.flow_bundling import FlowCloser
 from mendflow.services.domains.sent_work import SentWorks
 from mendflow.services.domains.work_documents import SentDocument
 from mendflow.services.domains.work_files import files_in_flow, once

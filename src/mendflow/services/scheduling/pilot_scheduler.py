@@ -4,7 +4,6 @@ Every job is a document with a version. It goes from available to running by a g
 report under an older fence changes it. This module has the jobs and the queue; the exchange with pilots is in
 exchange.py."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status
 from mendflow.services.base.counters import JobMetrics
 from mendflow.services.base.hub import Hub
+from mendflow.services.base.job_runs import run_to_end
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.scheduling.cache_records import CacheRegistry
 from mendflow.services.scheduling.facts import AttemptEnding, JobMoved, WorkAnnouncer
@@ -113,15 +113,7 @@ class PilotScheduler:
             self.changed(job)
 
     async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
-        over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-
-        async def tell(_: JobId, outcome: Outcome) -> None:
-            if not over.done():
-                over.set_result(outcome)
-
-        await self.submit([job], reissued=reissued)
-        await self.subscribe(job.id, tell)
-        return await over
+        return await run_to_end(self, job, reissued=reissued)
 
     async def status(self, id: JobId) -> Status:
         job = self.jobs.get(id) or self._failed_jobs.get(id) or await self._read(id)
