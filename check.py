@@ -2,7 +2,8 @@
 
 Makes `.venv` from the locked dependencies, then runs format, lint, types and tests, each to its end, and says in a
 table how each went. The exit code is 0 only if all went well. What is quiet runs beside the tests, which wait a good
-deal. docs/understand/check.md tells what is in each stage and what it takes."""
+deal. In the full check, tests that failed are run once more, by themselves, when all else has ended.
+docs/understand/check.md tells what is in each stage and what it takes."""
 
 import argparse
 import os
@@ -10,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -18,13 +20,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.marked import APART, SERVERS, files_with
-from tests.servers import bpel_suite, gridengine, ode, opensearch, openssh, slurm
+from tests.servers import bpel_suite, genomics, gridengine, isolation, ode, opensearch, openssh, podman, slurm
 from tools.environment import ROOT, NotPrepared, prepare
+from tools.second_run import LIST, PLUGIN, UNSTEADY_MAX, ListedTests, read_list, refusal, steady_now
 
 WORKERS = 4
 """Twice the cores that we count on: many tests wait for a process or for a lease to end."""
 
-WAITING_WORKERS = 4
+WAITING_WORKERS = 5
+"""Its tests use less than half of two cores, and nothing else runs then but what is left of the quiet stages."""
+
+QUIET_AT_ONCE = 2
 GOODBYE_S = 20
 CHAOS_SEEDS = 2
 PASSED = re.compile(rb"(\d+) passed")
@@ -32,8 +38,9 @@ TAIL_BYTES = 4000
 
 
 class Stage(NamedTuple):
-    """`quiet` stages show their output only when they fail, and run one after the other beside the others; these show
-    it as it comes. One that is `alone` begins when all others have ended."""
+    """`quiet` stages show their output only when they fail, and run two at a time beside the others; these show it as
+    it comes. One that is `alone` begins when all others have ended. `again` is the command that runs single tests of
+    the stage, whose names follow, once more; empty if none are."""
 
     name: str
     family: str
@@ -41,13 +48,18 @@ class Stage(NamedTuple):
     quiet: bool = True
     alone: bool = False
     nothing_to_do: tuple[int, ...] = ()
+    again: tuple[str, ...] = ()
 
 
 class Result(NamedTuple):
+    """`failed` are tests that are worth a second run, `unsteady` those that have passed it."""
+
     stage: Stage
     ok: bool
     seconds: float
     tests: int = 0
+    failed: tuple[str, ...] = ()
+    unsteady: tuple[str, ...] = ()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,7 +74,8 @@ def main(arguments: Sequence[str]) -> int:
     made = Result(Stage("environment", "", []), True, time.monotonic() - started)
     say(line(made))
     wanted = [stage for stage in stages(programs, options) if options.only in ("", stage.family)]
-    results = Runs(environ(programs, options)).all(wanted)
+    runs = Runs(environ(programs, options))
+    results = runs.again(runs.all(wanted))
     return summary([made, *results], time.monotonic() - started)
 
 
@@ -87,23 +100,26 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
         Stage("lint", "lint", [python, "-m", "ruff", "check", *here]),
         Stage("types", "types", [python, "-m", "mypy", *typed]),
     ]
-    of_tests = Tests(python, options.k)
+    of_tests = Tests(python, options.k, options.full)
     if not options.full:
         return [*listed, of_tests.stage("tests", f"not full and {_none_of(*SERVERS)}", WORKERS)]
     return [*listed, *full_stages(of_tests, python, options)]
 
 
 class Tests(NamedTuple):
-    """How a share of the tests is run."""
+    """How a share of the tests is run. `twice`: those that fail are run once more."""
 
     python: str
     k: str
+    twice: bool = False
 
     def stage(self, name: str, marked: str, workers: int, *more: str, quiet: bool = False) -> Stage:
         chosen = ["-m", marked, *(["-k", self.k] if self.k else [])]
         spread = ["-n", str(workers), "--dist", "worksteal"] if workers > 1 else []
-        command = [self.python, "-m", "pytest", "--durations", "10", *spread, *more, *chosen]
-        return Stage(name, "tests", command, quiet, name == "alone", nothing_to_do=(5,) if self.k else ())
+        begin = (self.python, "-m", "pytest", *(PLUGIN if self.twice else ()))
+        command = [*begin, "--durations", "10", *spread, *more, *chosen]
+        again = (*begin, "--timeout", "600") if self.twice else ()
+        return Stage(name, "tests", command, quiet, name == "alone", (5,) if self.k else (), again)
 
     def apart(self, mark: str, workers: int, *more: str, quiet: bool = False) -> Stage:
         """The stage of a mark. It reads only the files that have such tests: to read all takes each of its processes
@@ -114,22 +130,30 @@ class Tests(NamedTuple):
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm, gridengine, ode, openssh and bpel mostly wait: quiet, they run beside those that use the
-    processors. The nodes of opensearch use them, and come last: beside `waiting`, which does not."""
+    """The stages slurm, gridengine, ode, openssh, podman, isolation and genomics mostly wait: quiet, they run beside
+    those that use the processors. Those that take longest begin first, so that no single one is left at the end."""
     listed = [
-        Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
         of_tests.apart("waiting", WAITING_WORKERS),
         of_tests.apart("alone", 1),
     ]
-    for name, server in (("slurm", slurm), ("ode", ode), ("gridengine", gridengine), ("openssh", openssh)):
+    if possible("opensearch", opensearch.lacking()):
+        listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
+        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True))
+    for name, server in (
+        ("slurm", slurm),
+        ("ode", ode),
+        ("gridengine", gridengine),
+        ("openssh", openssh),
+        ("podman", podman),
+        ("isolation", isolation),
+        ("genomics", genomics),
+    ):
         if possible(name, server.lacking()):
             listed.append(of_tests.apart(name, 1, quiet=True))
     if not options.k and possible("bpel", bpel_suite.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
-    if possible("opensearch", opensearch.lacking()):
-        listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True))
+    listed.append(Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]))
     return listed
 
 
@@ -156,20 +180,22 @@ def environ(programs: Path, options: argparse.Namespace) -> dict[str, str]:
 
 
 class Runs:
-    """Runs stages: the quiet ones one after the other beside those that show what they do, then those that want the
-    machine for themselves."""
+    """Runs stages: the quiet ones two at a time beside those that show what they do, then those that want the machine
+    for themselves, and at last the tests that are worth a second run."""
 
-    def __init__(self, environ: dict[str, str]) -> None:
+    def __init__(self, environ: dict[str, str], folder: Path = ROOT) -> None:
         self._environ = environ
+        self._folder = folder
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = threading.Event()
 
     def all(self, stages: Sequence[Stage]) -> list[Result]:
-        with ThreadPoolExecutor(1) as beside:
+        with ThreadPoolExecutor(QUIET_AT_ONCE) as beside:
             try:
-                quiet = beside.submit(self._each, [stage for stage in stages if stage.quiet])
+                quiet = [beside.submit(self._each, [stage]) for stage in stages if stage.quiet]
                 loud = self._each([stage for stage in stages if not stage.quiet and not stage.alone])
-                return [*quiet.result(), *loud, *self._each([stage for stage in stages if stage.alone])]
+                ended = [result for each in quiet for result in each.result()]
+                return [*ended, *loud, *self._each([stage for stage in stages if stage.alone])]
             except BaseException:
                 self._stop()
                 raise
@@ -177,21 +203,49 @@ class Runs:
     def _each(self, stages: Sequence[Stage]) -> list[Result]:
         return [self.one(stage) for stage in stages if not self._stopped.is_set()]
 
+    def again(self, results: Sequence[Result]) -> list[Result]:
+        """Run the failed tests of each stage once more, by themselves; a stage all of whose tests pass then is no
+        failure, and they are unsteady."""
+        return [self._again(result) if result.failed else result for result in results]
+
+    def _again(self, result: Result) -> Result:
+        wanted = result.failed
+        say(f"\nonce more, by themselves, of {result.stage.name}: {', '.join(wanted)}")
+        stage = Stage("once more", "tests", [*result.stage.again, *wanted], quiet=False, again=result.stage.again)
+        _, _, listed = self._run(stage)
+        unsteady = tuple(steady_now(wanted, listed))
+        return result._replace(ok=len(unsteady) == len(wanted), unsteady=unsteady)
+
     def one(self, stage: Stage) -> Result:
         started = time.monotonic()
-        code, printed = self._watched(stage)
+        code, printed, listed = self._run(stage)
         ok = code == 0 or code in stage.nothing_to_do
         if stage.quiet and not ok and not self._stopped.is_set():
             say(printed.decode(errors="replace"))
         counted = PASSED.findall(printed) if stage.family == "tests" else []
         result = Result(stage, ok, time.monotonic() - started, int(counted[-1]) if counted else 0)
+        if stage.again and not ok:
+            why = refusal(code, listed)
+            say(
+                f"no second run of {stage.name}: {why}"
+                if why
+                else f"{stage.name}: what failed is run once more at the end"
+            )
+            result = result._replace(failed=() if why or listed is None else listed.failed)
         say(line(result))
         return result
 
-    def _watched(self, stage: Stage) -> tuple[int, bytes]:
+    def _run(self, stage: Stage) -> tuple[int, bytes, ListedTests | None]:
+        """Run to the end: the exit code, what was printed, and which tests failed, if the stage tells."""
+        with tempfile.TemporaryDirectory(prefix="mendflow-check-") as folder:
+            path = Path(folder, "tests.json")
+            code, printed = self._watched(stage, {**self._environ, LIST: str(path)} if stage.again else self._environ)
+            return code, printed, read_list(path)
+
+    def _watched(self, stage: Stage, environ: dict[str, str]) -> tuple[int, bytes]:
         """Run to the end, and keep what was printed: of a loud stage the last of it."""
         process = subprocess.Popen(
-            stage.command, cwd=ROOT, env=self._environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            stage.command, cwd=self._folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         self._running.add(process)
         assert process.stdout is not None
@@ -221,17 +275,26 @@ class Runs:
 
 def line(result: Result) -> str:
     tests = f"  {result.tests:>5} tests" if result.tests else ""
-    return f"{'ok  ' if result.ok else 'FAIL'}  {result.stage.name:<11}  {result.seconds:>6.1f} s{tests}"
+    unsteady = f"  {len(result.unsteady)} unsteady" if result.unsteady else ""
+    return f"{'ok  ' if result.ok else 'FAIL'}  {result.stage.name:<11}  {result.seconds:>6.1f} s{tests}{unsteady}"
 
 
 def summary(results: Sequence[Result], seconds: float) -> int:
-    """The table of what was run, and how to run again what failed."""
+    """The table of what was run, what was unsteady, and how to run again what failed."""
     failed = [result for result in results if not result.ok]
     say("\n" + "\n".join(line(result) for result in results))
     say(f"{len(results) - len(failed)} of {len(results)} stages passed in {seconds:.0f} s")
+    unsteady = [(test, result.stage) for result in results for test in result.unsteady]
+    for test, stage in unsteady:
+        say(f"unsteady  {test}  failed in {stage.name}, passed by itself: {' '.join(stage.again)} '{test}'")
+    if len(unsteady) > UNSTEADY_MAX:
+        say(f"FAIL  {len(unsteady)} tests are unsteady, more than {UNSTEADY_MAX}")
     for result in failed:
         say(f"{result.stage.name} again: {' '.join(result.stage.command)}")
-    return 1 if failed else 0
+        for test in result.failed:
+            if test not in result.unsteady:
+                say(f"failed twice  {test}: {' '.join(result.stage.again)} '{test}'")
+    return 1 if failed or len(unsteady) > UNSTEADY_MAX else 0
 
 
 def say(text: str) -> None:

@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from bench.pairs import MedianEstimate, Pair, median_estimate, pair
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.sync import Assignment, AttemptReport, Capacity, SyncRequest
 from mendflow.event_loop import run
 from mendflow.formats.shipped import default_patterns, default_rules
@@ -44,6 +44,7 @@ JOBS = 1_000
 COST_SHARE_MAX = 0.05
 BATCH = 128
 CAPACITY = Capacity(slots=BATCH, cpus=float(BATCH), memory_bytes=1 << 40, disk_bytes=1 << 40)
+MEASURED = Outcome(measures=Measurements(peak_bytes=50_000_000, ran_ms=1_000))
 MANY = Flow(
     name=FlowName("many"),
     inputs={"jobs": Input(type="number", required=True)},
@@ -114,7 +115,7 @@ async def play(domain: Domain, case: CaseId, serial: int) -> int:
             host="here",
             capacity=CAPACITY,
             want=BATCH,
-            reports=[AttemptReport(each.job, each.fence, Outcome()) for each in held],
+            reports=[AttemptReport(each.job, each.fence, MEASURED) for each in held],
         )
         answer = await domain.sync(request)
         assert len(answer.accepted) == len(held)
@@ -123,15 +124,15 @@ async def play(domain: Domain, case: CaseId, serial: int) -> int:
 
 
 class InProcessServer:
-    """A house in this process, with recovery or without."""
+    """A server in this process, with these settings. Its files are in the folder."""
 
-    def __init__(self, folder: Path, *, recovery: bool) -> None:
-        self._file_store = FolderFileStore(folder / f"files-{recovery}")
+    def __init__(self, folder: Path, settings: ServerSettings) -> None:
+        self._file_store = FolderFileStore(folder)
         self.server = Server(
             store=MemoryStore(),
             file_store=self._file_store,
             clock=SystemClock(),
-            settings=ServerSettings(recovery=recovery),
+            settings=settings,
             version="bench",
             shipped=default_rules(),
             patterns=default_patterns(),
@@ -156,10 +157,15 @@ class InProcessServer:
         return took / jobs
 
 
-async def in_one_process(seconds: float, jobs: int = JOBS) -> list[Pair]:
+async def in_one_process(
+    seconds: float,
+    jobs: int = JOBS,
+    settings: Callable[[bool], ServerSettings] = lambda kind: ServerSettings(recovery=kind),
+) -> list[Pair]:
+    """Pairs of rounds without what is measured and with it: `settings` says what that is."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-proxy-")))
-        houses = {kind: InProcessServer(folder, recovery=kind) for kind in (False, True)}
+        houses = {kind: InProcessServer(folder / f"files-{kind}", settings(kind)) for kind in (False, True)}
         for each in houses.values():
             stack.push_async_callback(each.server.close)
             await each.open()

@@ -1,7 +1,7 @@
 """What holds for all tests: how many examples Hypothesis draws, and which tests the full check alone runs."""
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import hypothesis
@@ -9,6 +9,7 @@ import pytest
 
 from tests.examples import PROFILE, PROFILES
 from tests.marked import APART, files_with
+from tests.reading import one_reads_first
 
 STARTED = frozenset({"postgresql", "elastic-light", "s3"})
 """Servers that take seconds to start; memory, SQLite and folders prove the same contracts in the short check."""
@@ -23,6 +24,13 @@ for name, examples in PROFILES.items():
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
 hypothesis.settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    own = session.config.option.basetemp
+    with one_reads_first(Path(own) if own else None):
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

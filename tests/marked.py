@@ -4,7 +4,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 
-SERVERS = "opensearch", "slurm", "gridengine", "ode", "openssh"
+SERVERS = "opensearch", "slurm", "gridengine", "ode", "openssh", "podman", "isolation", "genomics"
 """Marks of tests that need software that not every machine has."""
 
 APART = "waiting", "alone", *SERVERS

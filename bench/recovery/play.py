@@ -6,7 +6,7 @@ Only the line, the hosts and what runs on them are nature's."""
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,7 @@ from mendflow.core.model.jobs import Submission
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from mendflow.sim.loop import run
+from mendflow.stores.contract import Store
 
 PLACES = ("one", "two")
 BOUND_S = 6 * 3600.0
@@ -37,9 +38,13 @@ class PlayResult(msgspec.Struct, frozen=True, kw_only=True):
     over: bool = True  # within the bound
 
 
-def play(scenario: Scenario, strategy: Strategy) -> PlayResult:
+Record = Callable[[Store], Awaitable[None]]
+"""What is done with the store of a play when it is over."""
+
+
+def play(scenario: Scenario, strategy: Strategy, record: Record | None = None) -> PlayResult:
     with tempfile.TemporaryDirectory() as folder:
-        return run(_play(scenario, strategy, Path(folder)))
+        return run(_play(scenario, strategy, Path(folder), record))
 
 
 def without_failures(scenario: Scenario) -> Scenario:
@@ -48,7 +53,7 @@ def without_failures(scenario: Scenario) -> Scenario:
     return msgspec.structs.replace(scenario, troubles=(), needs=needs, wall_s=100 * needs.seconds)
 
 
-async def _play(scenario: Scenario, strategy: Strategy, folder: Path) -> PlayResult:
+async def _play(scenario: Scenario, strategy: Strategy, folder: Path, record: Record | None) -> PlayResult:
     nature = FailureModel(scenario.needs, scenario.troubles)
     line = SchedulerLink("", scenario.troubles)
     far = FarScheduler(nature) if scenario.domains else None
@@ -64,6 +69,9 @@ async def _play(scenario: Scenario, strategy: Strategy, folder: Path) -> PlayRes
         over = await _over(server, case, scenario.jobs if scenario.pattern is Submission.FORGET else 0)
         seconds = asyncio.get_running_loop().time() - began
         recovered = over and (await domain.case(case)).status == "completed" and len(nature.good) == scenario.jobs
+        if record is not None:
+            await server.runtime.ledger.settled()
+            await record(server.store)
         return PlayResult(
             recovered=recovered,
             seconds=seconds,

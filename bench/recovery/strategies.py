@@ -29,13 +29,17 @@ abort:
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
-    """`losses_max` is how often the queue gives a job that was lost with its pilot to another one."""
+    """`losses_max` is how often the queue gives a job that was lost with its pilot to another one. `sets` are rule sets
+    that were learned, the default rules among them."""
 
     name: str
     rules: str
     losses_max: int = 20
+    sets: tuple[RuleSet, ...] = ()
 
     def rule_set(self) -> RuleSet:
+        if self.sets:
+            return next(each for each in self.sets if each.name == HOUSE_NAME)
         return read_rules(self.rules) if self.rules else RuleSet(name=HOUSE_NAME)
 
 
@@ -60,4 +64,7 @@ async def server_with(strategy: Strategy, folder: Path, line: SchedulerLink, far
         way_to_queue=lambda queue: LinkedScheduler(queue, line),
     )
     await server.open()
+    for rules in strategy.sets:
+        if rules.name != HOUSE_NAME:
+            await server.runtime.exceptions.rules.put(rules)
     return server

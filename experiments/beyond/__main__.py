@@ -26,7 +26,7 @@ def play_scenarios(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Play what the paper left for later: shared caches, policies, lifetimes, priorities, sites, a million jobs."""
+    """Play what the paper left for later: caches, policies, lifetimes, priorities, sites, domains, a million jobs."""
     chosen = tuple(dict.fromkeys(scenario or ()))
     report = beyond(
         scenarios=chosen,

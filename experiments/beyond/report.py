@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from experiments.beyond.domains import domains
 from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, Tell
 from experiments.beyond.lives import lives
 from experiments.beyond.million import million
@@ -24,6 +25,7 @@ _SCENARIO_FUNCTIONS: Final[dict[str, Callable[[ScenarioPlan], ScenarioFindings]]
     "lives": lives,
     "priorities": priorities,
     "sites": sites,
+    "domains": domains,
     MILLION: million,
 }
 SCENARIOS: Final = MappingProxyType(
@@ -33,6 +35,7 @@ SCENARIOS: Final = MappingProxyType(
         "lives": "Pilots that may live for a while only.",
         "priorities": "A few urgent jobs that come while many wait.",
         "sites": "The same pilots at one site, and spread over several.",
+        "domains": "Three domains with uneven load and data, and four ways to send jobs.",
         MILLION: "1,000,000 jobs on 10,000 pilots of 10 sites; only when it is asked for.",
     }
 )

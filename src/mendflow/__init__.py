@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from mendflow.formats.python.tables import Table
     from mendflow.formats.python.tasks import task
     from mendflow.reporting import report
+    from mendflow.scripts.flow_run import FlowFailed, FlowRun
+    from mendflow.scripts.runner import Runner
 
-__all__ = ["Retry", "Table", "call", "flow", "job", "report", "shell", "task"]
+__all__ = ["FlowFailed", "FlowRun", "Retry", "Runner", "Table", "call", "flow", "job", "report", "shell", "task"]
 HOMES = {
+    "FlowFailed": "scripts.flow_run",
+    "FlowRun": "scripts.flow_run",
+    "Runner": "scripts.runner",
     "Retry": "formats.python.retries",
     "Table": "formats.python.tables",
     "call": "formats.python.calls",

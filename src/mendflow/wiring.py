@@ -8,7 +8,7 @@ import hashlib
 import importlib
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,17 +21,26 @@ from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.flow import Flow
-from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.event_loop import run
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
-from mendflow.operations.roles import PILOT
-from mendflow.server.access import AccessControl, AccessToken, is_loopback, new_token, token_hash
+from mendflow.server.access import AccessControl
+from mendflow.server.access_setup import ServerAccess, SharedTokens, server_access
 from mendflow.server.domain_lines import HttpDomainLines
 from mendflow.server.soap.caller import HttpCaller
+from mendflow.server.source_reads import ServerSourceReader
 from mendflow.server.webhook_posts import HttpPoster
+from mendflow.server_options import (
+    ServerAnnouncement,
+    ServerOptions,
+    find_server,
+    outgoing_guard,
+    own_pin,
+    write_server_file,
+)
 from mendflow.services.api.domain import Domain
-from mendflow.services.base.clock import SystemClock, steady_ms, steady_name
+from mendflow.services.base.addresses import allowed_address
+from mendflow.services.base.clock import SystemClock, steady_ms, steady_name, wall_ms
 from mendflow.services.base.cluster import NO_PEERS, ServerDocument
 from mendflow.services.base.contracts import FileStore, MetaScheduler
 from mendflow.services.base.counters import ServerMetrics
@@ -42,12 +51,13 @@ from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.tracing.tracer import SpanSink, Tracer
 from mendflow.services.recovery.levels import DEFAULT_WAITS_MS
 from mendflow.services.runtime.server import NO_DOMAINS, Server, ServerSettings
-from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS
 from mendflow.stores.contract import Store
 from mendflow.stores.file_lock import FileLock
 from mendflow.stores.files import FolderFileStore
+from mendflow.stores.secret_files import SECRETS_KEY_FILE, SecretFiles
 from mendflow.stores.shared_files import SharedFileStore
 from mendflow.stores.urls import STORE_FILE, StoreLocation, has_password, store_at
+from mendflow.tls import NO_TLS_SETTINGS, ClientTls, ServerCertificate
 from mendflow.transfer.errors import BadFileUrl, TransferFailed
 from mendflow.version import VERSION
 
@@ -55,18 +65,23 @@ if TYPE_CHECKING:
     from mendflow.core import xml
     from mendflow.formats import jsdl
     from mendflow.formats.bpel import ports
+    from mendflow.formats.rules import xrs_texts
     from mendflow.server import app as http_api
+    from mendflow.server import mail, pilot_api
     from mendflow.server import peer_requests as http_peer_requests
     from mendflow.server import peers as http_peers
-    from mendflow.server import pilot_api
     from mendflow.server import runner as http_runner
     from mendflow.services.api import case_locator, domain_gate, peer_handler, soap_endpoint
+    from mendflow.services.audit import audit_service
+    from mendflow.stores.postgresql import read_only
     from mendflow.transfer import listing
 else:
     xml = LazyModule("mendflow.core.xml")
     jsdl = LazyModule("mendflow.formats.jsdl")
     ports = LazyModule("mendflow.formats.bpel.ports")
+    xrs_texts = LazyModule("mendflow.formats.rules.xrs_texts")
     http_api = LazyModule("mendflow.server.app")
+    mail = LazyModule("mendflow.server.mail")
     http_peer_requests = LazyModule("mendflow.server.peer_requests")
     http_peers = LazyModule("mendflow.server.peers")
     pilot_api = LazyModule("mendflow.server.pilot_api")
@@ -74,7 +89,9 @@ else:
     case_locator = LazyModule("mendflow.services.api.case_locator")
     domain_gate = LazyModule("mendflow.services.api.domain_gate")
     peer_handler = LazyModule("mendflow.services.api.peer_handler")
+    audit_service = LazyModule("mendflow.services.audit.audit_service")
     soap_endpoint = LazyModule("mendflow.services.api.soap_endpoint")
+    read_only = LazyModule("mendflow.stores.postgresql.read_only")
     listing = LazyModule("mendflow.transfer.listing")
 
 __all__ = [
@@ -83,6 +100,7 @@ __all__ = [
     "RunningServer",
     "ServerAnnouncement",
     "ServerOptions",
+    "allowed_address",
     "find_server",
     "has_password",
     "run",
@@ -90,60 +108,30 @@ __all__ = [
     "write_server_file",
 ]
 
-SITES_TOKEN = "site-pilots"
-"""The name of the token that pilots of sites use. It is derived from the store's secret, so that a server that is
-restarted, and every other on the store, recognises the pilots that are there."""
 GC_YOUNG_MAX = 50_000
 
 
-class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`files_roots` are the folders that flows may read local files from; None: any, as for a user's own server.
-    `store` is the URL of the store; without it the store is in the data folder. `url` is the public address of this
-    server, if that is not where it listens; `domain` the name of the domain that it serves."""
-
-    data: Path
-    store: str = ""
-    host: str = "127.0.0.1"
-    port: int = 0
-    url: str = ""
-    domain: str = ""
-    tokens: tuple[AccessToken, ...] = ()
-    lease_ms: int = 30_000
-    losses_max: int = 20
-    files_roots: tuple[Path, ...] | None = ()
-    recovery: bool = True  # whether rules are asked at all
-    levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
-    holds_unhandled: bool = False  # whether a case whose failure no rule takes up is held for a person
-    monitor: MonitorSettings = MonitorSettings()  # the thresholds of alerts
-    webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
-    otlp: str = ""  # the collector of traces; empty: none
-    sites_look_ms: int = LOOK_MS  # the interval between looks at sites
-    data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
-    continues_found: bool = True  # whether unfinished cases that it finds go on without being asked for
-    announce: bool = True  # whether commands on this machine are to find it by its folder
-    mostly_pilots: bool = False  # whether hardly anybody but its pilot will use HTTP
-    listen: bool = True  # whether it serves HTTP; on a store that others share it does anyway
-
-
-class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of server.json. Its token is valid only for pilots: jobs can read this file. `stays`: it takes flows
-    until it is stopped, where others end with the case that they run."""
-
-    url: str
-    pid: int
-    token: str = ""
-    stays: bool = False
-
-
 class RunningServer:
-    """`pilot_token` is for local pilots; empty if no token is needed. `place` describes what it serves, for people.
-    `url` is empty if it does not listen."""
+    """`pilot_token` is for local pilots; empty if no token is needed; `pilot_tls` is how they know this server. `place`
+    describes what it serves, for people. `url` is empty, and `access` None, if it does not listen."""
 
-    def __init__(self, url: str, place: str, pilot_token: str, domain: Domain, server: Server) -> None:
+    def __init__(
+        self,
+        url: str,
+        place: str,
+        access: ServerAccess | None,
+        domain: Domain,
+        server: Server,
+        pilot_tls: ClientTls = NO_TLS_SETTINGS,
+        reload_certificate: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.pilot_tls = pilot_tls
+        self.reload_certificate = reload_certificate
         self.shared = server.membership.shared
         self.url = url
         self.place = place
-        self.pilot_token = pilot_token
+        self.pilot_token = access.pilot_token if access is not None else ""
+        self.access: AccessControl | None = access.control if access is not None else None
         self.domain = domain
         self.server = server
 
@@ -161,7 +149,7 @@ async def running_server(
     be submitted to, by name."""
     with _lock_folder(options.data, store_at(options.store, options.data)) as (located, file_store):
         place = located.shown if options.store else str(options.data)
-        peers = PeerIdentity(options.data) if located.shared else None
+        peers = PeerIdentity(options.data, options.client_tls) if located.shared else None
         counts = ServerMetrics()
         async with _span_export(options, counts, peers) as offer:
             grounds = SiteFolders(options.data.absolute())
@@ -193,11 +181,11 @@ class PeerIdentity:
     """What a server on a shared store needs: its identity, and the way to the other servers. It is identified by its
     machine and its folder, so that it is the same after a restart."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, tls: ClientTls) -> None:
         host = socket.gethostname()
         folder = hashlib.sha256(str(data.absolute()).encode()).hexdigest()[:6]
         self.document = ServerDocument(id=f"{host}-{folder}", url="", host=host, meter=steady_name())
-        self.peers = http_peers.HttpPeers()
+        self.peers = http_peers.HttpPeers(tls)
         self.token = ""
         self.pilot_token = ""
 
@@ -272,8 +260,11 @@ def _build_server(
     offer: SpanSink | None,
     grounds: SiteFolders,
 ) -> Server:
-    clock, private = SystemClock(), options.webhooks_to_private or is_loopback(options.host)
-    return Server(
+    def is_alone() -> bool:
+        return server.is_alone()
+
+    clock, guard = SystemClock(), outgoing_guard(options, is_alone)
+    server = Server(
         store=MeteredStore(located.store, counts.store),
         counts=counts,
         tracer=Tracer(offer, clock) if offer is not None else None,
@@ -283,10 +274,13 @@ def _build_server(
         meter=steady_ms,
         meter_name=steady_name(),
         clock=clock,
+        wall=wall_ms,
         settings=ServerSettings(
             lease_ms=options.lease_ms,
+            domain_lease_ms=options.domain_lease_ms,
             losses_max=options.losses_max,
             files_roots=options.files_roots,
+            owner_only=options.mostly_pilots,
             recovery=options.recovery,
             levels_ms=options.levels_ms,
             holds_unhandled=options.holds_unhandled,
@@ -294,6 +288,8 @@ def _build_server(
             sites_look_ms=options.sites_look_ms,
             data_wait_ms=options.data_wait_ms,
             continues_found=options.continues_found,
+            schedules=options.schedules,
+            reports=options.data / server_file.REPORTS,
             domain=options.domain,
             host=socket.gethostname(),
         ),
@@ -301,13 +297,20 @@ def _build_server(
         shipped=default_rules(),
         patterns=default_patterns(),
         domains=domains,
-        lines=HttpDomainLines(loopback=is_loopback(options.host) and not options.tokens),
-        poster=HttpPoster(private=private),
-        caller=HttpCaller(private=private),
+        lines=HttpDomainLines(
+            loopback=lambda: options.is_own and is_alone(),
+            tls=options.client_tls,
+            allowed=options.allowed_addresses,
+        ),
+        poster=HttpPoster(guard, mail=mail.mail_sender(options.mail) if options.mail.smtp else None),
+        source_reader=ServerSourceReader(guard, allowed=options.sources, postgresql=read_only),
+        caller=HttpCaller(guard),
         read_job=read_job,
         elements=WatchedElements(),
         batch_systems=BatchSystemRouter(grounds),
+        secret_sources=SecretFiles(options.secrets_key or options.data / SECRETS_KEY_FILE, options.secrets_from),
     )
+    return server
 
 
 @asynccontextmanager
@@ -319,24 +322,33 @@ async def _serve(
     peers: PeerIdentity | None,
     grounds: SiteFolders,
 ) -> AsyncIterator[RunningServer]:
-    domain = Domain(server, elsewhere=peers.peers if peers is not None else None)
+    domain = Domain(server, elsewhere=peers.peers if peers is not None else None, rule_files=xrs_texts)
     try:
         await server.open()
         file_store.open()
         relax_garbage_collection()
         if options.listen or peers is not None:
-            async with _serve_http(options, place, server, domain, peers, grounds) as running:
+            if peers is not None:
+                await peers.introduce(server.store)
+            shared = SharedTokens(peers.token, peers.pilot_token) if peers is not None else SharedTokens()
+            async with (
+                server_access(
+                    server,
+                    options.tokens,
+                    options.oidc,
+                    shared=shared,
+                    takes_stored=peers is not None or not options.mostly_pilots,
+                ) as access,
+                _serve_http(options, place, server, domain, peers, grounds, access) as running,
+            ):
                 yield running
         else:
-            yield RunningServer("", place, "", domain, server)
+            yield RunningServer("", place, None, domain, server)
     finally:
         await server.close()
-        if isinstance(server.poster, HttpPoster):
-            await server.poster.close()
-        if isinstance(server.caller, HttpCaller):
-            await server.caller.close()
-        if isinstance(server.lines, HttpDomainLines):
-            await server.lines.close()
+        for each in (server.poster, server.caller, server.lines):
+            if isinstance(each, HttpPoster | HttpCaller | HttpDomainLines):
+                await each.close()
         if peers is not None:
             await peers.peers.close()
 
@@ -349,24 +361,23 @@ async def _serve_http(
     domain: Domain,
     peers: PeerIdentity | None,
     grounds: SiteFolders,
+    access: ServerAccess,
 ) -> AsyncIterator[RunningServer]:
-    if peers is not None:
-        await peers.introduce(server.store)
-    pilot_token, known = _add_pilot_token(options.tokens, peers.pilot_token if peers is not None else "")
-    sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
-    known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
-    server.hidden.add(pilot_token, sites_token, peers.token if peers is not None else "")
-    access = AccessControl(known, servers_token=peers.token if peers is not None else "", hide=server.hidden.add)
     peer = peer_handler.PeerHandler(server) if peers is not None else None
     homes = case_locator.CaseLocator(server) if peers is not None else None
     peer_requests = (
-        http_peer_requests.PeerRequests(homes.find, peers.token) if homes is not None and peers is not None else None
+        http_peer_requests.PeerRequests(homes.find, peers.token, options.client_tls)
+        if homes is not None and peers is not None
+        else None
     )
+
+    audit = _audit_service(options, server)
 
     def load_api() -> "http_api.Api":
         return http_api.create_app(
             domain,
-            access=access,
+            access=access.control,
+            audit=audit.log if audit is not None else None,
             let_go=server.answer_held,
             peer=peer,
             homes=homes,
@@ -374,39 +385,60 @@ async def _serve_http(
             gateway=soap_endpoint.LocalSoapGateway(server, {name: ports.port_wsdl(name) for name in ports.PORTS}),
             gate=domain_gate.DomainGate(server),
             url=options.url,
+            requests_per_s=options.requests_per_s,
         )
 
     for_pilots = options.mostly_pilots and peers is None
-    pilots = pilot_api.PilotApi(domain, access=access, let_go=server.answer_held, load=load_api) if for_pilots else None
-    http_server = await http_runner.serve(pilots or load_api(), options.host, options.port)
+    pilots = (
+        pilot_api.PilotApi(domain, access=access.control, let_go=server.answer_held, load=load_api)
+        if for_pilots
+        else None
+    )
+    certificate = ServerCertificate(options.tls) if options.tls is not None else None
+    http_server = await http_runner.serve(pilots or load_api(), options.host, options.port, certificate)
+    if audit is not None:
+        audit.start()
     if peers is not None:
         peers.serve_at(options.url or http_server.public_url)
     own_url = options.url or http_server.public_url
     server.listens_at(own_url)
     grounds.introduce(
-        token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.live_servers())]
+        token=access.sites_token,
+        tls=options.client_tls,
+        servers=lambda: [own_url, *(each.url for each in server.membership.live_servers())],
     )
     if options.announce:
         stays = not options.mostly_pilots
-        announced = ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token, stays=stays)
+        announced = ServerAnnouncement(
+            url=http_server.url, pid=os.getpid(), token=access.pilot_token, stays=stays, tls_pin=own_pin(options)
+        )
         write_server_file(options.data, announced)
     try:
-        yield RunningServer(http_server.url, place, pilot_token, domain, server)
+        yield RunningServer(
+            http_server.url,
+            place,
+            access,
+            domain,
+            server,
+            msgspec.structs.replace(options.client_tls, pin=own_pin(options)),
+            lambda: http_runner.reload_certificate(certificate) if certificate is not None else None,
+        )
     finally:
         if options.announce:
             (options.data / "server.json").unlink(missing_ok=True)
         await http_server.stop()
+        if audit is not None:
+            await audit.stop()
         if peer_requests is not None:
             await peer_requests.close()
 
 
-def _add_pilot_token(tokens: Sequence[AccessToken], shared: str) -> tuple[str, list[AccessToken]]:
-    """Add a token for the pilots that this server starts itself: what a job can read of its pilot must not let it do
-    more than a pilot may. It is new each time, or `shared` with other servers, which such a pilot may connect to."""
-    if not tokens:
-        return "", []
-    token = shared or new_token("local-pilot", [PILOT])[0]
-    return token, [*tokens, AccessToken("local-pilot", frozenset({PILOT}), token_hash(token))]
+def _audit_service(options: ServerOptions, server: Server) -> "audit_service.AuditService | None":
+    if not options.audit:
+        return None
+    return audit_service.AuditService(
+        server.store, lambda: server.membership.id, server.clock.now, days=options.audit_days
+    )
 
 
 def relax_garbage_collection() -> None:
@@ -414,18 +446,3 @@ def relax_garbage_collection() -> None:
     cycles, as often as Python does by default, would cost more than the work itself."""
     gc.freeze()
     gc.set_threshold(GC_YOUNG_MAX, 20, 100)
-
-
-def write_server_file(data: Path, content: ServerAnnouncement) -> None:
-    """Write the file atomically, readable only by its owner."""
-    draft = data / f"server.json.{content.pid}"
-    descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(msgspec.json.encode(content))
-    os.replace(draft, data / "server.json")
-
-
-def find_server(data: Path) -> ServerAnnouncement | None:
-    """The server that runs on this data folder, found by the same rule as commands use."""
-    found = server_file.find_server(data)
-    return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token, stays=found.stays) if found else None

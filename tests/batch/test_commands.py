@@ -23,6 +23,7 @@ from mendflow.core.model.sites import (
     SubmitSkipped,
     SubmitUncertain,
 )
+from tests.patience import PATIENCE_S
 
 SHORT_MS = 500
 
@@ -42,7 +43,7 @@ async def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: 
     said = await run_command(site(tmp_path, hang="echo $$; sleep 600 & echo $!; wait"), ["hang"])
     assert said.code is None
     for pid in said.out.split():
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while _lives(int(pid)):
                 await asyncio.sleep(0.05)
 

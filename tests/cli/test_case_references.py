@@ -38,6 +38,23 @@ def test_a_job_is_named_by_its_item_or_its_number_in_every_command_that_takes_on
         assert f"case {case} is over: completed" in shell("cancel", form).stderr
 
 
+def test_an_item_of_a_loop_is_named_by_its_element_too(shell: Shell) -> None:  # DU-4
+    case = ran(shell)
+    for form in ("last:say[b]", "last:b", f"{case}/b", "last:say[1]"):
+        assert shell.ok("logs", form) == "this is b\n" and "say[1] (b) completed" in shell.ok("why", form)
+    assert "has no item 'nope'" in " ".join(shell("why", "last:nope").stderr.split())
+    assert "has no item 'say[nope]'" in " ".join(shell("logs", "last:say[nope]").stderr.split())
+    assert {job["id"] for job in shell.json("jobs", "last")} == {job["id"] for job in shell.json("jobs")}
+
+
+def test_an_element_of_two_loops_is_asked_back(shell: Shell) -> None:  # DU-4
+    shell.write("two.yaml", "name: two\njobs:\n  x: {for-each: [a], run: 'true'}\n  y: {for-each: [a], run: 'true'}\n")
+    shell.ok("run", "two.yaml", "--quiet")
+    refused = shell("why", "last:a")
+    assert refused.returncode == 2 and "a is the element of x[0], y[0]; name one" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.full
 def test_an_item_that_runs_is_cancelled_suspended_and_resumed_by_one_word(shell: Shell) -> None:
     shell.write("waiting.yaml", WAITING.replace("HERE", str(shell.folder)))
     shell.start("serve", "--jobs", "2", "--port", "0")
@@ -87,6 +104,7 @@ def test_a_name_that_nothing_has_is_refused_with_where_to_look(shell: Shell, for
         assert done.returncode == 5 and f"`mendflow items {case}` lists them" in " ".join(done.stderr.split())
 
 
+@pytest.mark.full
 def test_who_follows_a_job_that_is_tried_again_sees_where_the_next_attempt_begins(shell: Shell) -> None:
     waits = f"echo first words; until [ -e {shell.folder}/go ]; do sleep 0.05; done; [ $MENDFLOW_ATTEMPT = 2 ]"
     shell.write("again.yaml", f"name: again\njobs: {{j: {{retries: 1, run: '{waits}'}}}}\n")

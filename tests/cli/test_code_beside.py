@@ -31,6 +31,7 @@ def run(shell: Shell, *words: str) -> str:
     return shell.ok("run", "beside.py", "--quiet", *words)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("when", ["before", "in the same moment"])
 def test_a_module_that_is_edited_while_a_case_runs_is_as_it_was_for_the_case(shell: Shell, when: str) -> None:  # DU-2
     edit = f"open({str(shell.folder / 'helper.py')!r}, 'w').write('value = 2')"
@@ -46,6 +47,7 @@ def test_a_module_that_is_edited_while_a_case_runs_is_as_it_was_for_the_case(she
     assert "[1,2]" in run(shell).replace(" ", ""), "the next case has the edited one"
 
 
+@pytest.mark.full
 def test_a_flow_that_is_edited_while_its_case_runs_goes_on_as_deployed_with_the_modules_beside_it(
     shell: Shell,
 ) -> None:  # DU-2
@@ -72,6 +74,7 @@ def test_a_module_that_is_gone_while_a_case_runs_is_there_for_the_case(shell: Sh
     assert "[1,2]" in run(shell, "--no-cache").replace(" ", "")
 
 
+@pytest.mark.full
 def test_an_edit_of_one_function_does_not_make_the_others_run_again(shell: Shell) -> None:  # DU-2
     write(shell, "value = 1")
     run(shell)

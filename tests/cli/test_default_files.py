@@ -50,6 +50,7 @@ def test_a_default_file_is_one_beside_the_flow_wherever_the_command_stands(folde
     assert folder.json("cases")[0]["inputs"]["one"]["name"] == "one.txt"
 
 
+@pytest.mark.full
 def test_a_called_flow_and_a_deployed_one_have_their_default_files_too(folder: Shell) -> None:  # DU-3
     assert "name: one.txt" in folder.ok("run", "flows/caller.yaml", "--quiet")
     folder.ok("flows", "deploy", "flows/greet.yaml")
@@ -70,6 +71,7 @@ def test_a_default_file_that_is_not_there_is_told_unless_another_is_given(folder
     assert refused.returncode and "input one: there is no file" in refused.stderr
 
 
+@pytest.mark.full
 def test_a_default_file_that_was_corrected_is_taken_anew_by_a_rerun(folder: Shell) -> None:  # DU-3
     folder.ok("run", "flows/greet.yaml", "--quiet")
     folder.write("flows/data/one.txt", "corrected\n")
@@ -101,6 +103,7 @@ def test_a_deployed_flow_says_which_of_its_tables_and_files_were_changed_since(f
     assert "has changed" not in told
 
 
+@pytest.mark.full
 def test_a_rerun_names_the_table_that_was_changed_and_not_the_flow(folder: Shell) -> None:  # DU-3
     folder.write("flows/rows.yaml", TABLE)
     folder.write("flows/lanes.csv", "sample\na\n")

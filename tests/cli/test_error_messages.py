@@ -18,6 +18,7 @@ from mendflow.core.model.errors import (
     Problem,
     RequestError,
     StoreUnavailable,
+    TooManyRequests,
     Unauthorized,
     Unreachable,
 )
@@ -37,6 +38,7 @@ from mendflow.core.model.errors import (
         (Conflict("x"), ExitCode.REFUSED),
         (Forbidden("x"), ExitCode.REFUSED),
         (Unauthorized("x"), ExitCode.REFUSED),
+        (TooManyRequests("x", retry_after_s=1), ExitCode.REFUSED),
         (KeyboardInterrupt(), ExitCode.INTERRUPTED),
         (ZeroDivisionError("x"), ExitCode.BUG),
     ],

@@ -28,6 +28,23 @@ def test_run_and_start_do_it_once_and_say_what_deploy_does(shell: Shell) -> None
     assert "the newest version has another `on:`" in shell.ok("flows", "show", "count")
 
 
+@pytest.mark.full
+def test_a_run_says_however_quiet_that_the_addresses_of_the_flow_are_not_told(shell: Shell) -> None:
+    shell.write("one.yaml", "on: {failure: {notify: http://127.0.0.1:9/x}}\njobs: {a: {run: 'true'}}")
+    told = "http://127.0.0.1:9/x is told of the end only where one is deployed, by its `on:`; --notify ADDRESS tells"
+    assert told in shell("run", "one.yaml", "--quiet").stderr
+    assert (
+        "is told of" not in shell("run", "one.yaml", "--quiet", "--dry-run", "--notify", "http://127.0.0.1:9/x").stderr
+    )
+
+
+def test_check_remarks_on_a_mail_address_where_no_mail_server_is_known(shell: Shell) -> None:
+    shell.write("one.yaml", "on: {failure: {notify: ann@example.org}}\njobs: {a: {run: 'true'}}")
+    assert "remark: one: no mail server is known here for ann@example.org; the server" in shell.ok("check", "one.yaml")
+    shell.environment["MENDFLOW_SMTP"] = "smtp://localhost"
+    assert "no mail server" not in shell.ok("check", "one.yaml")
+
+
 def test_deploy_has_it_take_effect_and_the_lists_show_it(shell: Shell) -> None:
     shell.write("count.yaml", FLOW)
     missing = shell("flows", "deploy", "count.yaml")
@@ -70,9 +87,9 @@ def test_check_asks_for_the_store_where_there_is_somebody_to_ask(shell: Shell) -
 def test_who_may_not_make_watches_does_not_get_them_through_a_flow(shell: Shell) -> None:
     (shell.folder / "incoming").mkdir()
     for name, role in (("ann", "admin"), ("bob", "user")):
-        token = shell.ok("admin", "token", name, "--role", role, "--append", "tokens")
+        token = shell.ok("admin", "tokens", "line", name, "--role", role, "--append", "tokens")
         shell.write(name, token)
-    shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens", "--allow-address", "127.0.0.1")
     shell.write("count.yaml", FLOW)
     refused = shell("flows", "deploy", "count.yaml", "--token-file", "bob")
     assert refused.returncode != 0 and "only an administrator may make and remove watches" in refused.stderr

@@ -180,7 +180,7 @@ def test_bytes_that_are_no_text_come_out_as_they_were_printed(tmp_path: Path) ->
     wanted = {"short": b"caf\xe9\n", "long": b"".join(b"caf\xe9 %d\n" % number for number in range(1, 5001))}
     for name, printed in wanted.items():
         command = [sys.executable, "-m", "mendflow", "logs", f"last:{name}"]
-        told = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=True)
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=PATIENCE_S, check=True)
         assert told.stdout == printed
     shown = mendflow(tmp_path, "logs", "--json", "last:short")
     assert json.loads(shown.stdout)["log"] == "caf\ufffd\n"

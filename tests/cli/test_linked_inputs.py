@@ -1,5 +1,7 @@
 """An input that is a symbolic link has the name of the link, by whichever way it comes in."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 FLOW = """\
@@ -34,6 +36,7 @@ def _link_reads(shell: Shell) -> None:
         (shell.folder / "reads" / f"S0{number}.fq").symlink_to(f"../store/run17_{number}.fq")
 
 
+@pytest.mark.full
 def test_a_linked_file_of_a_default_has_the_name_of_the_link(shell: Shell) -> None:  # DU-1
     _link_reads(shell)
     shell.write("linked.yaml", FLOW)

@@ -82,12 +82,42 @@ def test_files_of_earlier_cases_that_this_one_did_not_write_are_named_and_kept(s
 
 
 @pytest.mark.full
-def test_a_file_of_ones_own_that_is_replaced_is_named(shell: Shell) -> None:
+def test_a_file_of_ones_own_is_replaced_only_if_that_was_said(shell: Shell) -> None:
     (shell.folder / "results" / "S01").mkdir(parents=True)
     shell.write("results/S01/counts.tsv", "by hand")
-    told = _run(shell, IN_FOLDERS, "S01")
+    shell.write("n.yaml", IN_FOLDERS)
+    shell.write("s.csv", "sample\nS01\nS02\n")
+    spared = shell("run", "n.yaml", "--quiet", "--output-dir", "results")
+    assert spared.returncode != 0
+    assert "files in results/ that no case had written are not replaced: S01/counts.tsv" in spared.stderr
+    assert "--overwrite replaces files that no case had written" in spared.stderr
+    assert _written(shell.folder / "results") == {"S01/counts.tsv": "by hand", "S02/counts.tsv": "S02"}
+    told = shell.ok("watch", "last", "--output-dir", "results", "--overwrite")
     assert "replaced in results/, though no case had written them: S01/counts.tsv\n" in told
-    assert "replaced" not in _run(shell, IN_FOLDERS, "S01")
+    assert _written(shell.folder / "results") == {"S01/counts.tsv": "S01", "S02/counts.tsv": "S02"}
+    assert "replaced" not in _run(shell, IN_FOLDERS, "S01", "S02")
+
+
+OVER_ITS_SOURCES = """\
+name: n
+inputs: {s: {type: file, default: s.csv}}
+jobs:
+  spoil:
+    run: echo spoilt > n.yaml && echo lost > s.csv.new && mkdir -p made && mv s.csv.new made/s.csv
+    files: {flow: n.yaml, table: made/s.csv}
+outputs: {flow: "${{ jobs.spoil.files.flow }}", table: "${{ jobs.spoil.files.table }}"}
+"""
+
+
+@pytest.mark.full
+def test_the_flow_file_and_the_inputs_of_a_case_are_never_replaced_by_its_outputs(shell: Shell) -> None:
+    shell.write("n.yaml", OVER_ITS_SOURCES)
+    shell.write("s.csv", "sample\nS01\n")
+    spared = shell("run", "n.yaml", "--quiet", "--output-dir", ".", "--overwrite")
+    assert spared.returncode != 0
+    assert "the case's own flow file or inputs in ./ are not replaced: n.yaml, s.csv" in spared.stderr
+    assert (shell.folder / "n.yaml").read_text() == OVER_ITS_SOURCES
+    assert (shell.folder / "s.csv").read_text() == "sample\nS01\n"
 
 
 def test_outputs_that_cannot_be_written_leave_the_summary_and_can_be_written_later(shell: Shell) -> None:  # DU-1

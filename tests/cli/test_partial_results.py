@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 GROUPS = """
 name: groups
@@ -44,7 +45,8 @@ def test_a_group_that_lost_a_member_is_told_of_at_the_end_in_why_and_in_the_repo
     shell.write("groups.yaml", GROUPS)
     shell.write("lanes.csv", "sample,lane\na,1\na,2\nb,1\n")
     told = " ".join(shell.ok("run", "groups.yaml", "--quiet", "--report", "page.html").split())
-    pattern = r"ncomplete: merge works without clean\[1\] \([^)]*\), which failed; groups incomplete by sample: a"
+    who = r"merge ran without the results of clean\[1\] \([^)]*\), which failed"
+    pattern = rf"ncomplete: {who}; groups by sample: a incomplete"
     texts = [told, shell.ok("why", "last"), shell.ok("why", "last:merge[0]"), (shell.folder / "page.html").read_text()]
     assert [bool(re.search(pattern, text)) for text in texts] == [True] * 4
 
@@ -56,7 +58,37 @@ def test_what_follows_a_loop_of_which_one_iteration_was_cancelled_does_not_run_a
     running = shell.start("run", "parts.yaml", "--quiet", "--jobs", "3")
     shell.until((shell.folder / "begun").exists)
     shell.ok("cancel", "last", "part[1]", "--reason", "not needed")
-    told, _ = running.communicate(timeout=60)
+    told, _ = running.communicate(timeout=PATIENCE_S)
     assert "cancelled: part[1] (2): not needed" in told
     states = {item["item"]: item["state"] for item in shell.json("items", "last")}
     assert states == {"part[0]": "completed", "part[1]": "cancelled", "part[2]": "completed", "merge": "skipped"}
+
+
+LOOP_WITHOUT_A_LIST = """
+name: lists
+jobs:
+  tol:
+    for-each: {n: [1, 2, 3], tolerate: 1, collect: {g: "${{ n }}"}}
+    run: test ${{ n }} != 2
+  fine:
+    for-each: {group: "${{ jobs.tol.outputs.group_by('g') }}"}
+    run: echo ${{ group.key }}
+  grp:
+    for-each: {g: "${{ jobs.tol.outputs.map(o, o.g + 1) }}"}
+    run: echo ${{ g }}
+  bad: {run: exit 7}
+"""
+
+
+def test_a_loop_whose_list_cannot_be_evaluated_is_told_of_by_name_and_tolerated_failures_apart(shell: Shell) -> None:
+    # DU-3
+    shell.write("lists.yaml", LOOP_WITHOUT_A_LIST)
+    told = shell("run", "lists.yaml", "--quiet").stdout
+    went_on, _, failed = told.partition("\nfailed:\n")
+    assert "failed, and the flow went on:\n  tol[1] (2)" in went_on
+    assert "  grp: `jobs.tol.outputs.map" in failed and "bad: it ended with exit code 7" in failed
+    assert "tol[1] (2): it ended" not in failed and ":tol[1]'" not in failed
+    states = {item["item"]: item["state"] for item in shell.json("items", "last")}
+    assert (states["grp"], states["fine[0]"], states["fine[1]"]) == ("failed", "completed", "completed")
+    assert "grp has failed: " in shell("why", "last:grp").stdout
+    assert "tol[1] (2): it ended" not in shell("why", "last").stdout.partition("no repair")[0]

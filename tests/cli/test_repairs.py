@@ -112,6 +112,23 @@ def test_an_exlet_is_written_out_on_the_spot(shell: Shell) -> None:  # EX-7
 
 
 @pytest.mark.full
+def test_a_rule_that_would_run_a_hopeless_job_without_end_is_warned_of_and_not_offered(shell: Shell) -> None:  # EX-7
+    shell.write("hopeless.yaml", "jobs: {a: {run: exit 12}}")
+    assert shell("run", "hopeless.yaml", "--quiet").returncode == 1
+    [group] = [each["id"] for each in shell.json("failures")]
+    offered = "fault.exit_code == 12 && job.generation <= 3"
+    assert f"rules add --from {group} --if '{offered}' --exlet EXLET" in shell.ok("failures", "show", group)
+    add = ("rules", "add", "--from", group, "--exlet", "{re-submit: true}", "--passive", "--if")
+    endless = shell(*add, "fault.exit_code == 12")
+    assert endless.returncode == 0
+    assert "add a bound, as in --if '... && job.generation <= 3'" in endless.stderr
+    shell.ok("rules", "retire", "hopeless", "1")
+    assert "warning" not in shell(*add[:-2], "--if", offered).stderr
+    told = shell("run", "hopeless.yaml", "--quiet", "--new").stdout
+    assert "1 failed again, in 3 repairs" in told
+
+
+@pytest.mark.full
 def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: Shell) -> None:  # EX-7
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES.replace("      do: again\n", "      do: again\n      passive: true\n"))
@@ -395,3 +412,36 @@ def test_a_report_shows_repairs(shell: Shell, tmp_path: Path) -> None:  # EX-11
     linked = set(re.findall(r'href="#(case-\w+)"', page))
     assert linked
     assert linked == set(re.findall(r'id="(case-\w+)"', page))
+
+
+@pytest.mark.full
+def test_ex_7_rules_are_edited_asked_and_replayed_on_the_command_line(shell: Shell) -> None:
+    group = failed_night(shell)
+    shell.write("kept.yaml", RULES)
+    assert shell("rules", "import", "kept.yaml").returncode == 0
+    [first, *_] = shell.json("failures", "show", group)["samples"]
+    asked = shell("rules", "evaluate", "night", "--from", first["id"])
+    assert "rule 1 of night concludes again" in asked.stdout
+    data = json.dumps({"fault": {"exit_code": 8}})
+    asked = shell("rules", "evaluate", "kept.yaml", "--data", data, "--type", "abort", "--task", "align", "--only")
+    assert "no rule concludes anything" in asked.stdout
+    shell.write("eight.yaml", RULES.replace("exit_code == 7", "exit_code == 8"))
+    replayed = shell("rules", "replay", "eight.yaml")
+    assert "of 3 past decisions, 3 would be concluded otherwise" in replayed.stdout
+    assert f"{first['id']}: " in replayed.stdout
+    assert "can be changed so" in shell("rules", "change", "night", "1", "--note", "flaky", "--try").stdout
+    assert "is changed: version 2" in shell("rules", "change", "night", "1", "--note", "flaky").stdout
+    assert shell.json("rules", "show", "night")["rules"]["trees"]["abort"]["align"]["rules"]["1"]["note"] == "flaky"
+    shell.write("night.yaml", NIGHT.replace("align:", "aligning:"))
+    deployed = shell("flows", "deploy", "night.yaml")
+    assert "mendflow rules tasks night --map align=aligning" in deployed.stderr
+    assert "--map align=aligning" in shell("rules").stderr
+    mapped = shell("rules", "tasks", "night", "--map", "align=aligning")
+    assert "rules for align are used for aligning" in mapped.stdout
+    assert shell("run", "night.yaml", "--quiet").returncode == 0
+    [again] = shell.json("rules", "results")
+    assert (again["exlet"], again["recovered"], again["known"]) == ("again", 3, 3)
+    assert "no rule of night is on trial" in shell("rules", "agreement", "night").stdout
+    assert shell("rules", "compare", "--from", group).returncode == 0
+    refused = shell("rules", "tasks", "night", "--map", "align")
+    assert (refused.returncode, "is not OLD=NEW" in refused.stderr) == (2, True)

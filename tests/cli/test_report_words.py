@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.pages.formatting import duration_text, one_line, plain_text, size_text
+from mendflow.pages.formatting import duration_text, memory_time_text, one_line, plain_text, size_text
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,12 @@ def test_figures_are_told_in_units_that_people_read() -> None:
         "3 m 12 s",
         "2 h 5 m",
         "3 d 4 h",
+    ]
+    assert [memory_time_text(n) for n in (0, 0.0005, 0.25, 1.25, 4321)] == [
+        "0.0 GB s",
+        "1.8 GB s",
+        "15.0 GB min",
+        "1.2 GB h",
+        "4,321.0 GB h",
     ]
     assert one_line("a\n  b\tc", 4) == "a b…"

@@ -1,10 +1,16 @@
 """Steering, with the real command line: cases that failed go on, and cases are held for a person."""
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
+import sys
 
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.full
 
@@ -63,7 +69,9 @@ def test_a_rule_made_today_mends_all_cases_that_failed_yesterday_from_where_they
         assert shell("run", "load.yaml", "-q", "-i", f"number={number}", "-i", f"folder={shell.folder}").returncode == 1
     group = the_group(shell)
     shell.ok("rules", "add", "--from", group, "--if", CONDITION, "--exlet", "spare.yaml")
-    told = shell.ok("rerun", "--group", group, "--quiet")
+    done = shell("rerun", "--group", group, "--quiet")
+    assert (done.returncode, f"the group {group} has 3 cases to go on: 3 of load" in done.stderr) == (0, True)
+    told = done.stdout
     assert "3 cases go on from where they stood" in told
     cases = shell.json("cases")
     assert [case["status"] for case in cases] == ["completed"] * 3
@@ -182,3 +190,25 @@ def test_a_failure_that_nobody_takes_up_is_held_for_a_person(shell: Shell, how: 
     expected = {"rule": "completed", "mend": "completed", "cancel": "cancelled"}
     assert status == expected.get(then, "running"), "it is held again, as the flow or its first run said"
     assert lines(shell, "prepared") == 1
+
+
+def test_at_a_terminal_a_group_of_several_cases_is_asked_for_and_nothing_begins_without_a_yes(shell: Shell) -> None:
+    write_flow(shell)
+    for number in (1, 2):
+        shell("run", "load.yaml", "-q", "-i", f"number={number}", "-i", f"folder={shell.folder}")
+    group = the_group(shell)
+    terminal, inner = pty.openpty()
+    program = [sys.executable, "-m", "mendflow", "rerun", "--group", group, "-q"]
+    asked = subprocess.Popen(
+        program, cwd=shell.folder, env=shell.environment, stdin=inner, stderr=inner, stdout=subprocess.DEVNULL
+    )
+    os.close(inner)
+    os.write(terminal, b"n\n")
+    told = b""
+    with contextlib.suppress(OSError):  # how a terminal ends
+        while piece := os.read(terminal, 4096):
+            told += piece
+    os.close(terminal)
+    assert asked.wait(PATIENCE_S) == 130
+    assert b"2 of load" in told and b"Nothing was begun" in told
+    assert [case["status"] for case in shell.json("cases")] == ["failed", "failed"]

@@ -114,8 +114,9 @@ def test_why_names_what_no_pilot_has(shell: Shell) -> None:
     assert shell("logs", "last:eat").returncode in (0, 5)
 
 
+@pytest.mark.full
 def test_a_server_with_tokens_lets_in_only_whom_it_knows(shell: Shell) -> None:
-    token = shell.ok("admin", "token", "ann", "--role", "user", "--append", "tokens").strip()
+    token = shell.ok("admin", "tokens", "line", "ann", "--role", "user", "--append", "tokens").strip()
     assert stat.S_IMODE(os.stat(shell.folder / "tokens").st_mode) == 0o600
     assert token not in (shell.folder / "tokens").read_text()
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
@@ -132,7 +133,7 @@ def test_a_server_with_tokens_lets_in_only_whom_it_knows(shell: Shell) -> None:
     assert "does not know that token; give yours by MENDFLOW_TOKEN" in wrong.stderr
     pilot = shell.apart("pilot", MENDFLOW_TOKEN=token)
     assert "it has the roles user" in pilot.stderr
-    assert "A pilot needs a token of the role pilot: mendflow admin token NAME --role pilot" in pilot.stderr
+    assert "A pilot needs a token of the role pilot: mendflow admin tokens create NAME --role pilot" in pilot.stderr
 
 
 def test_a_server_refuses_to_be_open_to_the_world(shell: Shell) -> None:
@@ -151,7 +152,7 @@ def test_a_port_that_is_taken_is_a_matter_of_the_machine(shell: Shell) -> None:
 
 @pytest.mark.full
 def test_files_beside_a_flow_go_to_the_server_with_it(shell: Shell) -> None:
-    token = shell.ok("admin", "token", "ann", "--role", "admin", "--append", "tokens").strip()
+    token = shell.ok("admin", "tokens", "line", "ann", "--role", "admin", "--append", "tokens").strip()
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
     shell.environment["MENDFLOW_TOKEN"] = token
     shell.start("pilot", "--jobs", "1", "--work", "pilot-1")

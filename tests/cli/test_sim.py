@@ -1,6 +1,7 @@
 """`mendflow sim FLOW`: words become a grid and what jobs do, the answer is told and written, mistakes are sentences."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -50,10 +51,12 @@ def test_a_flow_is_predicted_and_written_as_a_page_with_charts_and_data(shell: S
 
 def test_a_flow_is_predicted_from_a_case_that_ran(shell: Shell) -> None:
     shell.write("f.yaml", "jobs:\n  a: {run: sleep 0.2; echo 1 > o, files: {o: o}}\n  b: {run: 'true', needs: [a]}\n")
+    began = time.monotonic()
     shell.ok("run", "f.yaml", "-q")
+    took_s = time.monotonic() - began
     made = shell.json("sim", "f.yaml", "--pilots", "1", "--like", "last", "--seeds", "1", "--no-what-if")["prediction"]
     assert made["steps"][0]["name"] == "a"
-    assert 0.2 <= made["steps"][0]["run_s"] < 5
+    assert 0.2 <= made["steps"][0]["run_s"] <= took_s
 
 
 @pytest.mark.parametrize(

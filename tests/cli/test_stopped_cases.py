@@ -176,6 +176,7 @@ def test_the_run_typed_again_with_other_wishes_continues_the_case_as_now_wished(
     assert (kept["on_unhandled"], kept["origin"]["output_dir"]) == ("hold", str(shell.folder / "results"))
 
 
+@pytest.mark.full
 def test_a_stopped_run_says_how_it_goes_on_with_the_options_that_are_not_kept(shell: Shell) -> None:
     written(shell)
     running = shell.start("run", "slow.yaml", "--jobs", "1", "--keep", "--data-dir", "data folder")
@@ -198,6 +199,7 @@ def test_a_rerun_of_a_case_that_was_killed_continues_it_and_makes_no_second_one(
     assert (lines(shell.folder / "first"), lines(shell.folder / "second")) == (1, 1)
 
 
+@pytest.mark.full
 def test_a_rerun_in_another_way_of_a_case_that_was_stopped_is_refused_and_says_what_to_do(shell: Shell) -> None:
     written(shell)
     case = run_and_end(shell, signal.SIGINT)

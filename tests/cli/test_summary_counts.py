@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 UNDOES = """
@@ -44,6 +46,7 @@ def own_cases(shell: Shell) -> list[str]:
     return [case["id"] for case in shell.json("cases") if case["flow"] in ("trip", "inner")]
 
 
+@pytest.mark.full
 def test_what_was_undone_is_told_by_summary_why_and_report(shell: Shell) -> None:
     told = run_trip(shell)
     assert (shell.folder / "undone").read_text() == "hotel\nseat\n"

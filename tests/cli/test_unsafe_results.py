@@ -74,6 +74,7 @@ def test_results_that_were_asked_for_and_cannot_be_compared_are_named_once(shell
     assert "taken although" not in shell.ok("run", "stale.yaml", "--quiet")
 
 
+@pytest.mark.full
 def test_the_hint_repeats_what_was_asked_for(shell: Shell) -> None:
     shell.write("bad.yaml", "jobs: {a: {run: exit 3}}\n")
     for word in ("--cached", "--no-cache"):
@@ -95,6 +96,7 @@ def test_a_stored_file_that_was_damaged_is_made_and_stored_again_by_the_next_run
     assert "1 cached" in shell.ok("run", "made.yaml", "--quiet")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("damage", ["changed", "gone"])
 def test_a_large_stored_file_that_was_damaged_is_made_again_in_the_case_that_needs_it(
     shell: Shell, damage: str
@@ -113,6 +115,7 @@ def test_a_large_stored_file_that_was_damaged_is_made_again_in_the_case_that_nee
     assert "1 done, 1 cached" in shell.ok("run", "made.yaml", "--quiet")
 
 
+@pytest.mark.full
 def test_damage_that_only_reading_a_file_shows_fails_its_job_at_once_and_the_next_run_makes_it_again(
     shell: Shell,
 ) -> None:  # DU-2
@@ -136,6 +139,7 @@ def large_file(shell: Shell) -> Path:
     return next(each for each in places if each.stat().st_size == 2_000_000)
 
 
+@pytest.mark.full
 def test_what_a_script_reads_in_a_roundabout_way_makes_it_run_again(shell: Shell) -> None:  # DU-2
     scripts = {name: (words, script) for name, (words, script, _) in ROUNDABOUT.items()}
     scripts["plain"] = ("bash", "if [ -s in.txt ]; then MODE=1; else MODE=2; fi; flock l echo $MODE > out.txt")

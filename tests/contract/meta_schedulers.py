@@ -14,6 +14,7 @@ from mendflow.core.model.jobs import JobSpec, JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, AttemptStatus, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.contracts import FileStore, MetaScheduler, NewJob
+from tests import patience
 from tests.services.conftest import HandPilot
 
 EXIT = Fault(name="exit", category=Category.JOB, message="it ended with exit code 3", exit_code=3)
@@ -79,11 +80,7 @@ class Ear:
 
 
 async def until(check: Callable[[], bool]) -> None:
-    for _ in range(4_000):
-        if check():
-            return
-        await asyncio.sleep(0.003)
-    raise AssertionError("it never came")
+    await patience.until(check)
 
 
 async def take(yard: Yard, *commands: str) -> None:

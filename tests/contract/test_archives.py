@@ -12,7 +12,7 @@ from mendflow.core.model.errors import Conflict, RequestError, StoreUnavailable
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import JobQuery
 from mendflow.services.api.archive.records import DocumentRecord
-from mendflow.stores.contract import Append, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import Delete, Put, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import (
     archive_of_one,
@@ -143,7 +143,7 @@ class Dying(MemoryStore):
     left = 10**9
 
     async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
-        if any(not isinstance(each, Append) and each.kind == "imported" for each in writes) or self.left < 10**8:
+        if any(isinstance(each, Put | Delete) and each.kind == "imported" for each in writes) or self.left < 10**8:
             self.left -= 1
         if self.left < 0:
             raise StoreUnavailable("killed")

@@ -13,7 +13,7 @@ from mendflow.stores.elastic.store import ElasticStore
 from tests.contract.documents import body, outcomes, put
 from tests.servers import opensearch
 
-pytestmark = pytest.mark.opensearch
+pytestmark = [pytest.mark.opensearch, pytest.mark.law]
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,17 @@ class TestLocalProcesses(BatchContract):
         assert running(await systems.find(site)) == 0
         await systems.cancel(site, [submission(site, 1).name])  # or this very process would have ended
 
+    async def test_a_pilot_that_was_started_this_moment_has_not_ended(
+        self, systems: BatchSystemRouter, site: Site
+    ) -> None:
+        names = []
+        for number in range(1, 11):
+            await systems.submit(doing(site, "sleep 600"), [submission(site, number)])
+            names.append(submission(site, number).name)
+            assert ended(await systems.find(site)) == 0
+        await systems.cancel(site, names)
+        await until(systems, site, lambda found: ended(found) == len(names))
+
     async def test_a_pilot_that_was_killed_has_ended(
         self, systems: BatchSystemRouter, site: Site, tmp_path: Path
     ) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from mendflow.core.model.errors import RequestError, StoreUnavailable
+from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
 from mendflow.stores.contract import Append, FieldCondition, Put
 from mendflow.stores.postgresql import connections as postgresql_links
 from mendflow.stores.postgresql import migrations as postgresql_migrations
 from mendflow.stores.postgresql import writer as postgresql_writer
+from mendflow.stores.postgresql.backup import back_up_postgresql, restore_postgresql
 from mendflow.stores.postgresql.store import PostgresqlStore
 from tests.contract.backends import Backend, Postgresql, name_of
 from tests.contract.documents import body, ids, outcomes, put
@@ -111,6 +112,21 @@ async def test_a_schema_of_a_newer_mendflow_is_refused_and_left_as_it_is(url: st
     await asked(url, "INSERT INTO schema_version VALUES (99, 'from the future')")
     with pytest.raises(StoreUnavailable, match=r"newer mendflow \(schema 99; this one knows up to \d+\): upgrade"):
         await opened(url)
+
+
+async def test_a_backup_says_which_schema_it_has_and_a_newer_one_is_not_restored(url: str, tmp_path: Path) -> None:
+    await (await opened(url)).close()
+    await asked(url, "DELETE FROM schema_version WHERE number > 1")
+    older = await asyncio.to_thread(back_up_postgresql, url, tmp_path / "older", "1.0")
+    assert older.schema == 1
+    await asked(url, "INSERT INTO schema_version VALUES (99, 'from the future')")
+    newer = await asyncio.to_thread(back_up_postgresql, url, tmp_path / "newer", "9.9")
+    assert newer.schema == 99
+    with pytest.raises(
+        InvalidRequest, match=r"newer mendflow \(schema 99, made by mendflow 9\.9; this one knows up to"
+    ):
+        await restore_postgresql(tmp_path / "newer", f"{url}_restored")
+    assert await restore_postgresql(tmp_path / "older", f"{url}_restored") == older
 
 
 def test_migrations_are_numbered_without_a_gap() -> None:

@@ -84,6 +84,7 @@ async def test_a_store_whose_server_is_away_says_so_when_opened_and_may_be_opene
     await store.close()
 
 
+@pytest.mark.law
 async def test_writers_go_on_through_kills_of_the_server_and_are_never_refused_by_themselves(
     remote: Remote, tmp_path: Path
 ) -> None:  # JS-9
@@ -204,6 +205,7 @@ async def test_servers_that_start_at_once_on_an_empty_store_all_find_it_ready(re
         await store.close()
 
 
+@pytest.mark.law
 async def test_of_several_servers_exactly_one_wins_each_version_and_each_position(
     remote: Remote, tmp_path: Path
 ) -> None:  # JS-1
@@ -231,6 +233,7 @@ async def test_of_several_servers_exactly_one_wins_each_version_and_each_positio
         await store.close()
 
 
+@pytest.mark.law
 async def test_servers_that_write_the_same_documents_in_any_order_do_not_stop_each_other(
     remote: Remote, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mendflow.stores.contract import Append, Delete, Put, StoredDocument, WriteConflict, WriteDone
 from tests.contract.backends import Durable
 from tests.contract.documents import done, put
@@ -39,6 +41,7 @@ async def test_an_old_version_stays_old_after_closing_and_opening_again(durable:
         await store.close()
 
 
+@pytest.mark.law
 async def test_what_returned_is_there_after_kill_9(durable: Durable, tmp_path: Path) -> None:  # JS-2
     """A process writes and says of each write when it has returned; it is killed in the middle, three times."""
     for life in range(3):

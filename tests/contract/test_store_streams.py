@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mendflow.stores.contract import Append, Store, WriteConflict, WriteDone
+from mendflow.stores.contract import Append, Delete, Put, RemoveStream, Store, Write, WriteConflict, WriteDone
 
 
 async def test_a_stream_gives_back_its_entries_in_order(store: Store) -> None:
@@ -71,3 +71,28 @@ async def test_a_journal_that_two_keep_at_once_has_each_entry_of_the_winners_and
     assert sorted(found) == sorted(kept[0] + kept[1])
     for mine in kept:
         assert [entry for entry in found if entry in set(mine)] == mine
+
+
+async def test_a_removed_stream_is_as_if_it_had_never_been(store: Store) -> None:
+    await store.write([Append("s", [b"a", b"b"], 0), Append("t", [b"other"], 0), Append("s", [b"c"], 2)])
+    assert await store.write([RemoveStream("s"), RemoveStream("nowhere")]) == [WriteDone(0), WriteDone(0)]
+    assert (await store.read("s"), await store.length("s"), await store.read("t")) == ([], 0, [b"other"])
+    assert await store.write([Append("s", [b"late"], 3)]) == [WriteConflict("stream", "s", 3, 0)]
+    assert await store.write([Append("s", [b"anew"], 0)]) == [WriteDone(1)]
+    assert await store.read("s") == [b"anew"]
+
+
+async def test_a_stream_is_removed_in_its_turn_among_other_writes(store: Store) -> None:
+    writes: list[Write] = [Append("s", [b"a"], 0), RemoveStream("s"), Append("s", [b"b"], 0), Put("job", "j", b"{}", 0)]
+    outcomes = await store.write(writes)
+    assert outcomes[:3] == [WriteDone(1), WriteDone(0), WriteDone(1)] and isinstance(outcomes[3], WriteDone)
+    assert await store.read("s") == [b"b"]
+
+
+async def test_the_kinds_of_the_documents_that_are_there_are_known(store: Store) -> None:
+    assert await store.kinds() == []
+    made = await store.write([Put("job", "a", b"{}", 0), Put("case", "b", b"{}", 0), Put("job", "c", b"{}", 0)])
+    assert await store.kinds() == ["case", "job"]
+    assert isinstance(made[1], WriteDone)
+    await store.write([Delete("case", "b", made[1].version)])
+    assert await store.kinds() == ["job"]

@@ -9,6 +9,8 @@ import threading
 from random import Random
 from typing import Final
 
+from tests.patience import PATIENCE_S
+
 LINE_MAX: Final = 64 * 1024
 CHUNK: Final = 64 * 1024
 
@@ -36,7 +38,7 @@ class BadLine:
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(20)
+        self._thread.join(PATIENCE_S)
 
     @property
     def url(self) -> str:

@@ -18,7 +18,7 @@ class Site:
 
     def __init__(self, folder: Path, store: str, *, lease_s: int = 8) -> None:
         self.folder = folder
-        self._store = store
+        self.store_url = store
         self._log = (folder / "site.log").open("ab")
         self._clients: list[SyncClient] = []
         self._lease_s = lease_s
@@ -43,7 +43,12 @@ class Site:
     def start_server(self, name: str, *words: str) -> None:
         """Start a server, or start it again on its folder."""
         place = ["--data-dir", str(self.folder / name), "--port", str(self.port_of(name))]
-        self._start(name, "serve", *place, "--lease", str(self._lease_s), "--store", self._store, *words)
+        self._start(name, "serve", *place, "--lease", str(self._lease_s), "--store", self.store_url, *words)
+
+    def start_alone(self, name: str, *words: str) -> None:
+        """Start a server on a store in its own folder."""
+        place = ["--data-dir", str(self.folder / name), "--port", str(self.port_of(name))]
+        self._start(name, "serve", *place, "--lease", str(self._lease_s), *words)
 
     def pilot(self, name: str, server: str) -> None:
         work = str(self.folder / name)

@@ -14,6 +14,7 @@ from mendflow.formats.bpel.adapter import IN_PROCESS, adapt
 from tests.e2e.conftest import World
 from tests.e2e.soap_client import Asking, send, texts
 from tests.formats.bpel.adapter.bank import ASK, save, written
+from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
 OFFER = '<copy><from><literal>{}</literal></from><to variable="answered" part="offer"/></copy>'
@@ -129,7 +130,7 @@ def test_the_adapted_process_outlives_a_partner_that_is_away_at_first(served: Wo
     asking = Asking(deploy(served, bank, "adapted", IN_PROCESS), loan(4), "urn:adapted")
     served.until(lambda: served.client.cases(flow="partner-call"), "a call by the proxy")
     bank.start()
-    asking.join(60)
+    asking.join(PATIENCE_S)
     assert texts(asking.answer)["offer"] == "8"
     assert bank.calls() == ["told 4", "asked 4"]
 
@@ -143,7 +144,7 @@ def test_the_adapted_process_outlives_a_partner_that_dies_over_a_call(served: Wo
     asking = Asking(deploy(served, bank, "adapted", IN_PROCESS, ASK), loan(15), "urn:adapted")
     served.until((bank.folder / "died").exists, "the partner to die")
     bank.start()
-    asking.join(60)
+    asking.join(PATIENCE_S)
     assert texts(asking.answer)["offer"] == "30"
     assert bank.calls() == ["asked 15"] * 3
 
@@ -153,7 +154,7 @@ def test_a_call_goes_on_after_the_server_was_killed(served: World, bank: Bank) -
     asking = Asking(url, loan(4), "urn:adapted")
     served.until(lambda: served.client.cases(flow="partner-call"), "a call by the proxy")
     served.kill_server()
-    asking.join(20)
+    asking.join(PATIENCE_S)
     served.start_server()
     served.wait_for_server()
     bank.start()

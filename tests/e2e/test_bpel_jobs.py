@@ -9,6 +9,7 @@ import pytest
 
 from mendflow.formats.bpel.ports import port_wsdl
 from tests.e2e.soap_client import EXAMPLES, Asking, example, send, sorting, texts
+from tests.patience import PATIENCE_S
 
 PATTERNS = ("synchronous", "polling", "callback", "fire-and-forget")
 JOBS = "urn:mendflow:jobs:1"
@@ -71,7 +72,7 @@ def test_run_waits_for_forgotten_jobs_and_tells_of_all_jobs_of_a_process(tmp_pat
     (tmp_path / "request.xml").write_text(sorting(tmp_path, "run", tmp_path / "in.txt"))
     words = ["run", str(EXAMPLES / "fire-and-forget.bpel"), "--message", "request.xml", "--data-dir", "data", "--quiet"]
     done = subprocess.run(
-        [sys.executable, "-m", "mendflow", *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "mendflow", *words], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
     assert "both jobs have been handed over" in done.stdout

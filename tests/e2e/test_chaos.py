@@ -16,8 +16,12 @@ from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
 from tests.e2e.chaos.attempts import check_job, read_attempts
 
+pytestmark = pytest.mark.law
+
 SEEDS = int(os.environ.get("MENDFLOW_CHAOS_SEEDS", "1"))
 JOBS = int(os.environ.get("MENDFLOW_CHAOS_JOBS", "1000"))
+PATIENCE_S = 900
+"""For what hangs: beside other work, each start of a server takes several times as long."""
 
 FLOW = """
 name: chaos
@@ -45,13 +49,13 @@ say end
 """
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1000)
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_nothing_is_lost_and_nothing_runs_twice_while_everything_is_killed(world: Any, seed: int) -> None:
     # JS-1 JS-7 PJ-1: laws 1 to 4 under kill -9
     (world.folder / "tick.sh").write_text(TICK)
     (world.folder / "chaos.yaml").write_text(FLOW)
+    day_before_us = day_ahead_us()
     world.start_server()
     world.wait_for_server()
     for name in ("east", "west"):
@@ -61,13 +65,19 @@ def test_nothing_is_lost_and_nothing_runs_twice_while_everything_is_killed(world
     case = world.client.start("chaos", inputs, key=f"seed-{seed}").id
     kills = _torment(world, case, random.Random(seed))
     assert kills >= 5, f"only {kills} kills: the case was over before it could be tormented"
-    _check(world, case)
+    _check(world, case, max(0, day_ahead_us() - day_before_us))
+
+
+def day_ahead_us() -> int:
+    """What the time of day, which attempts tell, shows more than the steady clock that servers go by. It grows while
+    the machine's clock is being put right."""
+    return (time.time_ns() - time.monotonic_ns()) // 1000
 
 
 def _torment(world: Any, case: str, chance: random.Random) -> int:
     """Kill something every now and then until the case is over."""
     kills = 0
-    end = time.monotonic() + 480
+    end = time.monotonic() + PATIENCE_S
     while True:
         time.sleep(chance.uniform(0.3, 2.5))
         assert time.monotonic() < end, f"the case is not over after {kills} kills: {world.client.case(case)}"
@@ -86,7 +96,7 @@ def _torment(world: Any, case: str, chance: random.Random) -> int:
             return kills
 
 
-def _check(world: Any, case: str) -> None:
+def _check(world: Any, case: str, moved_us: int) -> None:
     view = world.client.case(case)
     assert view.status == "completed", view.fault
     jobs: list[Job] = []
@@ -95,7 +105,7 @@ def _check(world: Any, case: str) -> None:
     assert len({job.id for job in jobs}) == len(jobs) == JOBS
     attempts = read_attempts(world.folder / "attempts.log")
     for job in jobs:
-        check_job(job, attempts[job.id], finished_us=job.finished_at * 1000 + 999)
+        check_job(job, attempts[job.id], finished_us=job.finished_at * 1000 + 999 + moved_us)
     # Outputs once, in their order, each from the accepted attempt.
     by_turn = sorted(jobs, key=lambda job: int(job.spec.item[5:-1]))
     assert [output["attempt"] for output in view.outputs["all"]] == [job.fence for job in by_turn]
@@ -138,6 +148,11 @@ def _start_slow(world: Any) -> str:
     return case
 
 
+def _wait_for_end(world: Any) -> None:
+    """The job ends while somebody is away; its lease holds."""
+    world.until(lambda: "end" in (world.folder / "slow.log").read_text(), "the job to end")
+
+
 def _check_credited(world: Any, case: str) -> None:
     world.until(lambda: world.client.case(case).status == "completed", "the case to complete")
     assert (world.folder / "slow.log").read_text() == "start 1\nend 1\n"
@@ -147,9 +162,10 @@ def _check_credited(world: Any, case: str) -> None:
 
 def test_a_job_that_ran_on_while_the_server_was_away_is_credited(world: Any) -> None:
     # JS-7
+    world.lease_s = 60.0
     case = _start_slow(world)
     world.kill_server()
-    time.sleep(4)  # the job ends meanwhile; its lease holds
+    _wait_for_end(world)
     world.start_server()
     world.wait_for_server()
     _check_credited(world, case)
@@ -157,9 +173,10 @@ def test_a_job_that_ran_on_while_the_server_was_away_is_credited(world: Any) -> 
 
 def test_a_job_that_ended_while_its_pilot_was_restarted_is_credited(world: Any) -> None:
     # JS-7
+    world.lease_s = 60.0
     case = _start_slow(world)
     world.kill_pilot("east")
-    time.sleep(4)  # the job ends meanwhile; its lease holds
+    _wait_for_end(world)
     world.start_pilot("east")
     _check_credited(world, case)
 

@@ -17,6 +17,7 @@ from tests.e2e.conftest import World
 from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
 
+ANNS, BOBS = "the-token-of-ann-0123456789", "the-token-of-bob-0123456789"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "domains" / "harvest.yaml"
 
 
@@ -214,12 +215,12 @@ def test_a_flow_for_a_domain_that_is_not_connected_does_not_run(found: Found, tm
     flow.write_text("name: far\njobs:\n  there: {domain: ibm, run: touch ran}\n")
     done = fiu.run("start", str(flow))
     assert done.returncode != 0
-    assert "there is for the domain 'ibm', which is not connected here" in done.stderr
+    assert "step there: the domain 'ibm' is not connected here" in done.stderr
     assert not fiu.client.cases()
 
 
 def test_a_token_of_a_connection_and_one_of_a_person_open_different_doors(found: Found) -> None:
-    fiu, ibm = found("fiu", token="anns"), found("ibm", token="bobs", slots=0)
+    fiu, ibm = found("fiu", token=ANNS), found("ibm", token=BOBS, slots=0)
     fiu.wait()
     ibm.wait()
     token = fiu.invite(ibm)
@@ -239,8 +240,8 @@ def test_a_token_of_a_connection_and_one_of_a_person_open_different_doors(found:
     exchange = b'{"sender": "s", "serial": 0}'
     assert ask("/cases", token) == 401  # an invitation is no token
     assert ask("/domain/exchange", token, exchange) == 403
-    assert ask("/domain/exchange", "anns", exchange) == 403
-    assert ask("/domains/ibm/invite", "bobs", b"{}") == 401
+    assert ask("/domain/exchange", ANNS, exchange) == 403
+    assert ask("/domains/ibm/invite", BOBS, b"{}") == 401
     assert ibm.connect(fiu, token).returncode == 0
     assert ask("/domain/exchange", token, exchange) == 403  # it was used
     World.until(lambda: ibm.domain("fiu").report is not None, "ibm to hear of fiu")

@@ -2,31 +2,22 @@
 killed at random. Every job ends once, and no two attempts of one run at the same time."""
 
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from mendflow.client import SyncClient
-from mendflow.core.model.domains import ConnectionSpec, InvitationSpec
-from mendflow.core.model.errors import RequestError
 from mendflow.core.model.jobs import JobState
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
-from tests.e2e.bad_line import BadLine
-from tests.patience import PATIENCE_S
-from tests.servers.processes import free_port
+from tests.e2e.two_domains import LEASE_S, TwoDomains
 
-LEASE_S = 4
 TICK = Path(__file__).parent / "chaos" / "tick.py"
 FLOW = """
 name: many
@@ -58,94 +49,6 @@ jobs:
     needs: one
     run: MENDFLOW_JOB=part-${{ inputs.number }}-two MENDFLOW_FENCE=$$ @PYTHON@ @TICK@ ${{ inputs.log }} 0.05
 """
-
-
-class TwoDomains:
-    """North sends, south does the work; each reaches the other through a relay."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder = folder
-        self._log = (folder / "site.log").open("ab")
-        self.ports = {name: free_port() for name in ("north", "south")}
-        self.lines = {name: BadLine(port, seed) for name, port in self.ports.items()}
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.clients: dict[str, SyncClient] = {}
-
-    def __enter__(self) -> "TwoDomains":
-        for name, line in self.lines.items():
-            line.__enter__()
-            self.serve(name)
-            self.clients[name] = SyncClient(f"http://127.0.0.1:{self.ports[name]}")
-        for name in self.ports:
-            self.until(partial(self._answers, name), f"{name} to be there")
-            self._start(
-                f"pilot of {name}", "pilot", "--server", f"http://127.0.0.1:{self.ports[name]}", "--work",
-                str(self.folder / f"work-{name}"), "--jobs", "4", "--cpus", "4",
-            )  # fmt: skip
-        north, south = self.clients["north"], self.clients["south"]
-        invitation = south.invite_domain("north", InvitationSpec(urls=(self.lines["north"].url,)))
-        north.connect_domain("south", ConnectionSpec(urls=(self.lines["south"].url,), token=invitation.token))
-        self.until(lambda: north.connected_domain("south").state == "connected", "the two to be connected")
-        return self
-
-    def _answers(self, name: str) -> bool:
-        return self.clients[name].health().status == "ok"
-
-    def __exit__(self, *_: object) -> None:
-        for client in self.clients.values():
-            client.close()
-        for process in self.processes.values():
-            process.kill()
-            process.wait()
-        for line in self.lines.values():
-            line.__exit__()
-        self._log.close()
-
-    def serve(self, name: str) -> None:
-        place = ["--data-dir", str(self.folder / name), "--port", str(self.ports[name]), "--domain", name]
-        self._start(name, "serve", *place, "--lease", str(LEASE_S))
-
-    def _start(self, name: str, *words: str) -> None:
-        command = [sys.executable, "-m", "mendflow", *words]
-        quiet = subprocess.DEVNULL
-        self.processes[name] = subprocess.Popen(command, stdin=quiet, stdout=self._log, stderr=self._log)
-
-    def start(self, jobs: int, calls: int) -> str:
-        given = {"jobs": list(range(jobs)), "calls": list(range(calls)), "log": str(self.folder / "lines")}
-        return self.clients["north"].start("many", given).id
-
-    def kill(self, name: str) -> None:
-        os.kill(self.processes[name].pid, signal.SIGKILL)
-        self.processes[name].wait()
-
-    def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
-        end = time.monotonic() + patience_s
-        while True:
-            try:
-                if holds():
-                    return
-            except RequestError:
-                pass
-            said = (self.folder / "site.log").read_text()[-4000:]
-            assert time.monotonic() < end, f"waited {patience_s:.0f} s for {what}: {said}"
-            time.sleep(0.1)
-
-    def torment(self, over: threading.Event, seed: int, pause_s: float) -> None:
-        """Kill servers, cut lines, and mend both, until it is over."""
-        chance = Random(seed)
-        while not over.wait(chance.uniform(0.3, 1.7) * pause_s):
-            name = chance.choice(["north", "south"])
-            if chance.random() < 0.5:
-                self.kill(name)
-                over.wait(chance.uniform(0, 2))
-                self.serve(name)
-            else:
-                cut = [name] if chance.random() < 0.5 else ["north", "south"]
-                for each in cut:
-                    self.lines[each].cut = True
-                over.wait(chance.choice([0.5, 3.0, LEASE_S * 2.0]))
-                for each in cut:
-                    self.lines[each].cut = False
 
 
 @pytest.fixture
@@ -188,27 +91,56 @@ def test_jobs_and_calls_run_in_another_domain(domains: TwoDomains) -> None:  # F
     domains.until(lambda: domains.clients["south"].connected_domain("north").held == 0, "all to be acknowledged")
 
 
+@pytest.mark.law
 @pytest.mark.full
-@pytest.mark.parametrize("domains", [int(os.environ.get("MENDFLOW_DOMAIN_SEED", "1"))], indirect=True)
+def test_servers_that_are_killed_and_come_back_go_on_with_everything_and_nothing_is_sent_again(tmp_path: Path) -> None:
+    # FM-4 FM-8
+    jobs, calls = 80, 6
+    with TwoDomains(tmp_path, 1, domain_lease_s=0) as domains:
+        _deploy(domains)
+        case = domains.start(jobs, calls)
+        south = domains.clients["south"]
+        domains.until(lambda: len(south.cases(limit=1_000)) == jobs + calls, "everything to be there")
+        for killed in (["south"], ["north"], ["north", "south"]):
+            for name in killed:
+                domains.kill(name)
+            time.sleep(LEASE_S)
+            for name in killed:
+                domains.serve(name)
+            for name in killed:
+                domains.until(partial(domains.answers, name), f"{name} to be back")
+        domains.until(lambda: domains.clients["north"].case(case).status == "completed", "the case to end")
+        _check(domains, case, jobs, calls)
+        assert len(domains.clients["north"].jobs(JobQuery(case=case, limit=1_000))) == jobs
+        assert len(south.cases(limit=1_000)) == jobs + calls
+
+
+JOBS = int(os.environ.get("MENDFLOW_DOMAIN_JOBS", "120"))
+CALLS = int(os.environ.get("MENDFLOW_DOMAIN_CALLS", "6"))
+SEED = int(os.environ.get("MENDFLOW_DOMAIN_SEED", "1"))
+
+
+@pytest.mark.law
+@pytest.mark.full
+@pytest.mark.timeout(300 + JOBS)  # 2,000 jobs in a storm take many minutes
+@pytest.mark.parametrize("domains", [SEED], indirect=True)
 def test_a_bad_line_and_killed_servers_lose_nothing_and_do_nothing_twice(domains: TwoDomains) -> None:  # FM-4 FM-8
-    jobs, calls = int(os.environ.get("MENDFLOW_DOMAIN_JOBS", "120")), int(os.environ.get("MENDFLOW_DOMAIN_CALLS", "6"))
-    seed = int(os.environ.get("MENDFLOW_DOMAIN_SEED", "1"))
     _deploy(domains)
-    case = domains.start(jobs, calls)
+    case = domains.start(JOBS, CALLS)
     for line in domains.lines.values():
         line.get_bad()
     over = threading.Event()
-    storm = threading.Thread(target=domains.torment, args=(over, seed, 4.0))
+    storm = threading.Thread(target=domains.torment, args=(over, SEED, 4.0))
     storm.start()
     try:
         time.sleep(0.1)
-        over.wait(20 + jobs / 20)
+        over.wait(20 + JOBS / 20)
     finally:
         over.set()
         storm.join()
     for line in domains.lines.values():
         line.get_good()
-    patience_s = 120 + jobs / 5
+    patience_s = 120 + JOBS / 5
     domains.until(lambda: domains.clients["north"].case(case).status == "completed", "the case to end", patience_s)
-    _check(domains, case, jobs, calls)
+    _check(domains, case, JOBS, CALLS)
     domains.until(lambda: domains.clients["south"].connected_domain("north").held == 0, "all to be acknowledged")

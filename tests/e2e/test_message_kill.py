@@ -11,7 +11,10 @@ from mendflow.core.model.xml import ServicePort, SoapBinding
 from tests.core.engine.xml.conversations import PORT, WORLD
 from tests.e2e.conftest import World
 from tests.e2e.soap_client import Away, send, texts
+from tests.patience import PATIENCE_S
 from tests.services.messaging.test_message_router import QUESTIONS
+
+pytestmark = pytest.mark.law
 
 SPOKEN = ServicePort(
     service="{urn:t}S",
@@ -95,7 +98,7 @@ def test_no_conversation_is_lost_or_had_twice_while_the_server_is_killed_again_a
         killed(served)
     served.wait_for_server()
     client.enough.set()
-    client.join(100)
+    client.join(PATIENCE_S)
     assert client.answers == [(200, "yes")] * 2 * client.talks
     assert client.again
     cases = served.client.cases(flow="talks", limit=10_000)

@@ -15,6 +15,8 @@ from mendflow.core.model.errors import RequestError
 from mendflow.formats.yaml import read_flow
 from tests.e2e.site import Site
 
+pytestmark = pytest.mark.law
+
 FILES = 24
 KILLS = 4
 FLOW = """

@@ -16,6 +16,8 @@ from mendflow.core.model.repair_views import DecisionQuery
 from mendflow.formats import load
 from mendflow.formats.rules import load_rules
 
+pytestmark = pytest.mark.law
+
 SEEDS = int(os.environ.get("MENDFLOW_CHAOS_SEEDS", "1"))
 CASES = 6
 KILLS_MIN = 4

@@ -18,6 +18,8 @@ from mendflow.core.model.errors import RequestError
 from mendflow.formats import load
 from mendflow.formats.rules import load_rules
 
+pytestmark = pytest.mark.law
+
 SEEDS = int(os.environ.get("MENDFLOW_CHAOS_SEEDS", "1"))
 CASES = 12
 KILLS_MIN = 5

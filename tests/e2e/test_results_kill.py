@@ -8,6 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.law
+
 SAMPLES = 16
 FLOW = """
 name: killed
@@ -43,7 +49,7 @@ def test_after_kill_9_whole_results_are_found_and_no_others(tmp_path: Path) -> N
     (tmp_path / "in.json").write_text(json.dumps({"samples": names}))
     words = ("run", "killed.yaml", "--inputs", "in.json", "--json", "-j", "2")
     first = mendflow(tmp_path, *words)
-    give_up_at = time.monotonic() + 60
+    give_up_at = time.monotonic() + PATIENCE_S
     while len(log.read_text().splitlines()) < SAMPLES // 2 and time.monotonic() < give_up_at:
         time.sleep(0.02)
     begun = log.read_text().splitlines()
@@ -51,7 +57,7 @@ def test_after_kill_9_whole_results_are_found_and_no_others(tmp_path: Path) -> N
     first.wait()
     assert SAMPLES // 2 <= len(begun) < SAMPLES
     second = mendflow(tmp_path, *words, "--new")
-    told = json.loads(second.communicate(timeout=120)[0])
+    told = json.loads(second.communicate(timeout=PATIENCE_S)[0])
     assert second.returncode == 0
     [merged] = tmp_path.glob(f"outputs/{told['id']}/*")
     assert merged.read_text() == "".join(sorted(f"SAMPLE {name.upper()}\n" for name in names))

@@ -33,13 +33,14 @@ jobs:
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     with postgresql_server() as store:
-        site = Site(tmp_path, store.url)
+        site = Site(tmp_path, store.url, lease_s=20)  # a busy machine may keep a server from its beats for a while
         try:
             yield site
         finally:
             site.close()
 
 
+@pytest.mark.law
 def test_a_killed_server_costs_no_running_job_and_every_job_ends_once(site: Site) -> None:  # JS-6 JS-7 JS-8
     east, west = site.serve("east"), site.serve("west")
     site.until(lambda: len(west.servers()) == 2, "the servers to see each other")

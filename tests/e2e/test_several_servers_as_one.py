@@ -14,6 +14,7 @@ from mendflow.core.model.views import CaseView
 from mendflow.formats import load
 from mendflow.formats.rules import read_rules
 from tests.e2e.site import Site
+from tests.patience import PATIENCE_S
 from tests.servers.postgresql import postgresql_server
 
 SLOW = """
@@ -81,7 +82,7 @@ def test_three_servers_are_as_good_as_one(site: Site) -> None:  # JS-6 JS-7
     site.until(lambda: _done(two, case.id) >= 6, "more of it to be done")
     site.processes["one"].kill()
     assert two.wait(case.id, timeout_s=120).status == "completed"
-    told, _ = watching.communicate(timeout=60)
+    told, _ = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode == 0 and "completed" in told, told
     assert waiting.result(60) == "completed", "the last that is heard is the end"
     assert {each.id: each.status for each in three.cases()}[case.id] == "completed"

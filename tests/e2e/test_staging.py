@@ -43,6 +43,7 @@ jobs:
 """
 
 
+@pytest.mark.law
 def test_files_are_right_wherever_the_catalogue_says_though_pilots_are_killed(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # FM-6, PJ-7, JS-7

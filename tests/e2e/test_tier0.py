@@ -44,7 +44,7 @@ def test_tier0_runs_from_one_command_and_reads_from_caches(tmp_path: Path) -> No
         "all": 44,
     }
     assert steps["reco"][1] > steps["reco"][2], "most inputs of reco were with the pilot that made them"
-    assert "cache hits" in (tmp_path / "t" / "reports" / "reco.html").read_text()
+    assert "share from caches" in (tmp_path / "t" / "reports" / "reco.html").read_text()
 
 
 def test_the_synthetic_tier0_has_172_jobs(tmp_path: Path) -> None:  # PJ-9
@@ -53,7 +53,7 @@ def test_the_synthetic_tier0_has_172_jobs(tmp_path: Path) -> None:  # PJ-9
     assert (jobs, cached + fetched) == (172, 240)
     assert cached > fetched
     report = (tmp_path / "t" / "reports" / "synthetic.html").read_text()
-    assert re.search(r"<b>\d+%</b><span>cache hits</span>", report)
+    assert re.search(r"<b>\d+%</b><span>of input data from pilots' caches</span>", report)
 
 
 def test_tier0_comes_to_the_same_when_server_and_pilots_are_killed(world: World, tmp_path: Path) -> None:  # PJ-9 PJ-6

@@ -64,6 +64,26 @@ def test_a_path_that_leads_out_of_the_folder_is_a_fault(read: Reader) -> None:
     assert "which is no path inside the job's folder" in world.end.fault.message
 
 
+@pytest.mark.parametrize("word", ["stem", "suffix"])
+def test_what_a_file_would_have_in_python_is_told_with_what_to_write(
+    read: Reader, complaints: Complaints, word: str
+) -> None:
+    jobs = "jobs:\n  a: {run: x, files: {t: t.fq}}\n  b: {run: x, env: {N: '${{ EXPRESSION }}'}}\n"
+    [said] = complaints(jobs.replace("EXPRESSION", f"jobs.a.files.t.{word}"))
+    assert f"`jobs.a.files.t` is a file and has no `{word}`" in said
+    assert "without its ending `jobs.a.files.t.name.replace('.fq', '')`" in said
+    for expression, hint in (
+        (f"f.{word}", "`f.name.replace('.fq', '')`"),
+        (f"f.{word} + '.bam'", "`x.name.replace('.fq', '')`"),
+    ):
+        loop = jobs.replace("b: {", 'b: {for-each: {f: "${{ [jobs.a.files.t] }}"}, ').replace("'${{", '"${{')
+        world = World(read(loop.replace("}}'", '}}"').replace("EXPRESSION", expression)), well)
+        assert world.end is not None and world.end.fault is not None
+        assert hint in world.end.fault.message
+    world = World(read(jobs.replace("'${{ EXPRESSION }}'", "\"${{ jobs.a.files.t.name.replace('.fq', '') }}\"")), well)
+    assert world.ran[-1].env["N"] == "t"
+
+
 def test_an_expression_in_braces_is_told_to_be_quoted(complaints: Complaints) -> None:
     [said] = complaints("jobs:\n  a: {for-each: [1], inputs: {in.txt: ${{ item }}}, run: x}\n")
     assert 'inside braces an expression must be in quotes, such as {in.txt: "${{ item }}"}' in said

@@ -10,7 +10,7 @@ from mendflow.core.data.elements import normalize_element
 from mendflow.core.data.flow_triggers import flow_watch, folder_element, trigger_name
 from mendflow.core.data.name_mapping import name_at, place_of
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow_triggers import EndNotice, FileArrival
+from mendflow.core.model.flow_triggers import EndNotice, FileArrival, FlowTriggers, ScheduleTrigger
 from tests.formats.conftest import Complaints, Reader
 
 REST = "\njobs: {a: {run: x}}"
@@ -80,15 +80,24 @@ def test_a_flow_without_the_key_has_no_triggers(read: Reader) -> None:
         ("inputs: {file: {type: file}, n: {type: number}}\non: {files: {in: x}}", "nobody gives the input `n` when a"),
         ("on: {failure: {notify: []}}", "1:24: nobody is told"),
         ("on: {failure: {}}", "`notify` is missing"),
-        ("on: {failure: {notify: ann@example.org}}", "1:24: `ann@example.org` is a mail address, and no mail is sent"),
-        ("on: {failure: {notify: ./tell.sh it}}", "1:24: `./tell.sh it` is neither an http(s) address nor the name of"),
+        (
+            "on: {failure: {notify: ftp://ann@example.org}}",
+            "1:24: `ftp://ann@example.org` is no http(s) or mail address",
+        ),
+        (
+            "on: {failure: {notify: ./tell.sh it}}",
+            "1:24: `./tell.sh it` is no http(s) or mail address and not the name",
+        ),
         ("on: {sucess: {notify: x}}", "1:6: `on` has no key `sucess` (did you mean `success`?)"),
         (
             "on: {error: {notify: x}}",
             "1:6: `on` has no key `error`; who is told of failures is `failure: {notify: URL}`",
         ),
-        ("on: push", "1:5: `on` is a map with `files:`, `failure:`, `success:` or `finished:`, not the text `push`"),
-        ("on: {}", "1:5: `on` is a map with `files:`, `failure:`, `success:` or `finished:`, not nothing"),
+        (
+            "on: push",
+            "1:5: `on` is a map with `files:`, `schedule:`, `failure:`, `success:` or `finished:`, not the text `push`",
+        ),
+        ("on: {}", "1:5: `on` is a map with `files:`, `schedule:`, `failure:`, `success:` or `finished:`, not nothing"),
         ("triggers: {}", "1:1: a flow has no key `triggers`; what starts cases by itself"),
     ],
 )
@@ -97,14 +106,68 @@ def test_what_is_wrong_is_told_with_its_place_and_what_to_do(complaints: Complai
     assert len(found) == 1 and told in found[0], found
 
 
-def test_a_schedule_is_refused_with_the_line_for_cron(complaints: Complaints, tmp_path: Path) -> None:
-    [told] = complaints('on: {schedule: "30 2 * * 1-5"}' + REST)
-    assert told.startswith("1:6: `on` has no key `schedule` yet")
-    assert told.endswith(f"crontab: 30 2 * * 1-5 cd {tmp_path} && mendflow start flow.yaml")
+def test_a_schedule_is_a_cron_expression_or_a_map(read: Reader) -> None:  # DU-6
+    short = read('on: {schedule: "30 2 * * 1-5"}\nname: f\njobs: {a: "true"}').triggers
+    assert short == FlowTriggers(schedule=ScheduleTrigger(cron="30 2 * * 1-5"))
+    text = """
+name: f
+inputs: {day: {type: string}, depth: 3}
+on:
+  schedule:
+    every: 6 h
+    timezone: Europe/Berlin
+    inputs: {day: "${{ schedule.date }}", depth: 5}
+    catch-up: all
+    overlap: allow
+    from: 2026-01-01
+    until: 2026-01-31
+jobs: {a: "true"}
+"""
+    triggers = read(text).triggers
+    assert triggers is not None and triggers.schedule == ScheduleTrigger(
+        every_ms=6 * 3_600_000,
+        timezone="Europe/Berlin",
+        inputs={"day": "${{ schedule.date }}", "depth": 5},
+        catch_up="all",
+        overlap="allow",
+        starts_at=1_767_222_000_000,
+        ends_at=1_769_900_399_999,
+    )
+
+
+@pytest.mark.parametrize(
+    ("schedule", "told"),
+    [
+        ('"0 0 2 * * ?"', "6 fields are cron with seconds; there are five here, without these: `0 2 * * *`"),
+        ('"every 5 min"', "write it as `every`, not as `cron`: every 5 min"),
+        ('{cron: "61 * * * *"}', "the minute, `61`"),
+        ("{every: 10 min, cron: '@daily'}", "either cron, such as `30 2 * * *`, or every"),
+        ("{every: 1 ms}", "is too often"),
+        ("{timezone: Europe/Berln, cron: '@daily'}", "did you mean Europe/Berlin?"),
+        ("{tz: UTC, cron: '@daily'}", "the time zone is `timezone: Europe/Berlin`"),
+        ("{catchup: true, cron: '@daily'}", "`catch-up: latest`, `all` or `skip`"),
+        ("{cron: '@daily', overlap: never}", "one of wait, skip, allow, replace is expected"),
+        ("{cron: '@daily', catch-up: all, overlap: skip}", "contradict each other"),
+        ("{cron: '@daily', from: tomorrow}", "`tomorrow` is no date or time"),
+        ("{cron: '@daily', inputs: {x: 1}}", "the flow has no input `x`"),
+        ("{cron: '@daily', inputs: {file: '${{ jobs.a }}'}}", "they ask for `jobs.a`; known here is `schedule`"),
+        ("[{cron: '@daily'}]", "a flow has one schedule; add others by `mendflow schedules add NAME FLOW"),
+        ("3", "`on.schedule` is a cron expression"),
+    ],
+)
+def test_what_is_wrong_with_a_schedule_is_told(complaints: Complaints, schedule: str, told: str) -> None:  # DU-6
+    text = f"inputs: {{file: 1}}\non: {{schedule: {schedule}}}\njobs: {{a: 'true'}}"
+    found = complaints(text)
+    assert len(found) == 1 and told in found[0], found
+
+
+def test_an_input_that_nobody_gives_at_a_due_time_is_told(complaints: Complaints) -> None:  # DU-6
+    [told] = complaints("inputs: {day: {type: string}}\non: {schedule: '@daily'}\njobs: {a: 'true'}")
+    assert "nobody gives the input `day` when a time is due" in told
 
 
 def test_everything_that_is_wrong_is_told_at_once(complaints: Complaints) -> None:
-    text = 'on: {files: {in: "s3://b/x", match: "*.[c"}, failure: {notify: "a b"}, schedule: "0 2 * * *"}'
+    text = 'on: {files: {in: "s3://b/x", match: "*.[c"}, failure: {notify: "a b"}, schedule: "0 2 * *"}'
     assert len(complaints(text + REST)) == 5
 
 
@@ -118,7 +181,7 @@ def test_a_flow_in_python_has_the_same_triggers(read: Reader) -> None:
     written = read(f'{FILE}on: {{files: {{in: drop:incoming, match: "*.csv"}}, failure: {{notify: pager}}}}{REST}')
     assert count.build().triggers == written.triggers is not None
 
-    @flow(on={"files": {"in": "drop:x"}, "schedule": "0 2 * * *"})
+    @flow(on={"files": {"in": "drop:x"}, "schedule": "0 2 * *"})
     def nightly() -> Any:
         return shell("true")
 
@@ -126,8 +189,11 @@ def test_a_flow_in_python_has_the_same_triggers(read: Reader) -> None:
         nightly.build()
     told = [(Path(each.file).name, each.message.partition(";")[0]) for each in caught.value.problems]
     assert told == [
-        (Path(__file__).name, "`on` has no key `schedule` yet"),
         (Path(__file__).name, "no input of the flow takes the file"),
+        (
+            Path(__file__).name,
+            "`0 2 * *` has 4 of the five fields of cron: minute, hour, day of the month, month, day of the week",
+        ),
     ]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.core.data.path_arguments import paths_of_argument
 from mendflow.core.engine import Case, decide, evolve
 from mendflow.core.engine.messages import (
     Command,
@@ -111,6 +112,26 @@ outputs: {did: "${{ jobs.use.outputs.did }}"}
         "t.csv": digest_of("make/table"),
         "g.csv": digest_of("given.csv"),
     }
+
+
+def test_a_file_that_a_function_is_given_comes_as_a_path_as_in_python(read: Reader, tmp_path: Path) -> None:  # DU-3
+    (tmp_path / "tools.py").write_text("def count(data, n): ...\n")
+    text = """
+jobs:
+  make: {run: echo > a.txt, files: {out: a.txt}}
+  named: {python: "tools.py:count", with: {data: "${{ jobs.make.files.out }}", n: 2}}
+  placed:
+    python: "tools.py:count"
+    with: ["${{ jobs.make.files.out }}", 2]
+    inputs: {data/x: "${{ jobs.make.files.out }}"}
+"""
+    made = FileRef(sha256="a" * 64, bytes=1, name="a.txt")
+    world = World(read(text), lambda spec: Outcome(files={"out": made}) if spec.item == "make" else Outcome())
+    specs = {str(spec.item): spec for spec in world.ran}
+    assert specs["named"].inputs == {"data/a.txt": made}
+    assert paths_of_argument(specs["named"].kwargs["data"]) == "data/a.txt" and specs["named"].kwargs["n"] == 2
+    assert specs["placed"].inputs == {"data/x": made, "with/0/a.txt": made}
+    assert paths_of_argument(specs["placed"].args[0]) == "with/0/a.txt"
 
 
 def test_a_loop_is_seen_under_its_name_and_collects(read: Reader) -> None:

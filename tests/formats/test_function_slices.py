@@ -92,6 +92,35 @@ def test_an_edit_of_what_a_function_does_not_use_leaves_its_results(tmp_path: Pa
     assert before and digest(tmp_path, work=BASE.replace(old, new)) == before
 
 
+WITH_TABLE = BASE.replace("import flow, job", "import flow, job, Table").replace(
+    "def whole(x: int = 1)", 'def whole(x: int = 1, rows: Table = Table("rows.csv", fq="file"))'
+)
+"""A call as a default: it says where rows are, and does nothing."""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("OTHER + math.pi", "OTHER - math.pi"),
+        ("return g(f(x))", "return f(x)"),
+        ('"rows.csv"', '"others.csv"'),
+        ("LIMIT = 3\n", 'LIMIT = 3\nROWS = Table("rows.csv")\n'),
+    ],
+)
+def test_a_table_that_a_flow_has_as_a_default_leaves_the_results_of_functions(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    assert old in WITH_TABLE
+    before = digest(tmp_path, work=WITH_TABLE)
+    assert before and digest(tmp_path, work=WITH_TABLE.replace(old, new)) == before
+
+
+def test_a_table_that_a_function_uses_counts_for_it(tmp_path: Path) -> None:
+    text = WITH_TABLE.replace("LIMIT = 3\n", 'LIMIT = 3\nROWS = Table("rows.csv")\n').replace("+ LIMIT", "+ len(ROWS)")
+    before = digest(tmp_path, work=text)
+    assert before and digest(tmp_path, work=text.replace('ROWS = Table("rows', 'ROWS = Table("other')) != before
+
+
 WITH_EFFECT = {
     "an import that it does not use": ("import json\n", "import json\nimport csv\n"),
     "its own text": ("outer(x) + helper.value", "outer(x) - helper.value"),

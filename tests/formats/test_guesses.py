@@ -6,7 +6,7 @@ from tests.formats.conftest import Complaints, Reader
 
 OF_JOBS = """
 # resources, as Snakemake, Nextflow, Slurm, Kubernetes and CWL call them
-resources: {memory: 2 GB} | what a job needs stands beside `run`: `memory: 2 GB`
+resources: 2 GB | what a job needs stands beside `run`: `memory: 2 GB`
 requests: {memory: 2 GB} | what a job needs stands beside `run`
 threads: 4 | how many CPUs a job needs is `cpus: 4`
 cpus-per-task: 4 | how many CPUs a job needs is `cpus: 4`
@@ -29,10 +29,10 @@ runs-on: big | where a job runs is said by `site:` or `hosts:`
 executor: slurm | where a job runs is said by `site:` or `hosts:`
 clusterOptions: -p long | where a job runs is said by `site:` or `hosts:`
 os: linux | the system is `system: linux`
-container: busybox | a job runs in the environment of its pilot
-image: busybox | a job runs in the environment of its pilot
-conda: env.yaml | start the container or the environment in `run:`
-envmodules: [gcc] | start the container or the environment in `run:`
+image: busybox | the image that a job runs in is `container: ubuntu:24.04`
+singularity: busybox | the image that a job runs in is `container: ubuntu:24.04`
+conda: env.yaml | `environment: requirements.txt`
+envmodules: [gcc] | modules of a cluster are `modules: [gcc/12.2]`
 nice: 3 | which of the waiting jobs runs first is said by `priority: 5`
 # what it takes and leaves
 input: a.txt | what a job takes stands under `inputs:`
@@ -105,10 +105,9 @@ type: shell | a job needs no type
 extends: b | what holds for every job stands under `defaults:`
 interpreter: python | what runs the command is said by `shell:`
 before_script: y | what comes before the command stands in `run:` too
-secrets: {A: b} | a secret stays out of the flow
 env_file: a.env | `env:` is a map
 uses: other | another flow is run with `call: other.yaml`
-schedule: daily | have cron start a case by `mendflow start FLOW`
+schedule: daily | at which times a flow starts by itself is `on: {schedule:
 """
 """A guess and what answers it, one a line."""
 
@@ -143,7 +142,7 @@ def test_a_key_of_another_tool_is_answered_with_ours(complaints: Complaints, key
         ("depends_on: b", "(did you mean `needs`?)"),
         ("dependsOn: b", "(did you mean `needs`?)"),
         ("when: 'true'", "(did you mean `if`?)"),
-        ("environment: {A: b}", "(did you mean `env`?)"),
+        ("environment: {A: b}", "environment variables are given under `env:`"),
         ("env: A=b", "a map of texts is expected here, such as {NAME: value} (did you mean `{A: b}`?)"),
         ("env: [A=b, C=d]", "(did you mean `{A: b, C: d}`?)"),
         ("env: [{name: A, value: b}]", "(did you mean `{A: b}`?)"),
@@ -198,6 +197,7 @@ FILES_HINT = "`inputs: {samples: {type: files, default: samples/*.txt}}`, and th
         ("{glob: samples/*.txt}", FILES_HINT),
         ("${{ glob('samples/*.txt') }}", "files are an input, `inputs: {samples: {type: files"),
         ("a b c", "(did you mean `[a, b, c]`?)"),
+        ("trim", 'over what a job gives `"${{ jobs.trim.outputs }}"`, and over its files'),
         ("{sample: a}", "(did you mean `[a]`?)"),
         ("inputs.samples", '(did you mean `"${{ inputs.samples }}"`?)'),
         ("range(10)", "(did you mean `for-each: {from: 0, to: 9}`?)"),
@@ -296,6 +296,7 @@ def test_what_expressions_are_in_other_tools_is_answered_with_ours(
         ("{uses: other.yaml}", "another flow is run with `call: other.yaml`"),
         ("{rum: x}", "(did you mean `run`?)"),
         ("{script: x}", "(did you mean `run`?)"),
+        ("{script: model.py}", "is run by `run: python3 model.py`, with `inputs: [model.py]`"),
         ("{cmd: x}", "(did you mean `run`?)"),
         ("{command: x}", "(did you mean `run`?)"),
         ("{shell: x}", "(did you mean `run`?)"),
@@ -320,7 +321,7 @@ def test_a_step_of_another_tool_is_answered_with_ours(complaints: Complaints, st
             "trigger: {schedule: '0 2 * * *'}",
             "what starts cases by itself, and who is told of their ends, stands under",
         ),
-        ("schedule: '0 2 * * *'", "have cron start a case by `mendflow start FLOW`"),
+        ("schedule: '0 2 * * *'", "at which times a flow starts by itself is `on: {schedule:"),
         ("flow: night", "a flow's name is `name:`"),
         ("dag_id: night", "a flow's name is `name:`"),
         ("config: x", "what a flow is given stands under `inputs:`"),
@@ -331,7 +332,7 @@ def test_a_step_of_another_tool_is_answered_with_ours(complaints: Complaints, st
         ("apiVersion: v1", "a flow file needs no version and no kind"),
         ("timeout: 1 h", "what holds for every job stands under `defaults:`"),
         ("default_args: {retries: 2}", "what holds for every job stands under `defaults:`"),
-        ("container: busybox", "a job runs in the environment of its pilot"),
+        ("image: busybox", "the image that a job runs in is `container: ubuntu:24.04`"),
         ("partition: long", "where a job runs is said by `site:` or `hosts:`"),
         ("max-parallel: 3", "`mendflow run -j 4` limits all jobs"),
         ("onerror: y", "is `on-failure: COMMAND` at that job; for several it is a job with `if: failed(jobs.a)"),
@@ -402,6 +403,8 @@ def test_what_is_guessed_for_tables_and_groups_is_answered(complaints: Complaint
         ("echo ${sample%.txt}", "${sample%.txt}"),
         ("echo {sample}.txt", "{sample}"),
         ('echo "x $sample"', "$sample"),
+        ("gzip -k {}", "{}"),
+        ('cp "{}" out/', "{}"),
     ],
 )
 def test_a_loops_name_as_a_variable_of_the_shell_is_answered(
@@ -421,6 +424,10 @@ def test_a_loops_name_as_a_variable_of_the_shell_is_answered(
         "ls | while read -r other sample; do echo $sample; done",
         "awk '{print $sample}' x.txt",
         "echo ${sample:-none} $samples ${sample_1} \\$sample",
+        "find . -name '*.gz' -exec rm {} +",
+        "ls | xargs -I{} cp {} out/",
+        "echo {} > empty.json",
+        "x=${y:-{}}",
     ],
 )
 def test_a_variable_that_the_script_sets_is_its_own(read: Reader, command: str) -> None:

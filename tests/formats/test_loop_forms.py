@@ -46,6 +46,36 @@ jobs:
 """
 
 
+@pytest.mark.parametrize("folder", ["./", ".", "././"])
+def test_the_files_of_a_loop_may_stand_in_the_job_s_own_folder(read: Reader, tmp_path: Path, folder: str) -> None:
+    text = GATHER.replace("LIST", "[0, 1]").replace("NAME", "'out-${{ n }}.txt'")
+    world = World(read(text.replace("parts/:", f"{folder}:").replace("parts/*", "out*")), well)
+    assert list(world.ran[-1].inputs) == ["out-0.txt", "out-1.txt"]
+    (tmp_path / "flow.py").write_text(f"""
+from mendflow import flow, job, shell
+
+@job(files={{"x": "out.txt"}})
+def part(n): ...
+
+@flow
+def gather(numbers: list = [3, 1]):
+    return shell("cat out*", inputs={{"{folder}": part.map(numbers).file("x")}})
+""")
+    world = World(load_python(tmp_path / "flow.py")["gather"], well)
+    assert list(world.ran[-1].inputs) == ["0-out.txt", "1-out.txt"]
+
+
+@pytest.mark.parametrize("given", ['{./: "data/*", a.txt: b.txt}', '{a.txt: b.txt, ./: "data/"}'])
+def test_files_beside_the_flow_that_would_stand_at_one_place_are_refused(
+    read: Reader, tmp_path: Path, given: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("data/a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(BadFlow, match=r"two of its inputs are to stand at `a.txt`"):
+        read(f"jobs:\n  a: {{run: x, inputs: {given}}}\n")
+
+
 @pytest.mark.parametrize(
     ("count", "name", "parts"),
     [

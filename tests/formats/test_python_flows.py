@@ -193,7 +193,7 @@ def test_the_model_is_plain_data(written: Written) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("for word in split(text): pass", "it cannot be iterated; use job.map(...)"),
+        ("for word in split(text): pass", "it cannot be iterated; job.map("),
         ("if split(text): pass", "it cannot be tested; use job.options(when="),
         ("len(split(text))", "has no length; take it inside a job"),
         ("if split(text) == 'a': pass", "it cannot be tested; use job.options(when="),
@@ -201,15 +201,17 @@ def test_the_model_is_plain_data(written: Written) -> None:
         ("split(text)()", "cannot be called"),
         ("split(text)[1.5]", "a part of a value has a name or a number"),
         ("split(text)['a'].file('x')", "is not a job, and leaves no files"),
-        ("split(object())", "argument 1 of split is object, which is not plain data"),
-        ("split({1: 2})", "argument 1 of split is dict, which is not plain data"),
-        ("split(b'x')", "argument 1 of split is bytes"),
+        ("split(object())", "argument 1 of split: it is a object, which has no form as data"),
+        ("split({1: [len]})", "argument 1 of split: its [1][0] is a builtin_function_or_method"),
+        ("split(b'x' * 20_000)", "argument 1 of split: it is a bytes that is too large to stand in the flow itself"),
         ("split()", "split(): missing a required argument: 'text'"),
         ("split(text, what=1)", "split(): got an unexpected keyword argument 'what'"),
         ("length.map(3)", "map goes over a list"),
         ("length.map('abc')", "map goes over a list"),
         ("split.options(cpu=2)(text)", "a job has no option `cpu`; how many CPUs it needs is cpus=4"),
         ("split.options(memory=2)(text)", "memory is a size such as 512 MiB, 2 GB, not 2"),
+        ("split.options(memory='auto up to 2')(text)", "memory: '2' is not a size that can be a bound"),
+        ("split.options(disk='auto')(text)", "disk is a size such as 512 MiB, 2 GB, not 'auto'"),
         ("split.options(time='soon')(text)", "time is a duration such as"),
         ("split.options(retries=-1)(text)", "retries is a whole number from 0 on"),
         ("split.options(submit='later')(text)", "submit is one of wait, poll, notify, forget"),
@@ -235,7 +237,7 @@ def test_what_cannot_be_known_yet_is_told_with_its_line(written: Written, body: 
     [
         (
             "@flow\ndef count(text=object()):\n    split('a')\n",
-            "the default of `text` is object, which is not plain data",
+            "the default of `text`: it is a object, which has no form as data",
         ),
         (
             "@flow\ndef count(*texts):\n    split('a')\n",

@@ -41,6 +41,21 @@ def test_a_comparison_that_may_hold_is_not_remarked_on(read: Reader, condition: 
     assert not remarks_on(read(text))
 
 
+@pytest.mark.parametrize(
+    ("declared", "condition", "said"),
+    [
+        ("number", 'inputs.n == "3"', "use: `inputs.n == '3'` is never true: the input is a number, not a text"),
+        ("boolean", "inputs.n != 'true'", "is always true: the input is true or false, not a text; write `!= true`"),
+    ],
+)
+def test_a_declared_input_that_is_no_text_and_is_compared_with_one_is_remarked_on(
+    read: Reader, declared: str, condition: str, said: str
+) -> None:
+    text = f"inputs: {{n: {{type: {declared}}}}}\n{LOOK}  use:\n    if: ${{{{ {condition} }}}}\n    run: echo\n"
+    [remark] = remarks_on(read(text))
+    assert said in remark
+
+
 SQUARES = (
     "jobs:\n  work:\n    for-each: {items: [1, 2], tolerate: 1}\n    run: echo\n"
     "  sum:\n    run: |\n      echo ${{ %s }}\n"

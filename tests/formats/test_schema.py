@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from mendflow.formats.schema import SchemaKind, schema_text
-from mendflow.formats.yaml import flow_keys, trigger_keys
+from mendflow.formats.yaml import flow_keys, job_bound_keys, trigger_keys
 from mendflow.formats.yaml.document import parse, plain_data
 from tests.formats.conftest import Complaints
 
@@ -76,7 +76,8 @@ def test_it_accepts_sound_flows(validator: Any, text: str) -> None:
         "on: push\nsteps: [x]",
         "on: {files: {match: x}}\nsteps: [x]",
         "on: {failure: {}}\nsteps: [x]",
-        'on: {schedule: "0 2 * * *"}\nsteps: [x]',
+        "on: {schedule: 3}\nsteps: [x]",
+        "on: {schedule: {cron: x, tz: UTC}}\nsteps: [x]",
     ],
 )
 def test_it_rejects_what_the_parser_rejects(validator: Any, complaints: Complaints, text: str) -> None:
@@ -97,13 +98,14 @@ def test_every_key_is_on_the_page_about_flow_files() -> None:
         flow_keys.FLOW,
         flow_keys.COMMON,
         flow_keys.IN_JOBS,
-        flow_keys.LIMITS,
-        flow_keys.RETRY,
+        job_bound_keys.LIMITS,
+        job_bound_keys.RETRY,
         flow_keys.FOR_EACH,
         flow_keys.BRANCH,
         flow_keys.CATCH,
         trigger_keys.ON,
         trigger_keys.ON_FILES,
+        trigger_keys.ON_SCHEDULE,
         trigger_keys.ON_END,
     ]
     every += [flow_keys.ON_MESSAGE, flow_keys.ON_ALARM, *(own for _, own in flow_keys.KINDS.values())]

@@ -310,7 +310,7 @@ def test_check_goes_through_all_files(tmp_path: Path) -> None:
         ("jobs:\n  a: {cmd: x}\n", "(did you mean `run`?)"),
         ("jobs:\n  a: {script: x}\n", "(did you mean `run`?)"),
         ("jobs:\n  a: {command: x}\n", "(did you mean `run`?)"),
-        ("jobs:\n  a: {run: x, environment: {A: b}}\n", "(did you mean `env`?)"),
+        ("jobs:\n  a: {run: x, environment: {A: b}}\n", "environment variables are given under `env:`"),
         ("jobs:\n  a: {run: x, for-each: [1], min-success: 1}\n", "`min-success` belongs inside `for-each:`"),
         ("jobs:\n  a: {run: x, for-each: [1], as: n}\n", "`as` belongs inside `for-each:`"),
     ],

@@ -376,7 +376,7 @@ class CommandLine:
 
     def json(self, *words: str) -> Any:
         process = self.start(*words, "--json")
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, out
         return json.loads(out)
 

@@ -41,6 +41,7 @@ async def _fault(server: Server, job: JobId) -> Fault:
     return fault
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["command", "call"])
 @pytest.mark.parametrize("first", ["the job", "its slot"])
 async def test_a_job_that_is_told_to_end_with_its_pilot_is_lost_and_has_not_failed(

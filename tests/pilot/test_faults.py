@@ -134,8 +134,8 @@ TABLE: list[tuple[JobSpec, str, Category, AttemptStage, dict[str, Any]]] = [
         Category.OUTPUT,
         AttemptStage.STAGE_OUT,
         {
-            "message": "given.gives_a_path returned a path; a file that a job leaves is named where the job is "
-            'defined, @job(files="out.txt"), and passed on as gives_a_path(...).file()'
+            "message": "given.gives_a_path returned a PosixPath, which is not data: it is the path out.txt, and there "
+            "is no such file when the job has ended; for the mere path return str(path)"
         },
     ),
     (function("is_no_data"), "notData", Category.OUTPUT, AttemptStage.STAGE_OUT, {}),

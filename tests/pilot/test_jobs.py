@@ -80,16 +80,13 @@ async def test_whatever_stands_for_the_output_file_is_the_jobs_own_fault_and_the
 
 
 @pytest.mark.full
-async def test_a_result_too_deep_or_too_large_a_number_is_not_data(server: Server, hire: Hire) -> None:
+async def test_a_result_too_deep_is_not_data(server: Server, hire: Hire) -> None:
     hire()
-    source = (
-        "def deep(n):\n  x = 'x' * 70000\n  for _ in range(n): x = [x]\n  return x\n"
-        "def large(n): return {'a': [n and 2 ** n]}\n"
-    )
-    for name, number in (("deep", 100), ("deep", 100_000), ("large", 64), ("large", 20_000)):
-        fault = (await server.outcome(await server.call(source, name, number))).fault
-        assert fault is not None and (fault.name, fault.category) == ("notData", Category.OUTPUT), (name, number)
-    assert (await server.outcome(await server.call(source, "large", 63))).outputs == {"a": [2**63]}
+    source = "def deep(n):\n  x = 'x' * 70000\n  for _ in range(n): x = [x]\n  return x\ndef large(n): return [2 ** n]"
+    for depth in (100, 100_000):
+        fault = (await server.outcome(await server.call(source, "deep", depth))).fault
+        assert fault is not None and (fault.name, fault.category) == ("notData", Category.OUTPUT), depth
+    assert (await server.outcome(await server.call(source, "large", 63))).outputs == [2**63]
 
 
 async def test_a_job_that_could_not_be_started_leaves_nothing(server: Server, hire: Hire) -> None:
@@ -214,7 +211,7 @@ async def test_an_exception_is_a_fault_with_its_name_and_traceback(server: Serve
 @pytest.mark.full
 async def test_a_result_that_is_not_data_is_a_fault_that_says_so(server: Server, hire: Hire) -> None:
     hire()
-    for source in ("def f(): return object()", "def f(): return {1j: 2}", "def f(): return 10 ** 40"):
+    for source in ("def f(): return object()", "def f(): return {1: len}", "def f(): return [f]"):
         fault = (await server.outcome(await server.call(source, "f"))).fault
         assert fault is not None and fault.category is Category.OUTPUT and "not data" in fault.message
 
@@ -333,6 +330,7 @@ async def test_a_crash_in_a_batch_costs_only_the_call_that_crashed(server: Serve
     assert [(tmp_path / f"ran.{number}").read_text() for number in range(40)] == ["x"] * 40  # each ran once
 
 
+@pytest.mark.full
 async def test_many_short_jobs_on_two_slots_are_all_reported_once(server: Server, hire: Hire) -> None:
     hire(slots=2)
     jobs = [await server.call("def f(n): return n", "f", number) for number in range(300)]

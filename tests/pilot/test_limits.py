@@ -108,7 +108,7 @@ async def test_a_function_that_forks_and_hides_is_cleaned_up_after(server: Serve
         "    os._exit(0)\n"
         "  os.wait()\n"
         "  while not os.path.exists(path) or not open(path).read(): time.sleep(0.01)\n"
-        "  return os.getpid()\n"
+        "  return os.getppid()\n"
     )
     first = await server.outcome(await server.call(source, "f", str(tmp_path / "hidden")))
     assert dead((await pids_in(server, tmp_path / "hidden"))[0])

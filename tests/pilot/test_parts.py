@@ -30,7 +30,7 @@ from mendflow.pilot.agent.attempts import HeldAttempt
 from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress, ServerAway, ServerRefused
 from mendflow.pilot.agent.prefetch import AT_HAND_MAX, slot_depth
 from mendflow.pilot.environment import BadEnvironment, check
-from mendflow.pilot.files.staging import FileStager, check_inside, spilled_digests
+from mendflow.pilot.files.staging import FileStager, check_inside, stored_arguments
 from mendflow.pilot.files.staging_faults import StagingFailed
 from mendflow.pilot.files.work_folder import WorkFolder, WorkFolderTaken, attempt_name, remove_tree
 from mendflow.pilot.main import main
@@ -40,6 +40,7 @@ from mendflow.pilot.slot.lease import LeaseClock, boot_ms, margin_ms
 from mendflow.pilot.slot.messages import FrameReader, frame
 from mendflow.pilot.slot.outputs import OUTPUT_BYTES_MAX, BadOutput, parse_outputs, read_outputs, within_bounds
 from mendflow.pilot.slot.processes import MillisecondRounder, Reaper, below_any, children, descendants, kill_tree
+from tests.patience import PATIENCE_S
 
 
 @given(st.lists(st.binary(max_size=50), max_size=20), st.integers(1, 17))
@@ -224,7 +225,7 @@ def test_paths_that_leave_the_folder_are_refused() -> None:
 
 def test_spilled_values_are_found_at_any_depth() -> None:
     value = {"a": [{"$spilled": "x", "bytes": 1}, {"b": {"$spilled": "y"}}], "c": "$spilled"}
-    assert list(spilled_digests(value)) == ["x", "y"]
+    assert [each.ref.sha256 for each in stored_arguments(value)] == ["x", "y"]
 
 
 class Shelf(FileClient):
@@ -371,8 +372,8 @@ def test_a_tree_of_processes_is_found_and_killed() -> None:
     assert len(below) == 3 and root.pid in children(os.getpid())
     assert all(below_any(pid, {root.pid}) for pid in below) and not below_any(os.getpid(), {root.pid})
     kill_tree(root.pid)
-    assert root.wait(10) == -signal.SIGKILL
-    give_up_at = time.monotonic() + 10
+    assert root.wait(PATIENCE_S) == -signal.SIGKILL
+    give_up_at = time.monotonic() + PATIENCE_S
     while any(_alive(pid) for pid in below):
         assert time.monotonic() < give_up_at
 

@@ -35,6 +35,7 @@ from mendflow.pilot.slot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slot.messages import FinishedAttempt
 from mendflow.transfer.errors import WriterSuperseded
 from mendflow.transfer.targets import ASIDE
+from tests.patience import PATIENCE_S
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import Shelf, kept, stage
 from tests.servers import s3
@@ -252,7 +253,7 @@ class Counting(Shelf):
     def get(self, sha256: str, **more: float) -> Iterator[bytes]:
         self.under_way += 1
         self.most = max(self.most, self.under_way)
-        self.together.wait(20)
+        self.together.wait(PATIENCE_S)
         yield from super().get(sha256, **more)
         self.under_way -= 1
 
@@ -279,7 +280,7 @@ def test_one_input_that_cannot_be_had_fails_the_job_and_leaves_no_folder(tmp_pat
     inputs = {"a": kept(b"good"), "b": kept(b"nowhere"), "c": kept(b"good")}
     with pytest.raises(StagingFailed, match="input b could not be had"):
         staging.stage_in(JobSpec(item=ItemId("i"), command="x", inputs=inputs), str(tmp_path / "one"))
-    end = time.monotonic() + 10  # what was under way beside it may still be giving up
+    end = time.monotonic() + PATIENCE_S  # what was under way beside it may still be giving up
     while (tmp_path / "one").exists():
         assert time.monotonic() < end, "the folder is left"
         time.sleep(0.01)

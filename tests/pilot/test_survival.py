@@ -80,7 +80,7 @@ async def test_a_job_that_ended_while_its_pilot_was_dead_is_credited(
 async def test_without_an_agent_a_job_is_dead_before_its_lease_ends(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # JS-7
-    server.ledger.lease_ms = 2_000
+    server.ledger.lease_ms = 6_000
     pilot = hire(slots=2)
     hidden = f"setsid sh -c '(setsid sh -c \"echo \\$\\$ > {tmp_path}/h; exec sleep 600\" &)';"
     await server.shell(hidden + waiting_command(tmp_path))
@@ -102,16 +102,17 @@ def slots_of(pilot: Pilot) -> list[int]:
 def guard_of(pilot: Pilot) -> int:
     """The one guard of the pilot's work folder; 0 if there is none."""
     wanted = [b"mendflow.pilot.slot.guard", os.fsencode(pilot.work)]
-    found = [pid for pid in living() if command_line(pid).split(b"\0")[2:4] == wanted]
+    found = [pid for pid in living() if command_line(pid).split(b"\0")[3:5] == wanted]
     assert len(found) <= 1
     return found[0] if found else 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 async def test_without_agent_and_slot_a_job_is_dead_before_its_lease_ends(
     server: Server, hire: Hire, tmp_path: Path, how: signal.Signals
 ) -> None:  # JS-7
-    server.ledger.lease_ms = 3_000
+    server.ledger.lease_ms = 10_000
     pilot = hire(slots=2)
     hidden = f"env -i setsid sh -c 'echo $$ > {tmp_path}/h; exec sleep 600' &"
     shell = await server.shell(hidden + waiting_command(tmp_path))
@@ -130,7 +131,8 @@ async def test_without_agent_and_slot_a_job_is_dead_before_its_lease_ends(
         await server.until(lambda: guard_of(pilot) == 0, "the guard to end, having nothing to guard")
         return
     for pid in stop_fault:
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # the kernel may have killed a slot, and its agent goes on first
+            os.kill(pid, signal.SIGCONT)
     fault = (await server.outcome(shell)).fault
     assert fault is not None and fault.name == "leaseEnded"
 
@@ -161,7 +163,7 @@ async def test_a_guard_is_taken_over_by_the_next_agent_replaced_when_killed_and_
 async def test_a_result_whose_lease_passed_is_still_reported_and_the_server_decides(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # JS-7
-    server.ledger.lease_ms = 1_500
+    server.ledger.lease_ms = 4_500
     pilot = hire()
     job = await server.shell(waiting_command(tmp_path))
     await pids_in(server, tmp_path / "a")
@@ -245,7 +247,7 @@ async def test_a_job_goes_on_while_the_server_is_away_and_is_reported_after(
 async def test_a_server_away_for_longer_than_the_lease_costs_the_job(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # JS-7
-    server.ledger.lease_ms = 1_500
+    server.ledger.lease_ms = 4_500
     hire()
     job = await server.shell(waiting_command(tmp_path))
     (pid,) = await pids_in(server, tmp_path / "a")
@@ -406,7 +408,7 @@ async def test_a_server_that_wants_a_token_gets_it_or_ends_the_pilot(
 
 
 async def test_a_stopped_job_too_is_killed_before_its_lease_ends(server: Server, hire: Hire, tmp_path: Path) -> None:
-    server.ledger.lease_ms = 1_500
+    server.ledger.lease_ms = 4_500
     pilot = hire()
     job = await server.shell(waiting_command(tmp_path))
     (pid,) = await pids_in(server, tmp_path / "a")

@@ -30,6 +30,7 @@ from tests.core.engine.xml.conversations import (
     sequence,
     step,
 )
+from tests.patience import PATIENCE_S
 from tests.services.messaging.test_message_router import Dying, DyingBetween, Post, opened
 
 initiates: st.SearchStrategy[Initiate] = st.sampled_from(["yes", "join", "no"])
@@ -175,7 +176,7 @@ def test_every_message_that_begins_a_case_begins_one_and_every_other_goes_to_one
         said_so = Counter(script)
         ended = sum(min(said_so["begin", id], said_so["ask", id]) for id in (1, 2))
         begun = said_so["begin", 1] + said_so["begin", 2]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while Counter((await post.cases()).values())["completed"] < ended:
                 await asyncio.sleep(0.01)
         assert Counter((await post.cases()).values()) == +Counter({"completed": ended, "running": begun - ended})

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mendflow.core.engine import case_data, compensations, decide, item_order, live_items, outstanding_orders, snapshot
+from mendflow.core.engine.item_ids import item_id
 from mendflow.core.engine.messages import (
     CallPartner,
     Cancel,
@@ -28,7 +29,6 @@ from mendflow.core.engine.messages import (
     WriteData,
 )
 from mendflow.core.engine.plan import Plan, PlanNode
-from mendflow.core.engine.run import item_id
 from mendflow.core.engine.state import Instance, Item
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault

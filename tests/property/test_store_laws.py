@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.stores.contract import Append, Delete, FieldCondition, Put, Store, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import (
+    Append,
+    Delete,
+    FieldCondition,
+    Put,
+    RemoveStream,
+    Store,
+    Write,
+    WriteConflict,
+    WriteDone,
+)
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.sqlite.store import SqliteStore
 
@@ -20,6 +30,7 @@ writes = st.one_of(
     st.builds(Put, kind=st.sampled_from(["job", "case"]), id=ids, body=bodies, expected=expected),
     st.builds(Delete, kind=st.just("job"), id=ids, expected=expected),
     st.builds(Append, stream=ids, entries=st.lists(st.binary(max_size=3), max_size=3), expected=expected),
+    st.builds(RemoveStream, stream=ids),
 )
 rounds = st.lists(st.lists(st.lists(writes, max_size=4), max_size=4), max_size=5)
 
@@ -39,6 +50,9 @@ class Model:
                 return WriteConflict("stream", write.stream, write.expected, len(stream))
             stream.extend(write.entries)
             return WriteDone(len(stream))
+        if isinstance(write, RemoveStream):
+            self.streams[write.stream] = []
+            return WriteDone(0)
         version, _ = self.documents.get((write.kind, write.id), (0, b""))
         if version != write.expected:
             return WriteConflict(write.kind, write.id, write.expected, version)
@@ -57,6 +71,7 @@ async def compare(store: Store, model: Model) -> None:
         for _, id in found:
             document = await store.get(kind, id)
             assert document is not None and (document.version, document.body) == found[kind, id]
+    assert sorted(await store.kinds()) == sorted({kind for kind, _ in model.documents})
     for name, entries in model.streams.items():
         assert await store.read(name) == entries
         assert await store.length(name) == len(entries)

@@ -5,7 +5,7 @@ how it writes numbers that are not whole, ids, and what follows an attribute wit
 import math
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -206,7 +206,9 @@ def here(text: str, root: Element, context: Node) -> xpath.XValue | None:
     world = xpath.XPathEnvironment({**VALUES, "v": root}.__getitem__)
     try:
         return xpath.evaluate(Expr(text, "xpath", NAMESPACES), world, context)
-    except xpath.XPathError:
+    except xpath.XPathError as error:
+        if "too much work" in str(error):
+            reject()  # lxml has no bound; that ours holds is shown elsewhere
         return None
 
 

@@ -1,5 +1,7 @@
 """The four ways to submit a job, through the proxy, with nothing changed on either side of it."""
 
+import asyncio
+
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
@@ -8,7 +10,8 @@ from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.conversation import ConversationMessage
 from mendflow.services.base.contracts import Change, Failure
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
-from tests.proxy.world import JOB, OUT_OF_MEMORY, World, bad, hold, new
+from tests.proxy.far_domain import FarDomain
+from tests.proxy.world import AWAY, JOB, OUT_OF_MEMORY, World, bad, hold, new, turns
 from tests.proxy.world import nothing as nobody_mends
 
 WAYS = list(Submission)
@@ -136,3 +139,29 @@ async def test_a_forgotten_job_is_mended_too_and_its_failure_never_touches_the_f
         await world.sync(align=bad(Fault(name="exit", category=Category.JOB, message="code 9")))
         notices = await world.notices.latest(5)
         assert [notice.message for notice in notices] == ["job c-1/1, which nobody waits for, failed: code 9"]
+
+
+@pytest.mark.parametrize("way", list(Submission))
+@pytest.mark.parametrize("fault", [None, AWAY], ids=["taken", "not taken"])
+async def test_a_flow_that_goes_on_while_a_job_is_submitted_hears_no_error_and_leaves_no_job(
+    way: Submission, fault: Fault | None
+) -> None:
+    # FM-4, FM-10
+    far = FarDomain()
+
+    async def mend_and_go_on(world: World, failure: Failure) -> bool:
+        far.fault = None
+        await world.proxy.cancel(failure.job)
+        return True
+
+    far.fault, far.slow = fault, asyncio.Event()
+    async with World(mend_and_go_on, domains={"": far}) as world:
+        submitting = asyncio.create_task(world.submit(new(way=way)))
+        await turns()
+        if fault is None:
+            await world.proxy.cancel(JOB)
+            far.cancelled.clear()  # it had not arrived yet
+        far.slow.set()
+        await submitting
+        assert set(far.jobs) <= set(far.cancelled)
+        assert all(outcome.fault is not None for _, outcome in world.told)

@@ -65,6 +65,21 @@ async def test_files_are_brought_again(row: str, change: Change) -> None:
         assert assignment.spec.transfer == change.transfer
 
 
+async def test_a_lost_attempt_counts_as_a_loss_and_the_next_submission_waits_on_from_there() -> None:
+    full = Fault(name="diskFull", category=Category.RESOURCE, message="the disk is full", stage="stage-in")
+    async with World() as world:
+        failure = await failed_on(world, full)
+        assert (failure.final, failure.attempts, failure.losses) == (False, 1, 1)
+        await world.proxy.resubmit(JOB, Change(avoid_hosts=("n1",)), key="x/1")
+        world.mend = nothing
+        begun_at = world.clock.at
+        await world.sync(pilot="p-2", host="n2")
+        await world.sync(pilot="p-2", host="n2", want=0, align=bad(full))
+        again = world.meta.jobs[SECOND]
+        assert (again.spec.earlier_losses, again.losses) == (1, 1)
+        assert again.available_at >= begun_at + 1_000, "the second loss waits, on whichever host it was"
+
+
 async def test_a_job_is_submitted_again_with_other_requirements_and_later() -> None:
     # FM-8: re-submit with changed requirements
     async with World() as world:
@@ -383,7 +398,7 @@ async def test_an_attempt_whose_pilot_was_lost_is_told_too() -> None:
         for attempt in world.meta.leases.expired_attempts(now=world.clock.now()):
             await world.exchange._expire(attempt)
         [failure] = world.failures
-        assert (failure.fault.name, failure.final, failure.losses, failure.host) == ("lost", False, 0, "host-of-p-1")
+        assert (failure.fault.name, failure.final, failure.losses, failure.host) == ("lost", False, 1, "host-of-p-1")
 
 
 async def test_a_job_that_the_flow_gives_up_while_it_is_submitted_again_is_ended_there() -> None:

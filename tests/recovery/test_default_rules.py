@@ -28,7 +28,9 @@ JOB: dict[str, Any] = {
     "site_asked": "",
     "memory_bytes": 2_000,
     "peak_bytes": 1_000,
+    "memory_max_bytes": 0,
     "wall_ms": 60_000,
+    "wall_max_ms": 0,
     "sources_left": 0,
     "avoid_hosts": [],
     "domain": "",
@@ -140,6 +142,15 @@ def test_memory_is_bounded_by_the_site_that_the_job_asked_for() -> None:
     known = context(fault(Category.MEMORY), memory_bytes=10_000, site_asked="north")
     known["site"] = {"largest": {**LARGEST, "memory_bytes": 10_000}}
     assert concluded(known) == "give-up"
+
+
+def test_a_bound_of_what_is_learned_is_kept() -> None:  # LE-2
+    for category, asked, bound, does in (
+        (Category.MEMORY, "memory_bytes", "memory_max_bytes", "more-memory"),
+        (Category.TIME, "wall_ms", "wall_max_ms", "more-time"),
+    ):
+        assert concluded(context(fault(category), **{asked: 7_999, bound: 8_000})) == does
+        assert concluded(context(fault(category), **{asked: 8_000, bound: 8_000})) == "give-up"
 
 
 def test_time_is_doubled_three_times_at_most() -> None:

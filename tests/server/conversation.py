@@ -39,9 +39,12 @@ def sync_request(
     )
 
 
-async def do_jobs(client: Client, count: int, *, fail: bool = False) -> list[SyncAnswer]:
+FAULT = Fault(name="exit", category=Category.JOB, message="it ended with 3", exit_code=3)
+
+
+async def do_jobs(client: Client, count: int, *, fail: bool = False, fault: Fault = FAULT) -> list[SyncAnswer]:
     """Be a pilot until so many jobs are over."""
-    fault = Fault(name="exit", category=Category.JOB, message="it ended with 3", exit_code=3) if fail else None
+    ended = fault if fail else None
     reports: tuple[AttemptReport, ...] = ()
     answers: list[SyncAnswer] = []
     done = serial = 0
@@ -50,7 +53,7 @@ async def do_jobs(client: Client, count: int, *, fail: bool = False) -> list[Syn
         want = count - done
         answer = await client.sync(sync_request(serial, want=want, reports=reports, wait_ms=5000 if want else 0))
         reports = tuple(
-            AttemptReport(one.job, one.fence, Outcome(fault=fault, log_tail="said\n")) for one in answer.jobs
+            AttemptReport(one.job, one.fence, Outcome(fault=ended, log_tail="said\n")) for one in answer.jobs
         )
         done += len(reports)
         answers.append(answer)

@@ -1,6 +1,9 @@
 """Safe by default: no token, no strangers. With tokens, each may do what its roles say, and no more."""
 
+import os
+import stat
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import aiohttp
 import msgspec
@@ -10,9 +13,12 @@ from mendflow.client import Client
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, Unauthorized
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.principals import Principal
+from mendflow.server import access
 from mendflow.server.access import (
     AccessControl,
     AccessToken,
+    _require_private,
     check_binding,
     is_allowed,
     load_tokens,
@@ -22,8 +28,11 @@ from mendflow.server.access import (
     token_hash,
 )
 from mendflow.server.app import create_app
+from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.domain import Domain
+from mendflow.services.base import hidden_texts
+from mendflow.services.base.hidden_texts import HiddenTexts
 from tests.server.conftest import Serving
 from tests.server.conversation import job_flow, sync_request, task_flow
 
@@ -50,7 +59,7 @@ async def guarded(serving: Serving) -> HttpServer:
 
 def test_whoever_may_not_do_something_is_told_which_roles_may() -> None:
     shown = [(b"authorization", b"Bearer t-rita")]
-    with pytest.raises(Forbidden, match=r"'rita' .* has the roles reader, and this is for admin, user$"):
+    with pytest.raises(Forbidden, match=r"'rita' .* the roles reader, and this is for operator in the project, admin$"):
         AccessControl(PEOPLE).admit("POST", "/api/v1/cases/a/cancel", shown)
     with pytest.raises(Forbidden, match=r"this is for admin$"):
         AccessControl(PEOPLE).admit("GET", "/api/v1/webhooks", shown)
@@ -128,6 +137,30 @@ def test_a_token_file_that_is_not_there_is_told(tmp_path: object) -> None:
         load_tokens(f"{tmp_path}/none")
 
 
+@pytest.mark.parametrize(
+    ("mode", "owner", "own", "fits"),
+    [
+        (0o600, 7, 7, True),
+        (0o400, 7, 7, True),
+        (0o640, 7, 7, False),
+        (0o604, 7, 7, False),
+        (0o440, 0, 7, True),  # how systemd and Kubernetes mount secrets
+        (0o460, 0, 7, False),
+        (0o444, 0, 7, False),
+        (0o440, 0, 0, False),
+        (0o600, 8, 7, False),
+        (0o600, 8, 0, False),
+    ],
+)
+def test_a_token_file_is_for_the_server_alone(  # SE-1
+    mode: int, owner: int, own: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: own)
+    status = os.stat_result((stat.S_IFREG | mode, 1, 1, 1, owner, 5, 0, 0, 0, 0))
+    with nullcontext() if fits else pytest.raises(Forbidden, match="tokens"):
+        _require_private(status, "tokens")
+
+
 # Browsers, where there is no token
 
 
@@ -203,7 +236,7 @@ def test_with_tokens_nobody_says_who_it_is() -> None:
     ],
 )
 def test_a_role_may_do_this_and_not_that(role: str, method: str, path: str, allowed: bool) -> None:
-    assert is_allowed(frozenset({role}), method, f"/api/v1{path}") is allowed
+    assert is_allowed(Principal(role, frozenset({role})), method, f"/api/v1{path}") is allowed
 
 
 async def test_no_token_or_a_wrong_one_is_turned_away_everywhere(
@@ -293,6 +326,22 @@ async def test_who_may_only_read_sees_the_names_in_the_environment_of_jobs_and_n
             for flow in (await client.flow_of(case), (await client.flow("shy")).flow):
                 assert flow is not None and isinstance(flow.body, JobActivity)
                 assert flow.body.env == {"ARCHIVE_KEY": value}
+
+
+def test_tokens_that_are_renewed_again_and_again_are_hidden_in_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "TOLD_MAX", 3)
+    monkeypatch.setattr(hidden_texts, "TOKENS_MAX", 3)
+    tokens = [f"token-{number}-of-a-pilot" for number in range(6)]
+    hidden = HiddenTexts()
+    hidden.add("own-token-of-the-server")
+    control = AccessControl([AccessToken("p", frozenset({"pilot"}), token_hash(each)) for each in tokens])
+    control._hide = hidden.add_used
+    for each in (*tokens, tokens[0]):
+        control.admit("POST", SYNC_PATH, [(b"authorization", f"Bearer {each}".encode())])
+    shown = hidden.mask(" ".join([*tokens, "own-token-of-the-server"]))
+    assert [each for each in tokens if each in shown] == tokens[1:4], "a token that comes again is hidden again"
+    assert "own-token" not in shown
+    assert len(control._told) == 3
 
 
 def test_the_tokens_of_pilots_and_administrators_are_told_once_to_be_hidden() -> None:

@@ -1,6 +1,5 @@
 """Data sets and watches over HTTP, as the client asks for them."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
+from tests.patience import until
 from tests.server.conftest import opened
 from tests.services.data_sets.kit import EACH, wish
 
@@ -48,12 +48,9 @@ async def test_a_file_is_uploaded_told_of_and_starts_a_case(asking: Client, tmp_
 
 
 async def _running(asking: Client) -> BatchView:
-    for _ in range(500):
-        found = await asking.set_batches("raw", status="running")
-        if found:
-            return found[0]
-        await asyncio.sleep(0.01)
-    raise AssertionError("no batch became a case")
+    [batch, *_] = await until(lambda: asking.set_batches("raw", status="running"), "a batch that became a case")
+    assert isinstance(batch, BatchView)
+    return batch
 
 
 async def test_mistakes_are_told(asking: Client) -> None:

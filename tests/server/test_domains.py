@@ -1,5 +1,6 @@
 """What domains ask each other over HTTP: who may, what arrives, and what a token of a connection does not open. FM-4"""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -19,7 +20,7 @@ from mendflow.core.model.domains import (
     WorkStatus,
 )
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound, TooLarge, Unreachable
-from mendflow.operations.roles import ADMIN
+from mendflow.core.model.principals import ADMIN
 from mendflow.server.access import DOMAIN, AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
 from mendflow.server.domain_lines import HttpDomainLines, HttpLine
@@ -27,8 +28,8 @@ from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.domain_gate import DomainGate
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.domains.connected import ConnectedDomains
-from mendflow.services.domains.hosting import WorkHost
+from mendflow.services.domains.connected_domains import ConnectedDomains
+from mendflow.services.domains.work_contracts import WorkHost
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
@@ -46,7 +47,7 @@ class Town:
         files = FolderFileStore(folder / name)
         files.open()
         self.name = name
-        self.lines = HttpDomainLines(loopback=loopback)
+        self.lines = HttpDomainLines(loopback=lambda: loopback)
         self.server = Server(
             store=MemoryStore(),
             file_store=files,
@@ -106,6 +107,9 @@ class Host:
 
     def file_bytes_max(self, origin: str, sha256: str) -> int:
         return len(CONTENT)
+
+    def has_shown(self, origin: str, sha256: str) -> bool:
+        return (origin, sha256) in self.delivered or sha256 in self.readable
 
     def may_read(self, origin: str, sha256: str) -> bool:
         return sha256 in self.readable
@@ -212,7 +216,7 @@ async def test_files_go_over_whole_and_checked_and_only_those_of_works(towns: tu
     line = south.line("north")
     with pytest.raises(Forbidden, match="no work of this domain waits for a file"):
         await line.put_file(DIGEST, pieces(CONTENT))
-    assert not await line.has_file(DIGEST)
+    assert await line.missing_from(DIGEST) == 0
     host.wanted.add(DIGEST)
     with pytest.raises((InvalidRequest, Unreachable)):
         await line.put_file(DIGEST, pieces(b"something else"))
@@ -220,7 +224,9 @@ async def test_files_go_over_whole_and_checked_and_only_those_of_works(towns: tu
     await line.put_file(DIGEST, pieces(CONTENT))
     assert await north.server.file_store.size(DIGEST) == len(CONTENT)
     assert host.delivered == [("south", DIGEST)]  # once, although the wrong content came before
-    assert not await line.has_file(DIGEST)  # that it is wanted says nothing of what is here
+    assert await line.missing_from(DIGEST) is None
+    host.delivered.clear()
+    assert await line.missing_from(DIGEST) == 0  # that it is wanted says nothing of what is here
     with pytest.raises(NotFound):
         assert not [piece async for piece in line.get_file(DIGEST)]
     host.readable.add(DIGEST)
@@ -229,12 +235,36 @@ async def test_files_go_over_whole_and_checked_and_only_those_of_works(towns: tu
         assert b"".join([piece async for piece in line.get_file(DIGEST, offset)]) == CONTENT[offset:]
 
 
+async def test_a_file_that_broke_off_on_its_way_there_goes_on_where_it_did(towns: tuple[Town, Town]) -> None:  # DM-1
+    north, south, host = await connected(towns)
+    line, half = south.line("north"), len(CONTENT) // 2
+    host.wanted.add(DIGEST)
+
+    async def broken_off() -> AsyncIterator[bytes]:
+        yield CONTENT[:half]
+        await soon_there(half)
+        raise OSError("the line is cut")
+
+    async def soon_there(size: int) -> None:
+        while await line.missing_from(DIGEST) != size:
+            await asyncio.sleep(0.01)
+
+    with pytest.raises(Unreachable):
+        await line.put_file(DIGEST, broken_off())
+    await soon_there(half)
+    with pytest.raises(Unreachable, match=f"only {half} bytes"):
+        await line.put_file(DIGEST, pieces(CONTENT[half + 1 :]), half + 1)
+    await line.put_file(DIGEST, pieces(CONTENT[half:]), half)
+    assert await north.server.file_store.size(DIGEST) == len(CONTENT)
+    assert await line.missing_from(DIGEST) is None
+
+
 async def test_a_file_is_no_larger_than_a_domain_may_have_here(towns: tuple[Town, Town]) -> None:
     _, south, host = await connected(towns, rights=DomainRights(bytes_max=1000))
     host.wanted.add(DIGEST)
     with pytest.raises((TooLarge, Unreachable)):
         await south.line("north").put_file(DIGEST, pieces(CONTENT))
-    assert not await south.line("north").has_file(DIGEST)
+    assert await south.line("north").missing_from(DIGEST) == 0
 
 
 async def test_an_address_that_a_domain_names_itself_is_not_called_if_it_is_private(tmp_path: Path) -> None:
@@ -254,11 +284,26 @@ async def test_where_addresses_of_this_machine_are_called_other_private_ones_are
     async def token() -> str:
         return "t"
 
-    lines = HttpDomainLines(loopback=True)
+    lines = HttpDomainLines(loopback=lambda: True)
     line = lines.line([f"http://{host}:9"], token, public_only=True)
     with pytest.raises(Unreachable, match="is a private address"):
         await line.exchange(DomainRequest(sender=TESTER, serial=0))
     await lines.close()
+
+
+async def test_what_a_peer_of_a_later_version_says_besides_is_passed_over(towns: tuple[Town, Town]) -> None:  # FM-4
+    north, south, host = await connected(towns)
+    connection = south.services.connections.find("north")
+    assert connection is not None
+    token = await south.services.connections.own_token(connection)
+    body = b'{"said_by_later_versions": [1], "sender": "%s", "serial": 7}' % TESTER.encode()
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as http,
+        http.post(f"{north.http.url}{DOMAIN}exchange", data=body) as response,
+    ):
+        assert response.status == 200
+    assert [request.serial for _, _, request in host.asked] == [7]
 
 
 async def test_bad_requests_are_told_and_change_nothing(towns: tuple[Town, Town]) -> None:

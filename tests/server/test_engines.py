@@ -178,6 +178,6 @@ async def test_a_server_that_stops_lets_held_engines_go(serving: Serving) -> Non
         await client.register_engine("one")
         held = asyncio.create_task(client.engine_orders("one", wait_ms=60_000))
         await asyncio.sleep(0.1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await served.stop()
             assert await held == []

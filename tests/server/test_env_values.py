@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from mendflow.client import Client
-from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, Sequence
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, ResourceTemplates, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.views import CaseQuery
 from mendflow.core.recovery.patterns import FaultPattern, Patterns
-from mendflow.operations.roles import READER
 from mendflow.operations.table import OPERATIONS
 from mendflow.server.access import AccessControl, read_tokens, token_hash
 from mendflow.server.runner import HttpServer
@@ -23,7 +23,7 @@ from tests.server.conversation import do_jobs
 
 SECRET = "hush"
 ENV = {"ARCHIVE": SECRET}
-ROLES = ("user", "reader", "pilot")
+ROLES = ("admin", "user", "reader", "pilot")
 
 
 @pytest.fixture
@@ -50,6 +50,22 @@ def rules() -> RuleSet:
     return RuleSet(name="shy", trees={ExceptionType.ABORT: {DEFAULT_RULES: tree}}, exlets={"again": exlet})
 
 
+def larger() -> RuleSet:
+    """No rule, and an exlet that answers too little memory: it can be proposed."""
+    more = PrimitiveStep(name="more", do=Primitive.RESUBMIT, settings={"resources": {"memory_bytes": 2000}})
+    exlet = Flow(name=FlowName("more"), exlet=True, inputs={"context": Input(type="map", required=True)}, body=more)
+    return RuleSet(name="large", exlets={"more": exlet})
+
+
+async def fail_for_lack_of_memory(user: Client, pilot: Client) -> None:
+    job = msgspec.structs.replace(work(), resources=ResourceTemplates(memory_bytes=1000))
+    await user.deploy(Flow(name=FlowName("large"), body=job))
+    await user.put_rules(larger())
+    for _ in range(3):
+        await user.start("large")
+    await do_jobs(pilot, 3, fail=True, fault=Fault(name="memoryLimit", category=Category.MEMORY, message="too large"))
+
+
 async def answers(client: Client) -> dict[str, Any]:
     """All that may be asked about flows, cases, rules and failures."""
     cases = (await client.find_cases(CaseQuery())).rows
@@ -65,27 +81,34 @@ async def answers(client: Client) -> dict[str, Any]:
         "failures": [await client.failure(each.id) for each in groups],
         "patterns": await client.patterns(),
         "history": [await client.history(each.id) for each in cases],
+        "proposals": await client.proposals(),
+        "paths": await client.context_paths("shy"),
+        "values": [await client.failure_values(each.id) for each in groups],
+        "differences": [await client.differences(group=each.id) for each in groups],
     }
 
 
 async def test_no_answer_about_a_failed_job_shows_a_reader_the_values_of_its_environment(guarded: HttpServer) -> None:
     async with (
+        Client(guarded.url, "t-admin") as admin,
         Client(guarded.url, "t-user") as user,
         Client(guarded.url, "t-reader") as reader,
         Client(guarded.url, "t-pilot") as pilot,
     ):
         await user.deploy(Flow(name=FlowName("shy"), body=work()))
         await user.put_rules(rules())
-        await user.add_patterns(
+        await admin.add_patterns(
             Patterns(repairs=(FaultPattern(name="flag", does="Again.", do=Primitive.RESUBMIT, settings={"env": ENV}),))
         )
+        await fail_for_lack_of_memory(user, pilot)
         await user.start("shy")
         await do_jobs(pilot, 1, fail=True)
-        [decision] = await user.decisions()
+        [decision] = [each for each in await user.decisions() if each.flow == "shy"]
         wish = RuleSpec(condition="fault.exit_code == 3", exlet="again", decision=decision.id)
         await user.add_rule(wish)
         shown = {name for name, each in (await answers(user)).items() if SECRET in msgspec.json.encode(each).decode()}
-        assert shown >= {"rules", "cases", "case", "flows", "jobs", "decision", "failures", "patterns"}
+        assert shown >= {"rules", "cases", "case", "flows", "jobs", "decision", "failures", "patterns", "proposals"}
+        assert shown >= {"paths", "values"}
         for name, each in (await answers(reader)).items():
             text = msgspec.json.encode(each).decode()
             assert SECRET not in text, name
@@ -98,6 +121,7 @@ KNOWN = {
     "JobActivity.env",
     "JobSpec.env",
     "PrimitiveStep.settings",
+    "Proposal.cornerstone",
     "Rule.cornerstone",
 }
 """Fields of answers by which the environment of jobs is reached; the test above has each of them in an answer."""
@@ -120,7 +144,7 @@ def test_all_fields_of_what_readers_may_ask_for_that_may_have_an_environment_are
     found = {
         f"{struct.__name__}.{name}"
         for operation in OPERATIONS.values()
-        if READER in operation.allowed.roles and operation.is_call
+        if operation.allowed.project == "viewer" and operation.is_call
         for struct in structs_in(operation.result, seen)
         for name in struct.__struct_fields__
         if name in words

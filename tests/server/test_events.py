@@ -14,6 +14,7 @@ from mendflow.server import events
 from mendflow.server.events import EventFrames
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.runner import HttpServer
+from tests.patience import PATIENCE_S
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow
 
 
@@ -112,7 +113,7 @@ async def test_a_server_that_stops_cuts_its_streams_without_saying_end(
     async with http.get(f"{served.url}/api/v1/cases/last/events") as response:
         told = _told(response)
         await anext(told)
-        await asyncio.wait_for(served.stop(), 20)
+        await asyncio.wait_for(served.stop(), PATIENCE_S)
         assert "end" not in [one.event async for one in told]
 
 

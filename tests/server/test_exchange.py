@@ -14,6 +14,7 @@ from mendflow.server import pilot_exchange as pilots
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import HttpServer, serve
+from tests.patience import PATIENCE_S
 from tests.server.conftest import DomainUnderTest
 from tests.server.conversation import do_jobs, job_flow, sync_request
 
@@ -135,7 +136,7 @@ async def test_the_domain_is_told_of_a_pilot_that_hangs_up(
             exchange = asyncio.create_task(client.sync(sync_request(1, wait_ms=60_000)))
             await deaf.asked.wait()
             exchange.cancel()
-            assert await asyncio.wait_for(deaf.gone.get(), 10) == "pilot-1"
+            assert await asyncio.wait_for(deaf.gone.get(), PATIENCE_S) == "pilot-1"
     finally:
         await served.stop()
 
@@ -160,7 +161,7 @@ async def test_a_server_that_stops_does_not_wait_for_a_domain_that_will_not_answ
     async with Client(served.url) as client:
         exchange = asyncio.create_task(client.sync(sync_request(9, wait_ms=60_000)))
         await deaf.asked.wait()
-        await asyncio.wait_for(served.stop(), 20)
+        await asyncio.wait_for(served.stop(), PATIENCE_S)
         with pytest.raises(Unreachable):
             await exchange
 

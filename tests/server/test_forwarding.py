@@ -13,6 +13,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.views import ChangeEvent
 from mendflow.server.access import AccessControl, read_tokens, token_hash
+from tests.patience import PATIENCE_S
 from tests.server.conversation import do_jobs, job_flow, loop_flow, task_flow
 from tests.server.town import SERVERS_TOKEN, Citizen, town, until
 
@@ -186,7 +187,7 @@ async def test_the_events_of_all_servers_come_as_one_stream(east: Client, west: 
         await asyncio.wait((first,), timeout=0.2)
     assert first.result().case in cases
     own = (await west.start("ask")).id
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         assert own in [happening.case async for happening in _until(told, own)]
 
 

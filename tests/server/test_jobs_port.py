@@ -13,6 +13,7 @@ from mendflow.core.soap.envelope import write_envelope
 from mendflow.server.access import read_tokens, token_hash
 from mendflow.services.messaging.ports.job_messages import JOBS
 from mendflow.services.messaging.ports.messages import PortFault
+from tests.patience import PATIENCE_S
 from tests.server.conversation import do_jobs, task_flow
 from tests.server.town import Citizen, town
 
@@ -83,7 +84,7 @@ async def test_a_job_that_somebody_waits_for_is_answered_when_it_is_over(two: tu
     east, _ = two
     waiting = asyncio.create_task(say(east, f'<run xmlns="{JOBS}">{JOB}</run>'))
     async with east.client() as client:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not await client.cases():
                 await asyncio.sleep(0.02)
         await do_jobs(client, 1)

@@ -13,10 +13,10 @@ from mendflow.core.model.data import CacheAdvert
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.principals import ADMIN
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
-from mendflow.operations.roles import ADMIN
 from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
 from mendflow.server.peers import HttpPeers
@@ -30,6 +30,7 @@ from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 from tests.server.conftest import DomainUnderTest
 
 CAPACITY = Capacity(slots=2, cpus=2.0, memory_bytes=1 << 30, disk_bytes=1 << 30)
@@ -201,7 +202,7 @@ async def test_a_pilot_of_one_server_runs_a_case_of_another(tmp_path: Path) -> N
         for whole in (one, two):
             await whole.open()
             stack.push_async_callback(whole.close)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not all(whole.server.membership.live_servers() for whole in (one, two)):
                 await asyncio.sleep(0.05)
             while not (two.server.membership.live_servers()[0].url and one.server.membership.live_servers()[0].url):

@@ -13,11 +13,12 @@ from mendflow.core.model.alerts import Notification
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.server import webhook_posts as posting
 from mendflow.server.webhook_posts import HttpPoster
-from mendflow.services.base.addresses import check_url, is_private
+from mendflow.services.base.addresses import OWN_MACHINE, PUBLIC_ONLY, check_url, is_private
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.observe.notifications.deliveries import WebhookSender
+from mendflow.services.observe.notifications.deliveries import SendingForm, WebhookSender
 
 TOLD = Notification(id="f-1:end", kind="failed", at=1, message="it broke", serial=7)
+PLAIN = SendingForm("json", "")
 
 
 class Receiver:
@@ -54,7 +55,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def poster() -> AsyncIterator[HttpPoster]:
-    poster = HttpPoster(private=True)
+    poster = HttpPoster(OWN_MACHINE)
     yield poster
     await poster.close()
 
@@ -66,7 +67,7 @@ def deliveries(poster: HttpPoster) -> WebhookSender:
 async def test_what_arrives_is_signed_and_says_which_event_it_is(
     receiver: Receiver, poster: HttpPoster
 ) -> None:  # JS-8
-    assert await deliveries(poster).try_once(receiver.url, "hush", TOLD) == ""
+    assert await deliveries(poster).try_once(receiver.url, SendingForm("json", "hush"), TOLD) == ""
     head, _, body = receiver.requests[0].partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     assert headers["Mendflow-Event"] == "f-1:end" and headers["Mendflow-Event-Kind"] == "failed"
@@ -90,7 +91,7 @@ async def test_a_receiver_that_does_not_take_it_is_told_apart(
     receiver: Receiver, poster: HttpPoster, answer: bytes, why: str
 ) -> None:
     receiver.answer = answer
-    told = await deliveries(poster).try_once(receiver.url, "", TOLD)
+    told = await deliveries(poster).try_once(receiver.url, PLAIN, TOLD)
     assert why in told and "hidden" not in told
     assert len(receiver.requests) == 1, "nobody else was asked"
 
@@ -100,28 +101,30 @@ async def test_a_receiver_that_hangs_is_let_go(
 ) -> None:
     monkeypatch.setattr(posting, "TOTAL_S", 0.2)
     receiver.answer = None
-    assert "no answer within" in await deliveries(poster).try_once(receiver.url, "", TOLD)
+    assert "no answer within" in await deliveries(poster).try_once(receiver.url, PLAIN, TOLD)
 
 
 async def test_an_answer_without_an_end_is_not_read(receiver: Receiver, poster: HttpPoster) -> None:
     receiver.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 1_000_000
-    assert await deliveries(poster).try_once(receiver.url, "", TOLD) == ""
+    assert await deliveries(poster).try_once(receiver.url, PLAIN, TOLD) == ""
 
 
 async def test_nobody_listens_is_a_reason(poster: HttpPoster) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
-        assert "no connection" in await deliveries(poster).try_once(url, "", TOLD)
+        assert "no connection" in await deliveries(poster).try_once(url, PLAIN, TOLD)
 
 
 async def test_private_addresses_are_refused_by_name_too_unless_they_are_allowed(receiver: Receiver) -> None:
-    poster = HttpPoster(private=False)
+    poster = HttpPoster(PUBLIC_ONLY)
     try:
         for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"):
-            assert "private" in await deliveries(poster).try_once(f"http://{host}:{receiver.port}/", "", TOLD), host
+            assert "private" in await deliveries(poster).try_once(f"http://{host}:{receiver.port}/", PLAIN, TOLD), host
         name = socket.gethostname()
-        assert "private" in await deliveries(poster).try_once(f"http://{name}:{receiver.port}/", "", TOLD) or name == ""
+        assert (
+            "private" in await deliveries(poster).try_once(f"http://{name}:{receiver.port}/", PLAIN, TOLD) or name == ""
+        )
     finally:
         await poster.close()
     assert receiver.requests == []
@@ -148,12 +151,12 @@ async def test_private_addresses_are_refused_by_name_too_unless_they_are_allowed
 )
 def test_addresses_that_no_webhook_may_have(url: str) -> None:
     with pytest.raises(InvalidRequest):
-        check_url(url, private=False)
+        check_url(url, guard=PUBLIC_ONLY)
 
 
 def test_addresses_that_a_webhook_may_have() -> None:
-    check_url("https://example.org/hook?x=1", private=False)
-    check_url("http://127.0.0.1:9000/", private=True)
+    check_url("https://example.org/hook?x=1", guard=PUBLIC_ONLY)
+    check_url("http://127.0.0.1:9000/", guard=OWN_MACHINE)
 
 
 @pytest.mark.parametrize(

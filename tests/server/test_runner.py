@@ -12,11 +12,13 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.views import FlowView
 from mendflow.event_loop import run
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
+from tests.patience import PATIENCE_S
 from tests.server.conftest import DomainUnderTest, opened
 
 
@@ -53,7 +55,7 @@ async def test_a_stopped_server_has_closed_its_port_and_left_no_task(domain: Dom
     async with aiohttp.ClientSession() as http, http.get(f"{served.url}/api/v1/health") as response:
         assert response.status == 200
     await served.stop()
-    await asyncio.wait_for(watcher, 10)
+    await asyncio.wait_for(watcher, PATIENCE_S)
     assert asyncio.all_tasks() == before
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", served.port)
@@ -65,7 +67,7 @@ async def test_whoever_waits_for_a_store_that_is_away_is_told_that_the_server_st
     monkeypatch.setattr("mendflow.server.runner.STOP_S_MAX", 0.2)
     asked = asyncio.Event()
 
-    async def lost() -> list[FlowView]:
+    async def lost(*, sight: Sight) -> list[FlowView]:
         """Waits for a store that does not come back."""
         asked.set()
         await asyncio.Event().wait()

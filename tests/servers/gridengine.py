@@ -110,7 +110,9 @@ class GridEngine:
 
     def _do(self, program: str, *words: str) -> "subprocess.CompletedProcess[str]":
         command = [str(PROGRAMS / program), *words]
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
 
     def _says(self, *words: str) -> str | None:
         done = self._do(*words)
@@ -118,7 +120,9 @@ class GridEngine:
 
     def _prepare(self, program: str, *words: str) -> None:
         command = [*_with_programs_in_place(), str(_installed(program)), *words]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
         assert done.returncode == 0, f"{program} {' '.join(words)}: {done.stderr}{done.stdout}"
 
     def _write_cell(self) -> None:

@@ -114,7 +114,9 @@ class Slurm:
     # what users do
 
     def run(self, *words: str) -> str:
-        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            words, env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}\n{self.story()}"
         return done.stdout
 
@@ -150,7 +152,9 @@ class Slurm:
     # inside
 
     def _says(self, *words: str) -> str | None:
-        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            words, env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
         return done.stdout if done.returncode == 0 else None
 
     def _start_munge(self) -> None:

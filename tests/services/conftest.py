@@ -12,6 +12,7 @@ from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.base.secret_sources import SecretSources
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderFileStore
@@ -27,12 +28,19 @@ def server_on(
     lease_ms: int = 30_000,
     server: ServerDocument | None = None,
     continues_found: bool = True,
+    secret_sources: SecretSources | None = None,
 ) -> Server:
     file_store = FolderFileStore(folder / "files")
     file_store.open()
     rules = ServerSettings(lease_ms=lease_ms, files_roots=None, continues_found=continues_found)
     return Server(
-        store=store, file_store=file_store, clock=SystemClock(), settings=rules, version="test", server=server
+        store=store,
+        file_store=file_store,
+        clock=SystemClock(),
+        settings=rules,
+        version="test",
+        server=server,
+        secret_sources=secret_sources,
     )
 
 

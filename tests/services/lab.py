@@ -38,10 +38,17 @@ class Lab:
     async def samples(self, texts: list[str]) -> list[Any]:
         return [(await self.keep(text)).as_value() for text in texts]
 
-    async def run(self, flow: Flow, inputs: dict[str, Any] | None = None, cache: Any = "declared", **more: Any) -> str:
+    async def run(
+        self,
+        flow: Flow,
+        inputs: dict[str, Any] | None = None,
+        cache: Any = "declared",
+        who: str = "me",
+        **more: Any,
+    ) -> str:
         """Run a case to its end; `ran` are then the items that were really run."""
         await self.domain.deploy(flow)
-        case = (await self.domain.start(flow.name, inputs or {}, who="me", cache=cache, **more)).id
+        case = (await self.domain.start(flow.name, inputs or {}, who=who, cache=cache, **more)).id
         await self.work()
         return case
 

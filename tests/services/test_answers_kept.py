@@ -117,7 +117,14 @@ async def test_nobody_can_do_a_task_while_its_earlier_answer_is_looked_for() -> 
     store = AskedStore()
     await store.open()
     ledger, events = Ledger(store, print), EventStream(0)
-    tasks = UserTasks(store=store, ledger=ledger, clock=SystemClock(), events=events, finished=finished)
+    tasks = UserTasks(
+        store=store,
+        ledger=ledger,
+        clock=SystemClock(),
+        events=events,
+        finished=finished,
+        is_suspended=lambda _case, _item: False,
+    )
     order = OfferTask(serial=1, item=ItemId("approve"), role="boss", title="Go?")
     await tasks.offer(CaseId("c-2"), order, "", reissued=False, earlier=CaseId("c-1"))
     assert looked == ["c-1"] and (await tasks.find("c-2/1")).state == "offered"

@@ -17,6 +17,7 @@ from mendflow.services.cases.result_cache import Lookup, ResultCache
 from mendflow.services.cases.result_index import ResultIndex
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.unprocessed_reports import ERRORS_MAX
+from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot
 
 DIGEST = "ab" * 32
@@ -189,7 +190,7 @@ async def test_a_case_whose_orders_raise_an_error_of_ours_fails_and_the_server_s
         return await sound(cache, live, serial, spec, reissued=reissued)
 
     monkeypatch.setattr(ResultCache, "look_up", broken)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await restart(server)
     await pilot.sync(want=2)
     await pilot.sync(well=Outcome(outputs=1))

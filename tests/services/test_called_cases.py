@@ -7,6 +7,7 @@ from mendflow.core.model.flow import Call, Flow, ForEach, Input, JobActivity, Re
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
+from tests.patience import until
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 
@@ -110,10 +111,11 @@ async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_r
 async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: Domain) -> None:
     await domain.deploy(Flow(name=FlowName("outer"), body=Call(name="go", flow="nowhere")))
     case = (await domain.start("outer", {}, who="me")).id
-    for _ in range(100):
-        if (await domain.case(case)).status == "failed":
-            break
-        await domain._server.clock.sleep(10)
+
+    async def has_failed() -> bool:
+        return (await domain.case(case)).status == "failed"
+
+    await until(has_failed, "the failure")
     [item] = await domain.items(case)
     assert (item.item, item.state) == ("go", "failed")
     assert item.fault is not None and "nowhere" in item.fault.message

@@ -8,6 +8,7 @@ import pytest
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.cases.timers import Timers
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize("jump_s", [-86_400, 86_400])
@@ -36,5 +37,5 @@ async def test_an_error_when_one_timer_fires_does_not_stop_the_others() -> None:
     timers.set(CaseId("c"), 1, clock.now())
     timers.set(CaseId("c"), 2, clock.now() + 1)
     timers.start()
-    await asyncio.wait_for(fired.wait(), 20)
+    await asyncio.wait_for(fired.wait(), PATIENCE_S)
     await timers.stop()

@@ -27,6 +27,7 @@ from mendflow.core.model.views import JobQuery
 from mendflow.services.api.domain import Domain
 from mendflow.stores.contract import WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 
@@ -261,7 +262,7 @@ async def test_happenings_end_with_their_case_and_go_on_from_a_serial(domain: Do
     listening = asyncio.create_task(listen())
     await asyncio.sleep(0.01)
     await pilot.run_all(lambda spec: Outcome())
-    told = await asyncio.wait_for(listening, 2)
+    told = await asyncio.wait_for(listening, PATIENCE_S)
     assert [(each.kind, each.state) for each in told] == [
         ("case", "running"),
         ("item", "waiting"),
@@ -284,7 +285,7 @@ async def test_whoever_waits_for_one_kind_hears_of_no_other(domain: Domain, pilo
     listening = asyncio.create_task(listen())
     await asyncio.sleep(0.01)
     await pilot.run_all(lambda spec: Outcome())
-    assert await asyncio.wait_for(listening, 2) == [("case", "running"), ("case", "completed")]
+    assert await asyncio.wait_for(listening, PATIENCE_S) == [("case", "running"), ("case", "completed")]
 
 
 async def test_wrong_inputs_are_refused_whole(domain: Domain) -> None:

@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.events import ENDED_CASES_MAX, EventStream
+from tests.patience import PATIENCE_S
 
 
 def run(stream: EventStream, name: str, at: int) -> CaseId:
@@ -58,4 +59,4 @@ async def test_a_listener_that_leaves_late_takes_no_newer_one_along() -> None:
         await asyncio.sleep(0)
         await old.aclose()
         stream.tell(3, "item", case, state="completed")
-        assert (await asyncio.wait_for(heard, 5)).state == "completed"
+        assert (await asyncio.wait_for(heard, PATIENCE_S)).state == "completed"

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError
+from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName, PilotId
@@ -211,7 +211,7 @@ async def test_a_newer_request_releases_the_held_one(domain: Domain, pilot: Any)
     held = asyncio.create_task(pilot.sync(want=1, wait_ms=10_000))
     await asyncio.sleep(0.02)
     await pilot.sync()
-    answer = await asyncio.wait_for(held, 1)
+    answer = await asyncio.wait_for(held, 9)
     assert answer.jobs == []
 
 
@@ -220,7 +220,7 @@ async def test_a_held_request_is_answered_when_a_job_comes(domain: Domain, pilot
     held = asyncio.create_task(pilot.sync(want=1, wait_ms=10_000))
     await asyncio.sleep(0.02)
     await start(domain)
-    answer = await asyncio.wait_for(held, 1)
+    answer = await asyncio.wait_for(held, 9)
     assert [job.spec.item for job in answer.jobs] == ["a"]
 
 
@@ -255,8 +255,16 @@ async def test_attempts_are_not_left_without_a_lease_by_an_error_while_one_of_th
     hasty_house.runtime.hub.subscribe(AttemptEnding, refuse)
     async with asyncio.timeout(30):
         for case in cases:
-            while hasty_house.present is None or (await job_of(domain, case)).losses != 1:
+            while not await was_lost_once(hasty_house, domain, case):
                 await asyncio.sleep(0.05)
+
+
+async def was_lost_once(house: Server, domain: Domain, case: str) -> bool:
+    """Whether the job of a case was lost once; the services may be away at any moment, also while they are asked."""
+    try:
+        return house.present is not None and (await job_of(domain, case)).losses == 1
+    except StoreUnavailable:
+        return False
 
 
 async def test_leases_end_also_after_an_error_of_who_hears_that_a_pilot_is_lost(

@@ -1,6 +1,7 @@
 """Stored files: whole or not at all, and nothing outside their folder."""
 
 import hashlib
+import mmap
 import os
 from collections.abc import AsyncIterator
 from io import BufferedReader
@@ -175,3 +176,81 @@ async def test_a_file_that_is_stored_again_while_the_damaged_one_is_hashed_is_wh
     monkeypatch.setattr(hashlib, "file_digest", slowly)
     assert await file_store.size(ref.sha256) == 6
     assert not (tmp_path / "files" / "damaged").exists()
+
+
+async def test_a_file_that_is_linked_into_the_folder_is_stored_without_a_copy(
+    file_store: FolderFileStore, tmp_path: Path
+) -> None:  # DU-6
+    made = tmp_path / "out.bin"
+    made.write_bytes(b"large")
+    sha256 = hashlib.sha256(b"large").hexdigest()
+    os.link(made, tmp_path / "files" / "incoming" / ("0" * 16 + ".linked"))
+    ref = await file_store.keep_linked("out.bin", "0" * 16, sha256)
+    place = tmp_path / "files" / sha256[:2] / sha256
+    assert (ref.bytes, place.stat().st_ino, place.stat().st_nlink) == (5, made.stat().st_ino, 2)
+    assert list((tmp_path / "files" / "incoming").iterdir()) == []
+    made.unlink()
+    assert await file_store.size(sha256) == 5
+
+
+async def test_somebody_who_writes_to_a_linked_file_afterwards_is_noticed_before_it_is_used(
+    file_store: FolderFileStore, tmp_path: Path
+) -> None:  # DU-6
+    made = tmp_path / "out.bin"
+    made.write_bytes(b"large")
+    sha256 = hashlib.sha256(b"large").hexdigest()
+    os.link(made, tmp_path / "files" / "incoming" / ("0" * 16 + ".linked"))
+    await file_store.keep_linked("out.bin", "0" * 16, sha256)
+    made.chmod(0o644)
+    made.write_bytes(b"other")
+    assert await file_store.size(sha256) is None
+    assert "damaged" in await file_store.stored_flaw(sha256, 5)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+async def test_a_linked_file_that_somebody_may_still_write_to_is_copied(
+    file_store: FolderFileStore, tmp_path: Path, *, mapped: bool
+) -> None:  # DU-6
+    made = tmp_path / "out.bin"
+    made.write_bytes(b"large")
+    sha256 = hashlib.sha256(b"large").hexdigest()
+    os.link(made, tmp_path / "files" / "incoming" / ("0" * 16 + ".linked"))
+    writer = made.open("r+b", buffering=0)
+    memory = mmap.mmap(writer.fileno(), 5) if mapped else None
+    if memory is not None:
+        writer.close()
+    ref = await file_store.keep_linked("out.bin", "0" * 16, sha256)
+    if memory is not None:
+        memory[:] = b"other"
+        memory.close()
+    else:
+        writer.write(b"other")
+        writer.close()
+    assert made.read_bytes() == b"other" and ref.name == "out.bin"
+    assert b"".join([chunk async for chunk in file_store.read(sha256)]) == b"large"
+    assert list((tmp_path / "files" / "incoming").iterdir()) == []
+
+
+async def test_nobody_may_open_a_linked_file_for_writing_afterwards(
+    file_store: FolderFileStore, tmp_path: Path
+) -> None:
+    made = tmp_path / "out.bin"
+    made.write_bytes(b"large")
+    os.link(made, tmp_path / "files" / "incoming" / ("0" * 16 + ".linked"))
+    await file_store.keep_linked("out.bin", "0" * 16, hashlib.sha256(b"large").hexdigest())
+    assert made.stat().st_mode & 0o777 == 0o444
+
+
+@pytest.mark.parametrize("link", ["../x", "", "0" * 15, "1" * 16])
+async def test_only_what_is_linked_into_the_folder_is_taken(file_store: FolderFileStore, link: str) -> None:
+    with pytest.raises(RequestError):
+        await file_store.keep_linked("x", link, "0" * 64)
+
+
+async def test_a_linked_file_with_another_content_is_refused_and_removed(
+    file_store: FolderFileStore, tmp_path: Path
+) -> None:
+    (tmp_path / "files" / "incoming" / ("2" * 16 + ".linked")).write_bytes(b"other")
+    with pytest.raises(RequestError, match=r"has the digest .* not 0000"):
+        await file_store.keep_linked("x", "2" * 16, "0" * 64)
+    assert list((tmp_path / "files" / "incoming").iterdir()) == []

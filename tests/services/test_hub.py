@@ -45,3 +45,14 @@ def test_a_contract_that_nobody_needs_may_have_no_provider() -> None:
     hub = Hub()
     hub.check()
     assert hub.provider(Greeter) is None
+
+
+def test_who_publishes_sees_whether_anybody_listens_now_or_later() -> None:
+    hub = Hub()
+    listeners = hub.listeners(Friend)
+    assert not listeners
+    heard: list[object] = []
+    hub.subscribe(Friend, heard.append)
+    assert listeners
+    hub.publish(friend := Friend())
+    assert heard == [friend]

@@ -10,6 +10,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.services.base.ledger import DEFERRED_MAX, Ledger
 from mendflow.stores.contract import Append, Put, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 
 
 class Note(msgspec.Struct):
@@ -132,7 +133,7 @@ async def test_whoever_waits_hears_of_any_other_error_of_the_store_too(store: Sl
     store.gate.set()
     ledger, reasons = broken_reasons(store)
     ledger.touch("note", "a", object())  # which no store can keep
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(TypeError, match="object"):
             await ledger.settled()
         with pytest.raises(StoreUnavailable, match="could not be written"):

@@ -21,6 +21,7 @@ from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot
 
 MADE = FileRef(sha256="a" * 64, bytes=3, name="out.txt")
@@ -72,7 +73,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
 async def ended(domain: Domain, pilot: HandPilot, case: str, play: Callable[[JobSpec], Outcome]) -> CaseView:
     """Run what there is until the case is over."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while (view := await domain.case(case)).status == "running":
             await pilot.sync(want=4, wait_ms=50)
             await pilot.exchange({each.spec.item: play(each.spec) for each in pilot.held})

@@ -1,11 +1,11 @@
 """What was removed, or came too late, is told once, and in the same words by all who are asked."""
 
-import asyncio
 from typing import Any
 
 from mendflow.core.model.flow import Activity, Catch, Empty, Flow, JobActivity, Parallel, Scope, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.services.api.domain import Domain
+from tests.patience import until
 
 
 async def start(domain: Domain, body: Activity) -> str:
@@ -43,10 +43,11 @@ async def test_whoever_removes_without_a_word_is_named(domain: Domain) -> None:
 async def test_a_task_past_its_deadline_has_failed_for_all_who_count(domain: Domain) -> None:
     late = UserTask(name="ask", role="pi", title="too late?", deadline_ms=30)
     case = await start(domain, Scope(name="s", body=late, catches=(Catch(fault="deadline", body=Empty(name="e")),)))
-    for _ in range(200):
-        if (await domain.case(case)).status == "completed":
-            break
-        await asyncio.sleep(0.02)
+
+    async def is_over() -> bool:
+        return (await domain.case(case)).status == "completed"
+
+    await until(is_over, "the end of the case")
     [item] = await domain.items(case, name="ask")
     [count] = [count for count in (await domain.case(case)).counts if count.name == "ask"]
     assert (item.state, count.failed, count.cancelled) == ("failed", 1, 0)

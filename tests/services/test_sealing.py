@@ -11,6 +11,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.sealing import Sealer
 from mendflow.services.runtime.server import Server
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot, server_on
@@ -126,3 +127,23 @@ async def test_a_password_in_an_exlet_of_rules_is_in_no_document(server: Server,
     await domain.put_rules(RuleSet(name="f", exlets={"f": replace(flow(), exlet=True)}), who="me")
     stored = [found.body for kind in ("rules", "rules-version") async for found in server.store.scan(kind)]
     assert len(stored) >= 2 and not any(b"hush" in body for body in stored)
+
+
+@pytest.mark.parametrize("text", ["plain", "has ${{ it }}", "sealed-abc", "closed-abc", "ends with \0\0", "", "ü" * 40])
+async def test_a_secret_of_the_server_is_sealed_whatever_it_is(text: str) -> None:  # FM-2
+    async def secret() -> str:
+        return "secret of the store"
+
+    sealer, another = Sealer(secret, secret), Sealer(secret, secret)
+    sealed = await sealer.seal_text(text)
+    assert not text or text not in sealed
+    assert sealed != await sealer.seal_text(text), "nobody sees that two are the same"
+    assert await another.open_text(sealed) == text
+
+
+async def test_a_secret_that_was_sealed_as_a_password_is_opened() -> None:  # FM-2
+    async def secret() -> str:
+        return "secret of the store"
+
+    sealed = await Sealer(secret, secret).sealed({"url": "ftp://ann:hush@host/in"})
+    assert await Sealer(secret, secret).open_text(password_in(str(sealed["url"]))) == "hush"

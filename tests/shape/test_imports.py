@@ -13,18 +13,28 @@ from tests.shape.source import PACKAGE, Place, listed, python_files
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset({"mendflow.core", "mendflow.references_to_none", "msgspec", "cel_expr_python", "lxml", "re2"}),
-    "formats": frozenset({"mendflow.formats", "mendflow.core", "msgspec", "yaml", "lxml"}),
+    "formats": frozenset({"mendflow.formats", "mendflow.core", "mendflow.python_values", "msgspec", "yaml", "lxml"}),
+    "python_values": frozenset({"mendflow.python_values", "mendflow.core", "msgspec"}),
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
     "batch": frozenset({"mendflow.batch", "mendflow.core", "msgspec", "psij"}),
     "pages": frozenset({"mendflow.pages", "mendflow.core", "msgspec"}),
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
     "event_loop": frozenset({"uvloop"}),
     "lazy": frozenset(),
+    "tls": frozenset({"msgspec"}),
     "references_to_none": frozenset(),
     "reporting": frozenset({"msgspec"}),
     "transfer": frozenset({"mendflow.transfer", "mendflow.core", "fsspec", "msgspec"}),
     "pilot": frozenset(
-        {"mendflow.pilot", "mendflow.core", "mendflow.event_loop", "mendflow.transfer", "msgspec", "aiohttp"}
+        {
+            "mendflow.pilot",
+            "mendflow.core",
+            "mendflow.event_loop",
+            "mendflow.python_values",
+            "mendflow.transfer",
+            "msgspec",
+            "aiohttp",
+        }
     ),
     "operations": frozenset({"mendflow.operations", "mendflow.core", "msgspec"}),
     "client": frozenset({"mendflow.client", "mendflow.core", "mendflow.operations", "msgspec", "aiohttp"}),
@@ -51,9 +61,13 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.client",
             "mendflow.core",
             "mendflow.formats",
+            "mendflow.maintenance",
             "mendflow.operations",
             "mendflow.pilot.bounds",
             "mendflow.pilot.environment",
+            "mendflow.pilot.isolation.hidden_process",
+            "mendflow.pilot.isolation.options",
+            "mendflow.pilot.isolation.variables",
             "mendflow.pilot.launch",
             "mendflow.pilot.main",
             "mendflow.pilot.slot.kept_attempts",
@@ -61,7 +75,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.pilot.options",
             "mendflow.pilot.agent.orphan",
             "mendflow.pages",
+            "mendflow.python_values",
             "mendflow.server.access",
+            "mendflow.server.oidc",
             "mendflow.services.api.domain",
             "mendflow.sim",
             "mendflow.version",
@@ -70,6 +86,18 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "click",
             "rich",
             "typer",
+        }
+    ),
+    "scripts": frozenset(
+        {
+            "mendflow.scripts",
+            "mendflow.cli",
+            "mendflow.client",
+            "mendflow.core",
+            "mendflow.formats",
+            "mendflow.pages",
+            "mendflow.python_values",
+            "msgspec",
         }
     ),
     "sim": frozenset(
@@ -90,12 +118,18 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         }
     ),
     "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn"}),
-    "__init__": frozenset({"mendflow.client", "mendflow.core", "mendflow.formats", "mendflow.reporting"}),
+    "maintenance": frozenset({"mendflow.core", "mendflow.lazy", "mendflow.stores", "mendflow.version"}),
+    "server_options": frozenset(
+        {"mendflow.client", "mendflow.core", "mendflow.server", "mendflow.services", "mendflow.tls", "msgspec"}
+    ),
+    "__init__": frozenset(
+        {"mendflow.client", "mendflow.core", "mendflow.formats", "mendflow.reporting", "mendflow.scripts"}
+    ),
     "__main__": frozenset({"mendflow.cli", "mendflow.pilot.standby", "mendflow.version"}),
     "version": frozenset(),
 }
 
-EVERYBODY = frozenset({"mendflow.lazy"})
+EVERYBODY = frozenset({"mendflow.lazy", "mendflow.tls"})
 """What every room may import: how something is made on first use knows nothing of what it makes."""
 
 INDENTED_IMPORT = re.compile(r"(^[ \t]+|[:;][ \t]*)(import|from)\b", re.MULTILINE)

@@ -7,11 +7,14 @@ import pytest
 
 from mendflow.cli.local_client import LocalClient
 from mendflow.client import Client, SyncClient
+from mendflow.core.model.principals import Principal
 from mendflow.operations.operation import ApiOperation
+from mendflow.operations.roles import VIEWERS
 from mendflow.operations.table import CALLS, OPERATIONS, SPECIAL
 from mendflow.server.routes.handlers import BY_HAND, handlers
 from mendflow.services.api.domain import Domain
 from tests.shape.source import python_files
+from tools import access_matrix
 
 PILOTS_ALONE = {"sync", "locate", "place", "keep_many"}
 """Answered without the framework, because pilots ask thousands of times a minute."""
@@ -21,7 +24,8 @@ PILOTS_ALONE = {"sync", "locate", "place", "keep_many"}
 def test_the_domain_has_a_function_with_the_same_parameters(operation: ApiOperation) -> None:
     answered = inspect.signature(getattr(Domain, operation.name)).parameters
     asked = operation.signature.parameters
-    extra = {"who", "everywhere"}  # who asks; and whether other servers are asked, which nobody outside decides
+    # who asks, and what it may see and end; and whether other servers are asked, which nobody outside decides
+    extra = {"who", "sight", "task_roles", "everywhere"}
     assert [name for name in answered if name not in extra] == list(asked)
     for name, parameter in asked.items():
         assert answered[name].kind == parameter.kind, name
@@ -44,6 +48,27 @@ def test_every_operation_has_a_route_and_nobody_defines_another() -> None:
     made = re.compile(r"^from litestar import .*\b(get|post|put|patch|delete|head|route|asgi|Controller)\b", re.M)
     found = [path.name for path in python_files("src") if made.search(path.read_text())]
     assert found == ["handlers.py"]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
+def test_every_operation_says_what_it_is_about(operation: ApiOperation) -> None:  # SE-1
+    subject = operation.subject
+    assert subject is not None, f"{operation.name} is refused to all but administrators until it says what it is about"
+    if subject.is_single and operation.is_call:
+        assert subject.argument in operation.signature.parameters, subject
+    if subject.kind == "listed" and operation.is_call:
+        answered = inspect.signature(getattr(Domain, operation.name)).parameters
+        assert "sight" in answered, f"{operation.name} lists things, and is not told of which projects"
+
+
+def test_an_operation_that_says_nothing_is_for_administrators() -> None:  # SE-1
+    silent = ApiOperation("silent", "GET", "/silent", VIEWERS, doc="")
+    assert not silent.allowed.allow(Principal("ann", frozenset({"user"})))
+    assert silent.allowed.allow(Principal("root", frozenset({"admin"})))
+
+
+def test_the_page_of_who_may_do_what_is_up_to_date() -> None:  # SE-1
+    assert access_matrix.TARGET.read_text() == access_matrix.page(), "run python tools/access_matrix.py"
 
 
 def test_no_two_operations_share_a_method_and_a_path() -> None:

@@ -11,19 +11,31 @@ from tests.shape.test_imports import imported
 SERVICES = PACKAGE / "services"
 STANDS_ON: dict[str, frozenset[str]] = {
     "base": frozenset(),
+    "audit": frozenset({"base"}),
     "cases": frozenset({"base"}),
     "scheduling": frozenset({"base"}),
     "data": frozenset({"base", "cases"}),
+    "schedules": frozenset({"base", "cases", "data"}),
     "recovery": frozenset({"base", "cases", "scheduling", "data"}),
     "messaging": frozenset({"base", "cases", "scheduling", "data"}),
     "domains": frozenset({"base", "cases", "scheduling", "data"}),
     "cluster": frozenset({"base", "cases", "scheduling", "data"}),
     "observe": frozenset({"base", "cases", "scheduling", "data", "cluster"}),
+    "learning": frozenset({"base", "cases", "scheduling", "data", "recovery"}),
+    "retention": frozenset(
+        {"base", "cases", "scheduling", "data", "recovery", "messaging", "domains", "observe", "schedules"}
+    ),
     "runtime": frozenset(
-        {"base", "cases", "scheduling", "data", "recovery", "messaging", "domains", "cluster", "observe", "runtime"}
+        {
+            *("base", "cases", "scheduling", "data", "recovery", "learning", "messaging", "domains", "cluster"),
+            *("observe", "schedules", "retention", "runtime"),
+        }
     ),
     "api": frozenset(
-        {"base", "cases", "scheduling", "data", "recovery", "messaging", "domains", "cluster", "observe", "runtime"}
+        {
+            *("base", "cases", "scheduling", "data", "recovery", "learning", "messaging", "domains", "cluster"),
+            *("observe", "schedules", "retention", "runtime", "audit"),
+        }
     ),
 }
 RECORDS = frozenset({"server", "told", "document"})

@@ -20,7 +20,14 @@ Patch = pytest.MonkeyPatch
 SEEDS_MAX = 25
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(3, 16))])
+FOUND = (790, 847)
+"""Seeds that once broke a law: a server that took over and stopped work at the same time waited for itself; a job whose
+case had its outcome, and that was not written itself before a crash, seemed to run for ever."""
+
+
+@pytest.mark.parametrize(
+    "seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.full) for seed in (*range(3, 16), *FOUND))]
+)
 def test_domains_keep_the_laws_in_any_storm(seed: int) -> None:  # FM-4 FM-8
     assert play_domains(scene_of(seed)).violations == []
 
@@ -53,6 +60,7 @@ def lease_ignored_by_the_origin(patch: Patch) -> None:
     def judge(self: PeerLink) -> None:
         if self._silent_since is not None:
             self._silent_since = self.bound = -1_000_000
+            self._added_at.clear()
         judged(self)
 
     judged = PeerLink._judge_lost

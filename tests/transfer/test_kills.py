@@ -19,12 +19,14 @@ from tests.servers import s3
 from tests.transfer.web_server import web
 
 ROUNDS_MAX = 200
+pytestmark = pytest.mark.law
 ACTS = """
 import sys
 import msgspec
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
 from mendflow.transfer.element import StorageClient
+
 act, storage, ref, url, path, turn = sys.argv[1:]
 element = StorageClient(msgspec.json.decode(storage, type=StorageElement))
 ref = msgspec.json.decode(ref, type=FileRef)

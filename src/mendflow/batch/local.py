@@ -78,11 +78,13 @@ def _number(launch: Launch) -> Path:
 
 
 def _living(launch: Launch) -> int | None:
-    """The process of this pilot, if it lives. A pid that was reused does not count."""
+    """The process of this pilot, if it lives. A pid that was reused does not count. A process that just begins has a
+    program, and for a moment no words; one of the kernel, which could have its pid later, has neither."""
     try:
         pid = int(_number(launch).read_text())
         ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        begins = words == [b""] and bool(os.readlink(f"/proc/{pid}/exe"))
     except (OSError, ValueError):
         return None
-    return pid if not ended and str(launch.script).encode() in words else None
+    return pid if not ended and (begins or str(launch.script).encode() in words) else None

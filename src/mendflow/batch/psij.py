@@ -49,7 +49,7 @@ class PsijBatchSystem:
     async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, SubmitResult]:
         folder = launches[0].folder.parent / "psij"
         wish = SubmissionRequest(site, str(folder), {each.name: str(each.script) for each in launches})
-        words = [sys.executable, "-m", "mendflow.batch.psij_submission"]
+        words = [sys.executable, "-P", "-m", "mendflow.batch.psij_submission"]
         timeout_ms = START_MS + site.batch.timeout_ms
         try:
             result = await run_command(site, words, given=msgspec.json.encode(wish), timeout_ms=timeout_ms)

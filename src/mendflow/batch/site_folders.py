@@ -13,11 +13,13 @@ from pathlib import Path
 
 import msgspec
 
+from mendflow.batch.commands import SECRET
 from mendflow.batch.contract import Launch, names_of
 from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.sites import PilotSubmission, Site
 from mendflow.core.scheduling.site_fit import life_ms
 from mendflow.core.scheduling.submissions import site_of
+from mendflow.tls import NO_TLS_SETTINGS, ClientTls
 
 KEPT_S = 86_400
 """How long the folder of a failed pilot is kept, for inspection."""
@@ -29,6 +31,12 @@ SIGNALLED = 128
 PSIJ_LEAVES = (".job", ".out", ".ec", ".nodefile")
 
 
+def _named_variables(site: Site) -> list[str]:
+    """The variables that its settings give to pilots and so to jobs; those that are taken from the server may be
+    secret, and stay with the pilot."""
+    return [name for name, text in site.batch.environment.items() if not text.startswith(SECRET)]
+
+
 def _nowhere() -> Sequence[str]:
     return ()
 
@@ -38,11 +46,13 @@ class SiteFolders:
         self._data = data
         self._token = ""
         self._servers: Callable[[], Sequence[str]] = _nowhere
+        self._tls = ClientTls()
 
-    def introduce(self, *, token: str, servers: Callable[[], Sequence[str]]) -> None:
-        """`token` is for the pilots, empty if none is needed; `servers` returns the servers' addresses. Must be called
+    def introduce(self, *, token: str, servers: Callable[[], Sequence[str]], tls: ClientTls = NO_TLS_SETTINGS) -> None:
+        """`token` is for the pilots, empty if none is needed; `servers` returns the servers' addresses;
+        `tls` is how they are trusted, by files that the machines of the sites see too. Must be called
         before any pilot is submitted."""
-        self._token, self._servers = token, servers
+        self._token, self._servers, self._tls = token, servers, tls
 
     @property
     def ready(self) -> bool:
@@ -115,7 +125,7 @@ class SiteFolders:
             f"trap {shlex.quote(f'echo $? > {shlex.quote(str(_ended(launch)))}')} EXIT",
             *([pilot.before] if pilot.before else []),
             "trap : TERM",  # the pilot leaves when asked, and this waits for it
-            f"{shlex.quote(pilot.python or sys.executable)} -m mendflow.pilot --work {work} "
+            f"{shlex.quote(pilot.python or sys.executable)} -P -m mendflow.pilot --work {work} "
             + " ".join(map(shlex.quote, self._words(site, submission))),
         ]
         return "\n".join(lines) + "\n"
@@ -137,6 +147,7 @@ class SiteFolders:
             "--idle-exit-ms": pilot.idle_exit_ms if submission.purpose == "jobs" else 0,
             "--ttl-ms": life_ms(site),
             "--storage": pilot.storage,
+            "--pass-env": ",".join(_named_variables(site)),
             "--share": pilot.share or "",
             "--cache-size": pilot.cache_bytes,
             "--cache-policy": pilot.cache_policy,
@@ -150,7 +161,7 @@ class SiteFolders:
         }
         set_bounds = [str(word) for pair in bounds.items() if pair[1] is not None for word in pair]
         servers = pilot.servers or tuple(self._servers())
-        words = [word for server in servers for word in ("--server", server)]
+        words = [word for server in servers for word in ("--server", server)] + self._tls.words
         return (
             words
             + set_bounds

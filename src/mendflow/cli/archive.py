@@ -103,7 +103,7 @@ def _ask_server_or_store(
 ) -> T:
     """Of a server, or of a store on which none runs. `begin`: where there is nothing yet, the data folder is begun."""
     if not store:
-        return context.run(question, begin=begin)
+        return context.run(question, changes=begin, begin=begin)
 
     async def answer() -> T:
         async with open_store(store) as client:

@@ -1,18 +1,16 @@
 """The options that bound what a pilot keeps of attempts: for the command that is a pilot, and for those that start
 one."""
 
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Final
 
 import typer
 
+from mendflow.cli.option_groups import OptionTable, options_as
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.bounds import AttemptBounds, keep_limits, log_bytes
 
-_OPTIONS: dict[str, tuple[Any, Any]] = {
+BOUNDS: Final[OptionTable] = {
     "keep_failed": (
         Annotated[
             str,
@@ -65,33 +63,12 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def with_bounds(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with these options in place of its parameter `bounds`."""
-
-    @functools.wraps(command)
-    def run_with_bounds(
-        *, keep_failed: str, keep_failed_size: str, keep_failed_max: int, log_size: str, **words: Any
-    ) -> None:
-        kept = keep_limits(
-            ms_of("--keep-failed", keep_failed), bytes_of("--keep-failed-size", keep_failed_size) or 0, keep_failed_max
-        )
-        bounds = AttemptBounds(log_bytes_max=log_bytes(bytes_of("--log-size", log_size) or 0), keep_failed=kept)
-        command(bounds=bounds, **words)
-
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        parameters += _parameters() if parameter.name == "bounds" else [parameter]
-    keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    run_with_bounds.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]  # what inspect looks for
-    run_with_bounds.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword}
-    return run_with_bounds
-
-
-def _parameters() -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in _OPTIONS.items()
-    ]
+def bounds_of(keep_failed: str, keep_failed_size: str, keep_failed_max: int, log_size: str) -> AttemptBounds:
+    """What these options say."""
+    kept = keep_limits(
+        ms_of("--keep-failed", keep_failed), bytes_of("--keep-failed-size", keep_failed_size) or 0, keep_failed_max
+    )
+    return AttemptBounds(log_bytes_max=log_bytes(bytes_of("--log-size", log_size) or 0), keep_failed=kept)
 
 
 def bytes_of(word: str, text: str) -> int | None:
@@ -108,3 +85,7 @@ def ms_of(word: str, text: str) -> int:
     if time_ms is None:
         raise InvalidRequest(f"{word} {text!r} is not a time; write one like {DURATION_EXAMPLES}")
     return time_ms
+
+
+with_bounds = options_as("bounds", BOUNDS, bounds_of)
+"""The command, with these options in place of its parameter `bounds`."""

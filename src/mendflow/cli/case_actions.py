@@ -13,8 +13,9 @@ from mendflow.cli.connection import has_server
 from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines
 from mendflow.cli.inputs import json_or_text
-from mendflow.cli.options import CaseArgument, ServerTarget, store_url
+from mendflow.cli.options import CaseArgument, Project, ServerTarget, store_url
 from mendflow.cli.printing import print_answer, print_json, say
+from mendflow.cli.rule_tasks import misfits
 from mendflow.client import Client
 from mendflow.core.model.views import CaseView, FlowView
 
@@ -31,14 +32,20 @@ def deploy(
     context: CommandContext,
     flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL.")],
     xpath2_as_1: Xpath2As1 = False,
+    project: Project = "",
 ) -> None:
     """Deploy a flow to the server, as its newest version; what it has under `on` takes effect."""
     loaded = [load_one(path, xpath2_as_1=xpath2_as_1) for path in flow]
 
-    async def give(client: Client) -> list[tuple[FlowView, str]]:
-        return [(await deploy_with_options(client, each), client.endpoint(each.name)) for each in loaded]
+    async def give(client: Client) -> tuple[list[tuple[FlowView, str]], list[str]]:
+        made = [
+            (await deploy_with_options(client, each, project=project), client.endpoint(each.name)) for each in loaded
+        ]
+        return made, await misfits(client, [view.name for view, _ in made])
 
-    given = context.run(give, begin=True)
+    given, lines = context.run(give, changes=True, begin=True)
+    for line in lines:
+        say(line, err=True)
     if context.json:
         print_json([view for view, _ in given])
         return

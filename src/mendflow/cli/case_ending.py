@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.cli.printing import say
 from mendflow.client import Client
-from mendflow.core.engine.partial_results import partial_in_case
+from mendflow.core.engine.partial_results import partial_in_case, tolerated_items
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobState, Submission
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, HistoryEntry
@@ -41,6 +41,7 @@ class CaseEnding(msgspec.Struct, frozen=True, kw_only=True):
     left: list[Job] = []
     undone: list[str] = []  # sentences
     partial: list[str] = []  # sentences about what worked on a part of what it needs
+    tolerated: set[str] = set()  # failed items that the flow lets fail
 
 
 async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
@@ -55,6 +56,7 @@ async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
         items=items,
         undone=[*undone_sentences(decisions[::-1]), *undone_in_flow(undoing, items)],
         partial=[each.sentence for each in partial_in_case(flow, case, items)],
+        tolerated=tolerated_items(flow, case, items),
         called=called,
         decisions=decisions[::-1],
         steps={str(each.id): await client.history(each.id) for each in looked_into if each.mends},

@@ -37,17 +37,24 @@ def origin_of(
     file: str, flow: Flow, pairs: list[str], inputs_file: str = "", values: Mapping[str, Value] = NO_VALUES
 ) -> CaseOrigin:
     """What `run FILE --input NAME=TEXT ... --inputs FILE` names on this machine; `file` is empty for a deployed flow.
-    `values` are all inputs that are given."""
+    `values` are all inputs that are given. What the file of inputs names is not repeated here: it may name others when
+    it is looked at again."""
     given = {name: text for name, _, text in (pair.partition("=") for pair in pairs)}
+    in_file = values_in_file(inputs_file, flow.inputs) if inputs_file else NO_VALUES
     for name, value in values.items():
-        if name not in given and flow.inputs[name].type == FILE and isinstance(value, str):
+        if name not in given and name not in in_file and flow.inputs[name].type == FILE and isinstance(value, str):
             given[name] = value
     inputs = {name: path for name, text in given.items() if (path := _path_text(text, flow.inputs.get(name, Input())))}
     for name, declared in flow.inputs.items():
         if declared.type == FILES and name not in {*given, *values} and declared.default is not None and flow.folder:
             parts = declared.default if isinstance(declared.default, list) else [declared.default]
             inputs[name] = _pattern_text([str(part) for part in parts], flow.folder)
-        elif name not in given and flow.folder and (file_here := default_file(declared, flow.folder)):
+        elif (
+            name not in given
+            and name not in in_file
+            and flow.folder
+            and (file_here := default_file(declared, flow.folder))
+        ):
             inputs[name] = str(file_here.absolute())
     return CaseOrigin(
         flow=str(Path(file).absolute()) if file else "",
@@ -110,7 +117,7 @@ def _changed_since_given(earlier: CaseView, flow: Flow) -> _ChangedInputs:
             found.missing.append(error.message)
             in_file = {}
         for name, value in in_file.items():
-            if name in flow.inputs and name not in origin.inputs and name in earlier.inputs:
+            if name in flow.inputs and name not in origin.inputs:
                 values[name], sources[name] = value, origin.inputs_file
     for name, value in values.items():
         if not _is_same(value, earlier.inputs.get(name)):

@@ -11,6 +11,8 @@ from mendflow.lazy import lazy_pattern
 
 JOB_NUMBER: Final = lazy_pattern(r"\d+(~\d+)?")
 FORMS: Final = "CASE:ITEM, CASE/ITEM or CASE/NUMBER; CASE may be `last`"
+ITEMS_SEARCHED: Final = 10_000
+ITEMS_SHOWN: Final = 5
 
 
 class CaseReference(msgspec.Struct, frozen=True):
@@ -21,9 +23,13 @@ class CaseReference(msgspec.Struct, frozen=True):
 
 
 async def find_reference(client: Client, text: str, item: str = "") -> CaseReference:
-    """What is meant by CASE, CASE:ITEM, CASE/ITEM or CASE/NUMBER. `item` is one that was given beside it."""
+    """What is meant by CASE, CASE:ITEM, CASE/ITEM or CASE/NUMBER, where CASE of another engine is ENGINE:CASE. `item`
+    is one that was given beside it. An item of a loop may also be named by its element: NAME[ELEMENT], or ELEMENT
+    alone."""
     case, colon, named = text.partition(":")
-    if not colon:
+    if colon and (foreign := await _of_other_engine(client, text)) is not None:
+        case, named = foreign.case, foreign.item
+    elif not colon:
         case, slash, named = text.rpartition("/")
         if slash and JOB_NUMBER.fullmatch(named):
             job = await client.job(await job_id(client, text))
@@ -32,7 +38,43 @@ async def find_reference(client: Client, text: str, item: str = "") -> CaseRefer
             case, named = text, ""
     if named and item and named != item:
         raise InvalidRequest(f"{text} names the item {named}, and {item} is given beside it; give one of them")
-    return CaseReference(case, named or item)
+    wanted = named or item
+    return CaseReference(case, await _item_named(client, case, wanted) if wanted else "")
+
+
+async def _item_named(client: Client, case: str, named: str) -> str:
+    """The item of this name; or the one whose element is named, if there is no such item; or else the name itself, of
+    which whoever uses it says that it is unknown."""
+    try:
+        await client.item(case, named)
+        return named
+    except NotFound:
+        pass
+    name, bracket, element = named.removesuffix("]").partition("[")
+    try:
+        items = await client.items(case, name=name if bracket else "", limit=ITEMS_SEARCHED)
+    except NotFound:
+        return named
+    found = [str(each.item) for each in items if each.element and each.element == (element if bracket else named)]
+    if len(found) > 1:
+        more = f" and {len(found) - ITEMS_SHOWN} more" if len(found) > ITEMS_SHOWN else ""
+        raise InvalidRequest(f"{named} is the element of {', '.join(found[:ITEMS_SHOWN])}{more}; name one: {case}:ITEM")
+    return found[0] if found else named
+
+
+async def _of_other_engine(client: Client, text: str) -> CaseReference | None:
+    """What is meant by ENGINE:CASE or ENGINE:CASE:ITEM, if there is such an engine. Ids of its cases may have
+    colons."""
+    engine, _, rest = text.partition(":")
+    if engine not in {each.name for each in await client.engines()}:
+        return None
+    if ":" not in rest:
+        return CaseReference(text)
+    try:
+        return CaseReference(str((await client.case(text)).id))
+    except NotFound:
+        case, _, item = text.rpartition(":")
+        return CaseReference(case, item)
 
 
 async def job_id(client: Client, text: str) -> str:
@@ -51,7 +93,9 @@ async def job_id(client: Client, text: str) -> str:
 
 async def reference_text(client: Client, text: str) -> str:
     """The subject as the server knows it: CASE, CASE:ITEM, CASE/NUMBER, or the name of something else."""
-    if ":" in text or "/" not in text:
+    if ":" not in text and "/" not in text:
         return text
-    case, _, named = text.rpartition("/")
-    return await job_id(client, text) if JOB_NUMBER.fullmatch(named) else f"{case}:{named}"
+    if ":" not in text and JOB_NUMBER.fullmatch(text.rpartition("/")[2]):
+        return await job_id(client, text)
+    subject = await find_reference(client, text)
+    return f"{subject.case}:{subject.item}" if subject.item else text

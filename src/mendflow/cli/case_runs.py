@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 
 from mendflow.cli.case_ending import wait_for_leftovers
 from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.group_consent import may_rerun_group
 from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.printing import say
@@ -45,13 +46,17 @@ def _local_cluster(options: RunOptions, caught: Interrupts) -> AbstractAsyncCont
     )
 
 
-async def rerun_group_locally(group: str, options: RunOptions, *, unchanged: bool = False) -> ExitCode:
+async def rerun_group_locally(
+    group: str, options: RunOptions, *, unchanged: bool = False, yes: bool = False
+) -> ExitCode:
     """Run the cases of a group at the same time, and tell of each as it ends."""
     refuse_if_taken(options.folder)
     codes: list[ExitCode] = []
     with interrupts() as caught:
         async with _local_cluster(options, caught) as cluster:
             stopped = await stopped_cases(cluster.client)
+            if not await may_rerun_group(cluster.client, group, caught, yes=yes):
+                return ExitCode.INTERRUPTED
             restarted = await restart_group(cluster.client, group, unchanged=unchanged)
             if not options.json:
                 say_applied(restarted.applied, restarted.started)
@@ -129,10 +134,11 @@ async def _follow_to_end(
 def _detach(options: RunOptions, case: str) -> ExitCode:
     """Go on in a process of its own that no terminal ends."""
     log = options.folder / "detached.log"
-    command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(options.folder)]
+    command = [sys.executable, "-P", "-m", "mendflow", "resume", case, "--data-dir", str(options.folder)]
     command += ["--jobs", str(options.slots)] + (["--keep"] if options.keep else []) + options.bounds.options
     command += ["--report", str(options.report)] if options.report else []
     command += ["--output-dir", str(options.outputs)] if options.outputs else []
+    command += ["--overwrite"] if options.overwrite else []
     with log.open("ab") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     give_up_at = time.monotonic() + BACKGROUND_STARTS_S

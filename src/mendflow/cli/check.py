@@ -12,7 +12,10 @@ from mendflow.cli.flow_files import Xpath2As1, main_first, named_stores, xpath2_
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
+from mendflow.core.engine.flow_needs import limits_named, secrets_named
+from mendflow.core.engine.inserted_inputs import inserted_inputs
 from mendflow.core.engine.remarks import remarks_on
+from mendflow.core.model.flow import Flow
 from mendflow.formats.check import absent_defaults, flows_of
 from mendflow.formats.check import check as problems_of
 from mendflow.formats.schema import SchemaKind, schema_text
@@ -53,13 +56,22 @@ def check(
         for path, flows in zip(flow, found, strict=True):
             if len(flows) > 1:
                 say(f"{path}: {', '.join(each.name for each in flows)}")
-            for remark in (each for found in flows for each in remarks_on(found)):
+            for remark in (each for found in flows for each in _remarks(found)):
                 say(f"{path}: remark: {remark}")
         for question in open_questions:
             say(question)
         for note in (note for path in flow if xpath2_as_1 for note in xpath2_notes(path)):
             say(f"note: {note}")
     raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
+
+
+def _remarks(flow: Flow) -> list[str]:
+    found = [
+        *remarks_on(flow),
+        *inserted_inputs(flow),
+        *(flow_triggers.mail_remarks(flow) if flow.triggers is not None else []),
+    ]
+    return [*found, *flow_triggers.need_remarks(flow)] if limits_named(flow) or secrets_named(flow) else found
 
 
 @app.command("schema")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import typer
 
-from mendflow.cli.connection import connect, run_async
+from mendflow.cli.connection import connect, refuse_to_change_above, run_async
 from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile
 from mendflow.client import Client
 
@@ -19,14 +19,19 @@ T = TypeVar("T")
 
 
 class CommandContext(msgspec.Struct, frozen=True):
-    """Which server to ask, how to print the answer, and whether an inner command of the same group follows."""
+    """Which server to ask, how to print the answer, and whether an inner command of the same group follows. `words`
+    are those after a group's name that are no command of it, where the group takes such."""
 
     target: ServerTarget = ServerTarget()
     json: bool = False
     inner: bool = False
+    words: tuple[str, ...] = ()
 
-    def run(self, question: Callable[[Client], Awaitable[T]], *, begin: bool = False) -> T:
-        """Run a request. `begin`: it may create the data folder."""
+    def run(self, question: Callable[[Client], Awaitable[T]], *, changes: bool = False, begin: bool = False) -> T:
+        """Run a request. `changes`: it sets or removes something without naming a case, and so needs a data folder
+        that is here or was named. `begin`: it may create the data folder."""
+        if changes:
+            refuse_to_change_above(self.target)
 
         async def answer() -> T:
             async with connect(self.target, begin=begin) as client:
@@ -53,7 +58,8 @@ def with_context(command: Callable[..., None]) -> Callable[..., None]:
         before = ctx.obj if isinstance(ctx.obj, CommandContext) else CommandContext()
         known = before.target
         target = ServerTarget(server or known.server, token_file or known.token_file, data or known.data)
-        ctx.obj = CommandContext(target, json or before.json, inner=ctx.invoked_subcommand is not None)
+        inner = ctx.invoked_subcommand is not None
+        ctx.obj = CommandContext(target, json or before.json, inner=inner, words=() if inner else tuple(ctx.args))
         command(ctx.obj, **words)
 
     command_parameters = list(inspect.signature(command, eval_str=True).parameters.values())[1:]

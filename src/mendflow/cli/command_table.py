@@ -28,7 +28,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "cases": _entry("lists", "List the cases, newest first.", _SEE),
     "items": _entry("lists", "List the items of a case, in the order in which they last began.", _SEE),
     "jobs": _entry("lists", "List jobs, by case, state, name, owner or pilot, or by any condition.", _SEE),
-    "why": _entry("inspection", "Say why a case, item, job or pilot is in its state.", _SEE),
+    "why": _entry("inspection", "Say why a case, item, job, pilot or schedule is in its state.", _SEE),
     "logs": _entry("job_logs", "Show what a job printed.", _SEE),
     "shell": _entry("job_logs", "Open a shell in the folder of a failed attempt, with its environment.", _SEE),
     "watch": _entry("inspection", "Show the progress of a case until it ends.", _SEE),
@@ -38,17 +38,29 @@ COMMANDS: dict[str, CommandEntry] = {
     "start": _entry("start", "Start a case of a deployed flow, or of a flow file.", _STEER),
     "suspend": _entry("case_actions", "Suspend a case or one of its items.", _STEER),
     "cancel": _entry("case_actions", "End a case or one of its items; its remaining jobs do not run.", _STEER),
+    "schedules": _entry(
+        "schedules", "List the schedules that start cases by the clock; add, pause or backfill one.", _STEER
+    ),
     "send": _entry("case_actions", "Send a message to a case.", _STEER),
     "worklist": _entry("worklist", "List the user tasks that wait; claim, complete or reject one.", _STEER),
     "rules": _entry("rules", "List the rules; add, try, export, import or restore them.", _MEND),
+    "proposals": _entry("proposals", "List the rules that past failures suggest; show, adopt or dismiss one.", _MEND),
+    "learn": _entry("main", "What was learned: sizes of jobs, and what failures, over-asking and waits cost.", _MEND),
     "mend": _entry("repairs", "Run an exlet on a case now, and optionally make it a rule.", _MEND),
     "data": _entry("main", "Logical files, storage elements, data sets and watched folders.", _DATA),
     "cache": _entry("results", "List the results that can be used again; show or drop some.", _DATA),
+    "prune": _entry(
+        "prune", "Remove cases that are over, by name, age, number, size, state or flow; set rules.", _DATA
+    ),
+    "limits": _entry("limits", "List the named limits, and the jobs that use them; set or remove one.", _SERVE),
+    "secrets": _entry("secrets", "List the secrets that jobs can use, not their values; set or remove one.", _SERVE),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
     "domains": _entry("domains", "List the connected domains; show, invite, connect or disconnect one.", _SERVE),
     "alerts": _entry("alerts", "List alerts by severity; acknowledge one.", _SERVE),
-    "admin": _entry("main", "Servers, pilots, running jobs, sites, notifications, archives of cases, tokens.", _SERVE),
+    "admin": _entry(
+        "main", "Servers, pilots, running jobs, sites, notifications, archives of cases, tokens, who did what.", _SERVE
+    ),
 }
 
 GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
@@ -58,7 +70,19 @@ GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
         "storage": _entry("data_storage", "List the storage elements; add, show or remove one.", ""),
         "watch": _entry("data_watch", "List the folders that are watched for new files; add or remove one.", ""),
     },
+    "learn": {
+        "report": _entry(
+            "learn",
+            "Report what failed attempts, over-asking and waits cost, and what adopted proposals have saved.",
+            "",
+        ),
+        "sizes": _entry("learn_sizes", "List what jobs asked for and used, and what they would ask for now.", ""),
+        "settings": _entry("learn", "Show what is adopted by itself, or change it.", ""),
+    },
     "admin": {
+        "doctor": _entry(
+            "doctor", "Look at store, disk, clock, permissions, versions, ports and the server, and say what to do.", ""
+        ),
         "servers": _entry("lists", "List the servers on the store.", ""),
         "pilots": _entry("lists", "List the pilots.", ""),
         "top": _entry("top", "Show all servers live: queue, running jobs, rates, latencies, repairs and alerts.", ""),
@@ -70,7 +94,14 @@ GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
         ),
         "export": _entry("archive", "Write cases into an archive, with their journals and files.", ""),
         "import": _entry("archive", "Import the cases of an archive, all of them or none.", ""),
-        "token": _entry("setup", "Create a token, and the line of the token file for it.", ""),
+        "backup": _entry("backup", "Copy the whole store as it is now, with its files; servers go on working.", ""),
+        "restore": _entry(
+            "backup", "Make a store of a backup: in a data folder without one, or in an empty database.", ""
+        ),
+        "tokens": _entry(
+            "tokens", "List the tokens in the store, never the tokens themselves; create or revoke one.", ""
+        ),
+        "audit": _entry("audit", "List who did what, the newest first; verify that record, or export it.", ""),
         "completion": _entry("setup", "Print the completion script of a shell.", ""),
     },
 }
@@ -79,18 +110,18 @@ GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
 ELSEWHERE: Final[dict[str, str]] = {
     "abort": "to end a case: mendflow cancel CASE",
     "adapt": "to put interceptors into a BPEL process: mendflow flows adapt FILE.bpel",
-    "backfill": "to run a flow for what is past, start a case for each: mendflow start FLOW --input DATE=...",
-    "clean": "folders of jobs are removed when they end; to drop results: mendflow cache drop; to end a case: mendflow"
-    " cancel CASE",
+    "backfill": "to start cases for past times: mendflow schedules backfill SCHEDULE --from DATE --to DATE",
+    "clean": "to remove cases that are over: mendflow prune --older-than 30d; to drop results: mendflow cache drop",
     "continue": "to resume a suspended or stopped case: mendflow resume CASE",
     "convert": "to write a flow as BPEL or JSDL: mendflow flows convert FLOW",
     "dag": "to draw a flow: mendflow flows graph FLOW",
-    "cleanup": "folders of jobs are removed when they end; to drop results: mendflow cache drop",
+    "cleanup": "to remove cases that are over: mendflow prune --older-than 30d; to drop results: mendflow cache drop",
+    "cron": "to start cases by the clock: mendflow schedules add NAME FLOW --cron '30 2 * * *'",
     "config": "nothing has to be set up; what jobs need stands in the flow, and mendflow run --help has the options",
-    "connections": "to list the storage elements: mendflow data storage; secrets: an environment variable of the pilot",
+    "connections": "to list the storage elements: mendflow data storage; passwords and tokens: mendflow secrets",
     "dags": "to list the deployed flows: mendflow flows",
     "db": "nothing has to be set up: the data are in .mendflow; another store: MENDFLOW_STORE",
-    "delete": "to end a case: mendflow cancel CASE",
+    "delete": "to end a case: mendflow cancel CASE; to remove cases that are over: mendflow prune",
     "describe": "to say why a case is in its state: mendflow why CASE; to list its items: mendflow items CASE",
     "deploy": "to deploy a flow: mendflow flows deploy FLOW",
     "errors": "to list failures by their cause: mendflow failures",
@@ -110,8 +141,9 @@ ELSEWHERE: Final[dict[str, str]] = {
     "new": "nothing has to be set up: write a flow file, and mendflow run FLOW",
     "nodes": "to list the pilots: mendflow admin pilots",
     "notices": "to list what an administrator should know: mendflow alerts",
-    "pause": "to suspend a case: mendflow suspend CASE",
+    "pause": "to suspend a case: mendflow suspend CASE; to pause a schedule: mendflow schedules pause SCHEDULE",
     "pilots": "to list the pilots: mendflow admin pilots",
+    "pools": "to list the named limits of jobs: mendflow limits; to set one: mendflow limits set NAME COUNT",
     "ps": "to list the jobs that run: mendflow jobs --state running",
     "raise": "to raise an exception that rules take up: mendflow rules raise CASE TRIGGER",
     "queue": "to list the jobs that wait: mendflow jobs --state waiting",
@@ -127,6 +159,7 @@ ELSEWHERE: Final[dict[str, str]] = {
     "sacct": "to list the jobs: mendflow jobs",
     "sbatch": "to start a case on a server: mendflow start FLOW",
     "scancel": "to end a case: mendflow cancel CASE",
+    "schedule": "to list the schedules: mendflow schedules",
     "scheduler": "to run a server: mendflow serve",
     "server": "to run a server: mendflow serve",
     "servers": "to list the servers: mendflow admin servers",
@@ -144,9 +177,11 @@ ELSEWHERE: Final[dict[str, str]] = {
     "tasks": "to list the user tasks: mendflow worklist; the items of a case: mendflow items CASE",
     "terminate": "to end a case: mendflow cancel CASE",
     "test": "to see what a run would do: mendflow run FLOW --dry-run; the problems of a file: mendflow check FLOW",
-    "token": "to make a token: mendflow admin token",
+    "token": "to list the tokens: mendflow admin tokens; to make one: mendflow admin tokens create NAME",
+    "tokens": "to list the tokens: mendflow admin tokens; to make one: mendflow admin tokens create NAME",
     "top": "to watch all servers: mendflow admin top",
-    "trigger": "to start a case: mendflow start FLOW; to raise an exception: mendflow rules raise CASE TRIGGER",
+    "trigger": "to start a case: mendflow start FLOW; of a schedule: mendflow schedules trigger SCHEDULE; to raise"
+    " an exception: mendflow rules raise CASE TRIGGER",
     "unlock": "nothing stays locked after a crash; to continue a case: mendflow resume CASE",
     "validate": "to report the problems of a flow file: mendflow check FLOW",
     "variables": "what a flow is given is an input: mendflow run FLOW --input NAME=VALUE",

@@ -6,6 +6,7 @@ server without pilots."""
 
 import asyncio
 import importlib
+import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine
@@ -19,10 +20,11 @@ from mendflow.cli.printing import say
 from mendflow.cli.server_file import ServerInfo, find_server
 from mendflow.client import Client
 from mendflow.client.server_file import lock_holder
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.tls import ClientTls
 
 T = TypeVar("T")
-BETWEEN_S = 10.0
+BETWEEN_S = 30.0
 """Wait this long for a server that does not listen yet, or does not any more."""
 
 LOOK_EVERY_S = 0.05
@@ -40,7 +42,18 @@ def has_server(target: ServerTarget) -> bool:
 def say_folder(target: ServerTarget) -> None:
     """Which folder is used, if it is not the one where the command stands."""
     if target.above is not None:
-        say(f"the cases are those of {target.above.parent} (--data-dir names another folder)", err=True)
+        say(f"there is no data folder here: {target.above} is used (--data-dir names another)", err=True)
+
+
+def refuse_to_change_above(target: ServerTarget) -> None:
+    """Refuse to set or remove something in a data folder that was only found above: `run` and `serve` begin one of
+    their own here, which would have nothing of it."""
+    if (above := target.above) is not None:
+        raise InvalidRequest(
+            f"this would change {above}, which was found above this folder, while mendflow run and serve use"
+            f" {target.own_folder}, which does not exist yet: say which one is meant, by --data-dir"
+            f" {os.path.relpath(above)} or by --data-dir {os.path.relpath(target.own_folder)}"
+        )
 
 
 @asynccontextmanager
@@ -51,7 +64,7 @@ async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
-        chosen = Client(found.url, target.token())
+        chosen = Client(found.url, target.token(), tls=ClientTls(pin=found.tls_pin))
     elif store := store_url():
         chosen = open_store(store)
     elif begin or (target.folder / "store.db").exists():

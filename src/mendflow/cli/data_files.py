@@ -146,7 +146,7 @@ def add(
         data_set=data_set,
         meta=_pairs(meta or []),
     )
-    _print_view(context, context.run(lambda client: client.add_data(wish)))
+    _print_view(context, context.run(lambda client: client.add_data(wish), changes=True))
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
@@ -160,7 +160,7 @@ def _pairs(given: list[str]) -> dict[str, str]:
 @with_context
 def remove(context: CommandContext, name: NameArgument) -> None:
     """Remove a logical file from the catalogue. Its replicas are not deleted."""
-    removed = context.run(lambda client: client.remove_data(name))
+    removed = context.run(lambda client: client.remove_data(name), changes=True)
     print_answer(context.json, removed, f"{removed.name} is removed from the catalogue; its replicas are not deleted")
 
 
@@ -168,14 +168,18 @@ def remove(context: CommandContext, name: NameArgument) -> None:
 @with_context
 def add_replica(context: CommandContext, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
     """Add another replica of a file to the catalogue."""
-    _print_view(context, context.run(lambda client: client.add_replica(name, Replica(element=on, path=path))))
+    _print_view(
+        context, context.run(lambda client: client.add_replica(name, Replica(element=on, path=path)), changes=True)
+    )
 
 
 @data.command("remove-replica")
 @with_context
 def remove_replica(context: CommandContext, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
     """Remove a replica from the catalogue. The file itself is not deleted."""
-    _print_view(context, context.run(lambda client: client.remove_replica(name, Replica(element=on, path=path))))
+    _print_view(
+        context, context.run(lambda client: client.remove_replica(name, Replica(element=on, path=path)), changes=True)
+    )
 
 
 def _print_view(context: CommandContext, file: LogicalFile) -> None:

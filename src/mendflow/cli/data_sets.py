@@ -66,7 +66,7 @@ def apply(
             await client.put_watch(watch)
         return views, await open_sets(client)
 
-    views, known = context.run(put, begin=True)
+    views, known = context.run(put, changes=True, begin=True)
     if context.json:
         print_json(views)
         return
@@ -159,7 +159,7 @@ def add(
         found = [each if each.startswith(LOGICAL_PREFIX) else await client.upload(each) for each in files]
         return await client.add_to_set(name, found), known
 
-    view, known = context.run(tell)
+    view, known = context.run(tell, changes=True)
     _print_view(context, view)
     if not context.json and view.state == "open":
         warn_if_new(name, known)
@@ -169,7 +169,7 @@ def add(
 @with_context
 def close(context: CommandContext, name: SetArgument) -> None:
     """Close a data set: no more files come, and the files that wait become a last batch."""
-    _print_view(context, context.run(lambda client: client.close_set(name)))
+    _print_view(context, context.run(lambda client: client.close_set(name), changes=True))
 
 
 @sets.command("retry")
@@ -185,7 +185,7 @@ def retry(
         raise InvalidRequest(
             f"{batch!r} is not a batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it"
         )
-    view = context.run(lambda client: client.retry_batch(name, gathering, int(number)))
+    view = context.run(lambda client: client.retry_batch(name, gathering, int(number)), changes=True)
     print_answer(context.json, view, f"{batch} is retried (attempt {view.attempt})")
 
 

@@ -111,7 +111,9 @@ def add(
         protocol=protocol or wish.protocol,
         read_only=read_only or wish.read_only,
     )
-    added = context.run(lambda client: client.put_element(normalize_element(wish), replace=change), begin=True)
+    added = context.run(
+        lambda client: client.put_element(normalize_element(wish), replace=change), changes=True, begin=True
+    )
     if context.json:
         print_json(added)
     else:
@@ -123,7 +125,7 @@ def add(
 @with_context
 def remove(context: CommandContext, element: ElementArgument) -> None:
     """Remove a storage element. Its files are not deleted, but no longer found."""
-    removed = context.run(lambda client: client.remove_element(element))
+    removed = context.run(lambda client: client.remove_element(element), changes=True)
     print_answer(context.json, removed, f"{removed.name} is removed; its files are not deleted")
 
 

@@ -74,7 +74,7 @@ def add(
     async def put(client: Client) -> tuple[WatchView, list[str]]:
         return await client.put_watch(watch), await open_sets(client)
 
-    view, known = context.run(put)
+    view, known = context.run(put, changes=True)
     if context.json:
         print_json(view)
     else:
@@ -88,7 +88,7 @@ def remove(
     context: CommandContext, name: Annotated[str, typer.Argument(metavar="WATCH", help="A watch's name.")]
 ) -> None:
     """Stop watching a folder; files that were found stay in their data set."""
-    view = context.run(lambda client: client.remove_watch(name))
+    view = context.run(lambda client: client.remove_watch(name), changes=True)
     print_answer(context.json, view, f"{view.watch.name} is removed")
 
 

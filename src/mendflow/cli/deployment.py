@@ -21,6 +21,7 @@ from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage, Template
+from mendflow.core.model.software import Software
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
 from mendflow.formats.python.sources import ModulesBeside, code_files, module_bundles, with_code
@@ -30,9 +31,9 @@ COMMAND_WORD: Final = lazy_pattern(r"""[^\s'"`;|&<>()$={}]+""")
 UNSTAGED_MAX: Final = 10
 
 
-async def deploy(client: Client, flow: Flow, *, triggers: bool = False) -> FlowView:
+async def deploy(client: Client, flow: Flow, *, triggers: bool = False, project: str = "") -> FlowView:
     """Store code and files on the server, then the flow that refers to them. With `triggers`, what it has under `on`
-    takes effect; else it stays as it is there."""
+    takes effect; else it stays as it is there. A new flow belongs to the project."""
     check_files(flow)
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     bundles = module_bundles(flow)
@@ -40,7 +41,8 @@ async def deploy(client: Client, flow: Flow, *, triggers: bool = False) -> FlowV
     files = {path: await client.upload(path) for path in local_files(flow)}
     await upload_generated(client, flow)
     made = _made(flow, code, files, bundles)
-    return await (client.deploy_with_triggers(made) if triggers else client.deploy(made))
+    give = client.deploy_with_triggers if triggers else client.deploy
+    return await give(made, project=project)
 
 
 def with_references(flow: Flow) -> Flow:
@@ -92,6 +94,8 @@ def local_files(flow: Flow) -> set[Path]:
         if isinstance(value, JobActivity | Stage):
             sources = value.inputs if isinstance(value, JobActivity) else value.files
             found |= {Path(folder, source) for source in sources.values() if _is_plain(source, folder)}
+            if isinstance(value, JobActivity) and value.software is not None:
+                found |= {Path(folder, source) for source in value.software.sources.values()}
         elif isinstance(value, tuple):
             pending += [(part, folder) for part in value]
         elif isinstance(value, msgspec.Struct):
@@ -129,6 +133,12 @@ def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
             for path, source in sources.items()
         }
 
+    def with_files_of(software: Software | None, folder: str) -> Software | None:
+        if software is None or not software.sources:
+            return software
+        files = {name: kept[Path(folder, source)] for name, source in software.sources.items()}
+        return replace(software, sources={}, files=files)
+
     def with_stored(input: Input, folder: str) -> Input:
         if (path := default_file(input, folder)) is not None:
             ref = kept[path]
@@ -143,7 +153,7 @@ def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
             inputs = {name: with_stored(each, folder) for name, each in value.inputs.items()}
             value = replace(value, inputs=inputs)
         if isinstance(value, JobActivity):
-            return replace(value, inputs=taken(value.inputs, folder))
+            return replace(value, inputs=taken(value.inputs, folder), software=with_files_of(value.software, folder))
         if isinstance(value, Stage):
             return replace(value, files=taken(value.files, folder))
         if isinstance(value, tuple):

@@ -8,6 +8,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.printing import print_answer, print_json, print_table, say
+from mendflow.cli.rights_options import with_rights
 from mendflow.core.model.domains import (
     ConnectionSpec,
     DomainAddress,
@@ -18,7 +19,6 @@ from mendflow.core.model.domains import (
     InvitationSpec,
 )
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.units import SIZE_EXAMPLES, size_bytes
 from mendflow.pages.formatting import short_time_text, size_text
 
 app = typer.Typer()
@@ -27,24 +27,6 @@ app.add_typer(domains, name="domains")
 
 NAMES_SHOWN = 10
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The other domain's name.")]
-FlowsOption = Annotated[
-    list[str] | None,
-    typer.Option("--flow", metavar="FLOW", help="A flow of ours that it may start; `*`: any.", show_default=False),
-]
-OwnFlowsOption = Annotated[
-    bool, typer.Option("--own-flows/--no-own-flows", help="Whether it may send jobs and flows of its own.")
-]
-SitesOption = Annotated[
-    list[str] | None,
-    typer.Option("--site", metavar="SITE", help="Its work gets pilots of this site only.", show_default=False),
-]
-WorkMaxOption = Annotated[
-    int, typer.Option("--work-max", min=0, metavar="N", help="How many pieces of work it may have here at a time.")
-]
-BytesMaxOption = Annotated[
-    str, typer.Option("--bytes-max", metavar="SIZE", help="How large the files of its work may be together.")
-]
-DEFAULTS = DomainRights()
 
 
 @domains.callback()
@@ -151,24 +133,9 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _rights(flows: list[str] | None, own_flows: bool, sites: list[str] | None, work: int, bytes: str) -> DomainRights:
-    return DomainRights(
-        flows=tuple(flows or ()),
-        own_flows=own_flows,
-        sites=tuple(sites or ()),
-        work_max=work,
-        bytes_max=_bytes(bytes),
-    )
-
-
-def _bytes(text: str) -> int:
-    if (found := size_bytes(text)) is None:
-        raise InvalidRequest(f"--bytes-max {text!r} is not a size: write one such as {SIZE_EXAMPLES}")
-    return found
-
-
 @domains.command("invite")
 @with_context
+@with_rights
 def invite(
     context: CommandContext,
     name: NameArgument,
@@ -182,16 +149,12 @@ def invite(
             show_default=False,
         ),
     ] = None,
-    flow: FlowsOption = None,
-    own_flows: OwnFlowsOption = True,
-    site: SitesOption = None,
-    work_max: WorkMaxOption = DEFAULTS.work_max,
-    bytes_max: BytesMaxOption = "100 GiB",
+    *,
+    rights: DomainRights,
 ) -> None:
     """Invite a domain: print a token for its administrator."""
-    rights = _rights(flow, own_flows, site, work_max, bytes_max)
     spec = InvitationSpec(rights=rights, urls=tuple(url or ()), minutes=minutes)
-    view = context.run(lambda client: client.invite_domain(name, spec))
+    view = context.run(lambda client: client.invite_domain(name, spec), changes=True)
     if context.json:
         print_json(view)
         return
@@ -205,8 +168,13 @@ def _invitation(file: str) -> str:
     none."""
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"the invitation in {file} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{file} is no invitation: it is not a text") from error
+    except OSError as error:
+        raise InvalidRequest(
+            f"the invitation in {file} cannot be read: {error.strerror}; --invitation wants the file with what"
+            " `mendflow domains invite` printed, or - for standard input"
+        ) from error
     if len(text.split()) != 1:
         raise InvalidRequest(
             "an invitation is one word, as mendflow domains invite prints it: give the file that has it by --invitation"
@@ -217,6 +185,7 @@ def _invitation(file: str) -> str:
 
 @domains.command("connect")
 @with_context
+@with_rights
 def connect(
     context: CommandContext,
     name: NameArgument,
@@ -238,34 +207,27 @@ def connect(
             show_default=False,
         ),
     ] = None,
-    flow: FlowsOption = None,
-    own_flows: OwnFlowsOption = True,
-    site: SitesOption = None,
-    work_max: WorkMaxOption = DEFAULTS.work_max,
-    bytes_max: BytesMaxOption = "100 GiB",
+    *,
+    rights: DomainRights,
 ) -> None:
     """Accept the invitation of a domain."""
-    rights = _rights(flow, own_flows, site, work_max, bytes_max)
     spec = ConnectionSpec(urls=tuple(url), token=_invitation(invitation), rights=rights, own_urls=tuple(own_url or ()))
-    view = context.run(lambda client: client.connect_domain(name, spec))
+    view = context.run(lambda client: client.connect_domain(name, spec), changes=True)
     more = view.reason or f"flows send work there by `domain: {name}`"
     print_answer(context.json, view, f"{name} is connected; {more}")
 
 
 @domains.command("rights")
 @with_context
-def rights(
+@with_rights
+def change_rights(
     context: CommandContext,
     name: NameArgument,
-    flow: FlowsOption = None,
-    own_flows: OwnFlowsOption = True,
-    site: SitesOption = None,
-    work_max: WorkMaxOption = DEFAULTS.work_max,
-    bytes_max: BytesMaxOption = "100 GiB",
+    *,
+    rights: DomainRights,
 ) -> None:
     """Set what a connected domain may do here; what is not given gets its default."""
-    given = _rights(flow, own_flows, site, work_max, bytes_max)
-    view = context.run(lambda client: client.change_domain_rights(name, given))
+    view = context.run(lambda client: client.change_domain_rights(name, rights), changes=True)
     if context.json:
         print_json(view)
         return
@@ -281,7 +243,7 @@ def address(
     url: Annotated[list[str], typer.Argument(metavar="URL...", help="Where servers of it are reached.")],
 ) -> None:
     """Say where a connected domain is reached from now on."""
-    view = context.run(lambda client: client.change_domain_address(name, DomainAddress(urls=tuple(url))))
+    view = context.run(lambda client: client.change_domain_address(name, DomainAddress(urls=tuple(url))), changes=True)
     print_answer(context.json, view, f"{name} is called at {' and '.join(url)} from now on")
 
 
@@ -292,11 +254,22 @@ def charge(
     amount: Annotated[float, typer.Argument(min=0, metavar="AMOUNT", help="For an hour of a CPU; 0: nothing.")],
 ) -> None:
     """Say what an hour of a CPU costs in this domain."""
-    view = context.run(lambda client: client.charge_domain(charge=amount))
+    view = context.run(lambda client: client.charge_domain(charge=amount), changes=True)
     if context.json:
         print_json(view)
     else:
         _print_own(view)
+
+
+def _under_way(view: DomainView) -> str:
+    """The work between the two, as far as there is some."""
+    told = (
+        (view.sent, "of our work there"),
+        (view.retrying, "of our work that waits for its next try there"),
+        (view.held, "of its work here"),
+    )
+    counts = [f"{number} {'piece' if number == 1 else 'pieces'} {what}" for number, what in told if number]
+    return ", ".join(counts) or "nothing more"
 
 
 @domains.command("disconnect")
@@ -312,14 +285,11 @@ def disconnect(
     """Disconnect a domain, or withdraw its invitation."""
     if drain and force:
         raise InvalidRequest("--drain waits for what is under way, and --force does not: give one of them")
-    view = context.run(lambda client: client.disconnect_domain(name, force=force))
+    view = context.run(lambda client: client.disconnect_domain(name, force=force), changes=True)
     if view.state == "invited":
         sentence = f"the invitation of {name} is withdrawn"
     elif view.state == "draining" and not force:
-        sentence = (
-            f"{name} is disconnected when nothing is under way any more: {view.sent} pieces of our work are there,"
-            f" {view.retrying} wait for their next try there, {view.held} of its own are here"
-        )
+        sentence = f"{name} is disconnected when nothing is under way any more: {_under_way(view)}"
     else:
         sentence = f"{name} is disconnected"
     if view.cases and view.state != "invited":

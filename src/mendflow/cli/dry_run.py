@@ -16,9 +16,10 @@ from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.server_file import find_server
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.plan import WORK, Plan, PlanNode, ancestors
+from mendflow.core.model.containers import runtimes_for
 from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import item_name
-from mendflow.core.model.jobs import FunctionRef, Resources
+from mendflow.core.model.jobs import FunctionRef, JobSpec
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy
@@ -128,7 +129,7 @@ def _planned(forecast: ForecastCase, node: PlanNode, jobs: list[ForecastJob], ma
         items=begun,
         found=len(jobs) - len(runs),
         jobs=[_planned_job(job) for job in jobs],
-        problem=problem or (_lack([job.spec.resources for job in runs], machine) if machine is not None else ""),
+        problem=problem or (_lack([job.spec for job in runs], machine) if machine is not None else ""),
     )
 
 
@@ -188,9 +189,12 @@ def _function_text(function: FunctionRef | None) -> str:
     return f"{function.module}{'.py' if function.folder or function.code is not None else ''}:{function.name}"
 
 
-def _lack(asked: list[Resources], machine: Capacity) -> str:
-    """What this machine has too little of, with figures."""
-    for needs in asked:
+def _lack(asked: list[JobSpec], machine: Capacity) -> str:
+    """What this machine lacks or has too little of, with figures."""
+    for spec in asked:
+        needs, container = spec.resources, spec.container
+        if container is not None and machine.runtime not in (wanted := runtimes_for(container.image)):
+            return f"it could not run here: its container {container.image} needs {' or '.join(wanted)}"
         pairs = (
             (needs.cpus, machine.cpus, "cpus", lambda number: f"{number:g}"),
             (needs.memory_bytes, machine.memory_bytes, "memory", size),

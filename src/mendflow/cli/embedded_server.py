@@ -10,8 +10,10 @@ from pathlib import Path
 
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.local_client import LocalClient
+from mendflow.cli.mail_options import mail_of_environment
 from mendflow.cli.options import store_url
 from mendflow.cli.password_warning import warn_of_password
+from mendflow.cli.secret_options import key_of_environment, sources_of_environment
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, StoreUnavailable
 from mendflow.wiring import RunningServer, ServerOptions, running_server
@@ -50,8 +52,12 @@ async def start_server(
                 listen=not for_one_command,
                 mostly_pilots=True,
                 continues_found=False,
+                schedules=False,
                 levels_ms=level_waits(),
                 holds_unhandled=hold,
+                mail=mail_of_environment(),
+                secrets_key=key_of_environment(),
+                secrets_from=sources_of_environment(),
             )
             return await stack.enter_async_context(running_server(options))
         except (StoreUnavailable, Conflict):

@@ -16,6 +16,7 @@ from mendflow.core.model.errors import (
     NotFound,
     RequestError,
     StoreUnavailable,
+    TooManyRequests,
     Unauthorized,
     Unreachable,
 )
@@ -47,6 +48,7 @@ EXIT_BY_ERROR: list[tuple[type[RequestError], ExitCode]] = [
     (Conflict, ExitCode.REFUSED),
     (Forbidden, ExitCode.REFUSED),
     (Unauthorized, ExitCode.REFUSED),
+    (TooManyRequests, ExitCode.REFUSED),
     (EnvironmentUnfit, ExitCode.ENVIRONMENT),
     (StoreUnavailable, ExitCode.ENVIRONMENT),
     (InternalError, ExitCode.ENVIRONMENT),
@@ -85,7 +87,7 @@ def report_error(error: BaseException) -> ExitCode:
 
 def _without_advice(sentence: str) -> str:
     """The message without its advice for users of HTTP."""
-    return sentence.partition(":")[0].partition(";")[0]
+    return sentence.partition(": ")[0].partition("; ")[0]
 
 
 def _error_text(error: OSError) -> str:

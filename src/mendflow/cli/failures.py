@@ -10,12 +10,15 @@ from rich.text import Text
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.cli.rule_differences import compared_with, say_differences
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, HandlingCount
+from mendflow.core.model.rule_views import DifferencesView
 from mendflow.core.model.rules import rule_text
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
+from mendflow.core.recovery.repeat_bounds import JOB_BOUND, bounded
 from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
 
 app = typer.Typer()
@@ -173,12 +176,21 @@ def _show_values(view: FailureView) -> None:
         say(f"  {path}: {text}")
 
 
+def _show_compared(compared: DifferencesView | None) -> None:
+    if compared is not None and compared.differences:
+        say(f"the newest differs from {compared_with(compared)} in:")
+        say_differences(compared.differences)
+
+
 def _show_candidates(view: FailureView) -> None:
     if view.candidates:
         say("conditions that separate these from others:")
     for candidate in view.candidates[:VALUES_SHOWN]:
         say(f"  {candidate.condition}" + (f"    {candidate.reason}" if candidate.reason else ""))
-    example = view.candidates[0].condition if view.candidates else "CONDITION"
+    _show_compared(view.compared)
+    example = bounded(view.candidates[0].condition) if view.candidates else "CONDITION"
     say(f"try a rule:  mendflow rules try --from {view.group.id} --if '{example}'")
     say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --exlet EXLET")
     say("EXLET is a name that mendflow rules show '*' lists at its end, or steps, as '{re-submit: {memory: 4 GB}}'")
+    if example.endswith(JOB_BOUND):
+        say(f"`{JOB_BOUND}` ends the repair of a job that fails each time; other exlets than re-submit can do without")

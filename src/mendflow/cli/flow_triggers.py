@@ -6,21 +6,25 @@ from pathlib import Path
 from mendflow.cli.connection import connect, has_server, run_async
 from mendflow.cli.deployment import deploy
 from mendflow.cli.flow_files import named_stores
+from mendflow.cli.flow_needs import needs_told
+from mendflow.cli.mail_options import mail_of_environment
 from mendflow.cli.options import DATA_VARIABLE, SERVER_VARIABLE, ServerTarget
 from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.core.model.data_sets import WatchView
 from mendflow.core.model.errors import Forbidden, NotFound, Problem, RequestError
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.flow_triggers import EndNotice, FileArrival, FlowTriggers
+from mendflow.core.model.flow_triggers import EndNotice, FileArrival, FlowTriggers, ScheduleTrigger
 from mendflow.core.model.views import FlowView
+from mendflow.core.schedules.spec_checks import when_text
+from mendflow.core.schedules.trigger_spec import spec_of_trigger
 from mendflow.formats import YAML
 from mendflow.formats.files import flow_text
 from mendflow.formats.yaml.triggers import problem_at
 from mendflow.pages.formatting import duration_text
 
 
-async def deploy_with_options(client: Client, flow: Flow) -> FlowView:
+async def deploy_with_options(client: Client, flow: Flow, *, project: str = "") -> FlowView:
     """Deploy a flow with its triggers. Where these are in effect already, or there are none before and after, whoever
     may deploy may do that."""
     try:
@@ -28,19 +32,19 @@ async def deploy_with_options(client: Client, flow: Flow) -> FlowView:
     except NotFound:
         before = None
     if before == flow.triggers:
-        return await deploy(client, flow)
+        return await deploy(client, flow, project=project)
     try:
-        return await deploy(client, flow, triggers=True)
+        return await deploy(client, flow, triggers=True, project=project)
     except Forbidden as error:
         word = "gets" if flow.triggers is not None else "loses"
         raise Forbidden(
-            f"{error.message}; flow {flow.name} {word} triggers, and only an administrator may make and remove watches"
-            " and webhooks: have one deploy it, or leave `on:` as it is on the server. Nothing was deployed"
+            f"{error.message}; flow {flow.name} {word} triggers, and only an administrator may make and remove watches,"
+            " schedules and webhooks: have one deploy it, or leave `on:` as it is on the server. Nothing was deployed"
         ) from None
 
 
 def warn_of_triggers(flow: Flow, file: str) -> None:
-    """What runs once does not wait for files."""
+    """What runs once does not wait for files, nor for due times."""
     if flow.triggers is not None:
         say(
             f"the `on:` of {flow.name} counts when it is deployed, at a server: mendflow serve, and then "
@@ -49,15 +53,45 @@ def warn_of_triggers(flow: Flow, file: str) -> None:
         )
 
 
+def warn_of_notices(flow: Flow, given: str) -> None:
+    """Who relies on being told must know, however quiet the command is; `given` is told by --notify."""
+    notices = flow.triggers.notices if flow.triggers is not None else ()
+    receivers = [each for each in dict.fromkeys(each for notice in notices for each in notice.notify) if each != given]
+    if receivers:
+        say(
+            f"{', '.join(receivers)} is told of the end only where {flow.name} is deployed, by its `on:`;"
+            " --notify ADDRESS tells an address of the end of this run",
+            err=True,
+        )
+
+
+def mail_remarks(flow: Flow) -> list[str]:
+    """Mail addresses in the `on:` of a flow, where no mail server is known."""
+    notices = flow.triggers.notices if flow.triggers is not None else ()
+    people = dict.fromkeys(each for notice in notices for each in notice.notify if "@" in each and "://" not in each)
+    if not people or mail_of_environment().smtp:
+        return []
+    return [
+        f"{flow.name}: no mail server is known here for {', '.join(people)}; the server that the flow is deployed at"
+        " needs --smtp smtp://HOST, or MENDFLOW_SMTP"
+    ]
+
+
 def trigger_lines(triggers: FlowTriggers) -> list[str]:
     """What happens by itself, one sentence each."""
     found = [_arrival_text(triggers.files)] if triggers.files is not None else []
+    found += [_schedule_text(triggers.schedule)] if triggers.schedule is not None else []
     return found + [_notice_text(notice) for notice in triggers.notices]
 
 
 def _arrival_text(files: FileArrival) -> str:
     stable = duration_text(files.stable_ms)
     return f"each file {files.match} in {files.where}, unchanged for {stable}, starts a case as input {files.input}"
+
+
+def _schedule_text(schedule: ScheduleTrigger) -> str:
+    when = when_text(spec_of_trigger("", schedule))
+    return f"each due time of `{when}`, {schedule.timezone}, starts a case; `mendflow schedules` lists the next"
 
 
 def _notice_text(notice: EndNotice) -> str:
@@ -69,6 +103,7 @@ def short_triggers(triggers: FlowTriggers | None) -> str:
     if triggers is None:
         return ""
     found = [f"{triggers.files.match} in {triggers.files.where}"] if triggers.files is not None else []
+    found += [when_text(spec_of_trigger("", triggers.schedule))] if triggers.schedule is not None else []
     return "; ".join(found + [f"tells {', '.join(notice.on)}" for notice in triggers.notices])
 
 
@@ -102,6 +137,23 @@ def _problem(path: str, message: str) -> Problem:
     if path.endswith(YAML):
         return problem_at(flow_text(Path(path), path), path, ("on", "files", "in"), message)
     return Problem(file=path, message=message)
+
+
+def need_remarks(flow: Flow) -> list[str]:
+    """The named limits and the secrets that a flow's jobs use and that are not set where it would be run; nothing if
+    there is nobody to be asked."""
+    target = ServerTarget(server=os.environ.get(SERVER_VARIABLE, ""), data=os.environ.get(DATA_VARIABLE, ""))
+
+    async def ask() -> list[str]:
+        async with connect(target) as client:
+            return await needs_told(client, flow)
+
+    if target.above is not None or not (has_server(target) or target.has_store):
+        return []
+    try:
+        return run_async(ask())
+    except RequestError:
+        return []
 
 
 def _known_stores(target: ServerTarget) -> set[str] | None:

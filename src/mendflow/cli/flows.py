@@ -16,6 +16,7 @@ from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.data_sets import WatchView
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.views import FlowView
 from mendflow.pages.formatting import short_time_text
 
@@ -50,19 +51,22 @@ def _list(context: CommandContext) -> None:
     elif not views:
         say("No flow is deployed; deploy one with mendflow flows deploy FLOW.")
     else:
-        heads = ("flow", "version", "deployed", "digest", "on", "description")
+        several = {view.project for view in views} != {DEFAULT_PROJECT}
+        heads = ("flow", *(["project"] if several else []), "version", "deployed", "by", "digest", "on", "description")
         rows = [
             (
                 view.name,
+                *([view.project] if several else []),
                 str(view.version),
                 short_time_text(view.deployed_at),
+                view.deployed_by,
                 view.digest[:12],
                 short_triggers(view.triggers),
                 view.description,
             )
             for view in views
         ]
-        print_table(heads, rows, fold=4)
+        print_table(heads, rows, fold=heads.index("description"))
 
 
 @flows_app.command("show")
@@ -78,7 +82,9 @@ def show(context: CommandContext, name: FlowArgument) -> None:
     if context.json:
         print_json(view)
         return
-    say(f"{view.name} version {view.version} ({view.digest[:12]}), deployed {short_time_text(view.deployed_at)}")
+    by = f" by {view.deployed_by}" if view.deployed_by else ""
+    when = short_time_text(view.deployed_at)
+    say(f"{view.name} version {view.version} ({view.digest[:12]}) of project {view.project}, deployed {when}{by}")
     if view.description:
         say(f"  {view.description}")
     for input_name, each in view.flow.inputs.items() if view.flow is not None else ():
@@ -96,7 +102,7 @@ def show(context: CommandContext, name: FlowArgument) -> None:
 @with_context
 def remove(context: CommandContext, name: FlowArgument) -> None:
     """Remove a deployed flow and what starts its cases by itself; its cases stay."""
-    view = context.run(lambda client: client.remove_flow(name))
+    view = context.run(lambda client: client.remove_flow(name), changes=True)
     print_answer(context.json, view, f"{view.name} is removed; its cases stay")
 
 

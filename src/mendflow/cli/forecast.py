@@ -57,6 +57,7 @@ class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
     recorded_like: tuple[str, ...] = ()
     what_if: bool = True
     processes: int = 1
+    limits: dict[str, int] = {}
 
 
 def question_of(request: ForecastRequest) -> Question:
@@ -64,7 +65,7 @@ def question_of(request: ForecastRequest) -> Question:
     recorded = recorded_by(request)
     overhead = recorded.overhead if recorded is not None and recorded.added else SystemOverhead()
     sites = tuple(replace(site, overhead_s=site.overhead_s + overhead.job_s) for site in request.sites)
-    scene = GridScene(sites=sites, recovery=True, start_gap_s=overhead.gap_s)
+    scene = GridScene(sites=sites, recovery=True, start_gap_s=overhead.gap_s, limits=request.limits)
     check_scene(scene)
     flow, works = _flow(request)
     values = read_inputs(flow.inputs, request.pairs, request.inputs, flow=str(flow.name))

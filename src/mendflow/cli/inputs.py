@@ -17,6 +17,7 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.exact_json import InexactJson, NotJson, decode_exactly
 from mendflow.core.model.flow import FILE, FILES, TABLE, Flow, Input
+from mendflow.core.model.moments import MOMENTS, is_moment
 from mendflow.core.model.text_data import data_or_text, declared_number, number_or_text, number_text
 from mendflow.core.model.values import Value
 from mendflow.core.model.yes_no import boolean_of
@@ -27,7 +28,7 @@ from mendflow.formats.tables import ENDINGS, SEPARATED, BadTable, read_table
 
 WORDS_MAX = 10
 INPUTS_BYTES_MAX = 10_000_000
-TYPED_WORDS = ("string", "number", "boolean", TABLE)
+TYPED_WORDS = ("string", "number", "boolean", TABLE, *MOMENTS)
 LISTS = ("", "list")
 
 
@@ -161,6 +162,8 @@ def typed_value(name: str, text: str, input: Input) -> Value:
     if input.type == "number":
         return _number(name, text, input)
     is_json = text.lstrip()[:1] in ("[", "{")
+    if input.type in MOMENTS and not is_json:
+        return _moment(name, text.strip(), input.type)
     if input.type == TABLE and not is_json:
         return _table(name, Path(text.removeprefix("@")), input)
     if not is_json and not input.type:
@@ -183,6 +186,12 @@ def typed_value(name: str, text: str, input: Input) -> Value:
         told = f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not"
         raise InvalidRequest(told + _likely_list(name, text, input.type))
     return value
+
+
+def _moment(name: str, text: str, type: str) -> Value:
+    if not is_moment(type, text):
+        raise InvalidRequest(f"input {name} is {MOMENTS[type]}; {text[:60]!r} is not")
+    return text
 
 
 def _table(name: str, path: Path, input: Input) -> Value:
@@ -249,6 +258,7 @@ def _expected_text(type: str) -> str:
         "number": "a number",
         "list": 'a list in JSON, such as ["a", "b"]',
         "map": 'a map in JSON, such as {"a": 1}',
+        **MOMENTS,
         TABLE: f"a table: the path of a file that ends in {', '.join(ENDINGS)}, or a list of maps in JSON",
     }[type]
 

@@ -17,6 +17,7 @@ from mendflow.cli.options import (
     Data,
     Json,
     OutputDir,
+    Overwrite,
     Quiet,
     Server,
     ServerTarget,
@@ -52,7 +53,7 @@ def why(
         str,
         typer.Argument(
             metavar="SUBJECT",
-            help=f"A case, a pilot, or a job or an item: {FORMS}.",
+            help=f"A case, a pilot, a schedule, or a job or an item: {FORMS}.",
             autocompletion=complete_from_server("subjects"),
         ),
     ] = "last",
@@ -60,7 +61,7 @@ def why(
         bool, typer.Option("--trail", help="Show how the rules were evaluated: each condition, with its values.")
     ] = False,
 ) -> None:
-    """Say why a case, item, job or pilot is in its state."""
+    """Say why a case, item, job, pilot or schedule is in its state."""
 
     async def ask(client: Client) -> Explanation:
         return await client.why(await reference_text(client, subject))
@@ -91,6 +92,7 @@ def _with_address(sentence: str, url: str) -> str:
 def watch(
     case: CaseArgument = "last",
     output_dir: OutputDir = "",
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     json: Json = False,
     server: Server = "",
@@ -108,11 +110,12 @@ def watch(
             return print_held(view, json=json)
         kept = (view.origin or CaseOrigin()).output_dir if not target.server else ""
         folder = given or Path(kept or f"outputs/{view.id}")
-        fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder))
+        fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder, overwrite=overwrite))
         if json:
             print_json(result_json(view, fetched.paths, None))
         else:
-            print_summary(await _ask_with_retry(target, lambda client: collect_ending(client, view)), fetched.paths)
+            ending = await _ask_with_retry(target, lambda client: collect_ending(client, view))
+            print_summary(ending, fetched.paths, wanted_in=given)
             fetched.say_others()
         fetched.demand_all(view.id)
         return ExitCode.OK if view.status == "completed" else ExitCode.CASE_FAILED

@@ -54,7 +54,7 @@ async def ask_choice(caught: Interrupts) -> InterruptChoice:
         return InterruptChoice.STOP
     while True:
         say(QUESTION, err=True)
-        line = await _line(caught)
+        line = await read_line(caught)
         if line is None:
             return InterruptChoice.STOP
         for wish in InterruptChoice:
@@ -62,7 +62,7 @@ async def ask_choice(caught: Interrupts) -> InterruptChoice:
                 return wish
 
 
-async def _line(caught: Interrupts) -> str | None:
+async def read_line(caught: Interrupts) -> str | None:
     """A line from the terminal; None at its end, or on another Ctrl-C."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[str] = loop.create_future()

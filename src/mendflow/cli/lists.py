@@ -10,6 +10,7 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.options import CaseArgument, complete_from_server, complete_words, one_of, store_url
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.server_file import find_server
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import (
     CaseQuery,
@@ -118,7 +119,7 @@ def cases(
     else:
         idle = not (context.target.server or store_url() or find_server(context.target.folder))
         _print_cases(views, idle=idle)
-        own = [view.id for view in views if view.status in LIVE and not (view.parent or view.mends)]
+        own = [view.id for view in views if view.status in LIVE and not (view.parent or view.mends or view.engine)]
         if idle and own:
             say(f"No server runs here now; continue with mendflow resume {own[0]}", err=True)
 
@@ -154,6 +155,9 @@ def items(
 @with_context
 def jobs(
     context: CommandContext,
+    of_case: Annotated[
+        str, typer.Argument(metavar="[CASE]", help="Only of this case, as --case.", show_default=False)
+    ] = "",
     case: Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)] = "",
     state: Annotated[str, _state(tuple(JOB_WORDS))] = "",
     name: Name = "",
@@ -175,8 +179,10 @@ def jobs(
     count_by: CountBy = "",
 ) -> None:
     """List jobs, by case, state, name, owner or pilot, or by any condition."""
+    if case and of_case and case != of_case:
+        raise InvalidRequest(f"{of_case} and --case {case} are two cases; give one of them")
     query = JobQuery(
-        case=case,
+        case=case or of_case,
         state=JOB_WORDS.get(state, ""),
         name=name,
         owner=owner,
@@ -199,7 +205,12 @@ def jobs(
     elif not views:
         say("There are no such jobs.")
     else:
-        print_table(("job", "item", "state", "tries", "pilot", "created"), map(_job_row, views), fold=1)
+        heads: tuple[str, ...] = ("job", "item", "state", "tries", "pilot", "created")
+        rows = [_job_row(view) for view in views]
+        if any(view.sizing is not None for view in views):
+            heads = (*heads, "asks for")
+            rows = [(*row, _learned_text(view)) for row, view in zip(rows, views, strict=True)]
+        print_table(heads, rows, fold=1)
 
 
 @app.command("pilots")
@@ -213,7 +224,7 @@ def pilots(context: CommandContext) -> None:
         say("There are no pilots; start one with mendflow pilot --server URL.")
     else:
         print_table(
-            ("pilot", "state", "host", "free", "cpus", "memory", "gpus", "cache", "seen"),
+            ("pilot", "state", "host", "free", "cpus", "memory", "gpus", "containers", "cache", "seen"),
             map(_pilot_row, views),
             fold=2,
         )
@@ -263,7 +274,7 @@ def _print_cases(views: list[CaseView], *, idle: bool) -> None:
     for word in ("cached", "cancelled"):
         if not any(getattr(count, word) for view in views for count in view.counts):
             wanted.discard(heads.index(word))
-    if not any(view.parent or view.mends for view in views):
+    if not any(view.parent or view.mends or view.engine for view in views):
         wanted.discard(heads.index("for"))
     kept = sorted(wanted)
     fold = -1 if heads.index("for") in wanted else 0
@@ -271,7 +282,9 @@ def _print_cases(views: list[CaseView], *, idle: bool) -> None:
 
 
 def purpose_of(view: CaseView) -> str:
-    """Why a case exists, if it serves another."""
+    """Why a case exists, if it serves another, or whose it is."""
+    if view.engine:
+        return f"engine {view.engine}"
     if view.mends:
         about = f":{view.mends_item}" if view.mends_item else ""
         return f"mends {view.mends}{about}"
@@ -281,7 +294,7 @@ def purpose_of(view: CaseView) -> str:
 def _case_row(view: CaseView, *, idle: bool) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
     words = ("done", "mended", "failed", "cached", "cancelled")
-    is_stopped = view.status == "running" and (idle or view.stopped)
+    is_stopped = view.status == "running" and (idle or view.stopped) and not view.engine
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
     return (
         str(view.id),
@@ -348,6 +361,14 @@ def _job_row(job: Job) -> tuple[str | Text, ...]:
     )
 
 
+def _learned_text(job: Job) -> str:
+    """The memory and the time that a job asks for, if they were learned."""
+    needs = job.spec.resources
+    memory = size_text(needs.memory_bytes) if needs.memory_auto and needs.memory_bytes else ""
+    time = duration_text(needs.wall_ms) if needs.wall_auto and needs.wall_ms else ""
+    return ", ".join(each for each in (memory, time) if each) or "-"
+
+
 def _server_row(view: ServerView) -> tuple[str | Text, ...]:
     figures = (f"{number:,}" for number in (view.cases, view.waiting, view.running, view.pilots))
     beat = "now" if view.own else f"{duration_text(view.beat_ms_ago)} ago"
@@ -359,5 +380,5 @@ def _pilot_row(view: PilotView) -> tuple[str | Text, ...]:
     host = f"{view.host} ({view.site})" if view.site else view.host
     free, seen = f"{view.free_slots}/{has.slots}", f"{duration_text(view.seen_ms_ago)} ago"
     cache = f"{size_text(view.cache_bytes)} ({view.cache_files})" if view.cache_files else "-"
-    figures = (f"{has.cpus:g}", size_text(has.memory_bytes), str(has.gpus), cache)
+    figures = (f"{has.cpus:g}", size_text(has.memory_bytes), str(has.gpus), has.runtime or "-", cache)
     return str(view.id), state_text(view.state), host, free, *figures, seen

@@ -11,6 +11,7 @@ from mendflow.cli.pilot_supervisor import PilotSupervisor
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.client import Client
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
+from mendflow.pilot.isolation.variables import EVERYTHING
 
 
 class LocalCluster:
@@ -62,7 +63,15 @@ async def start_local_cluster(
         server = await start_server(stack, folder, hold=hold)
         client = await stack.enter_async_context(client_of(server))
         cluster = LocalCluster(client, alarm)
-        supervisor = PilotSupervisor(server, folder, slots=slots, keep=keep, on_failure=cluster.trouble, bounds=bounds)
+        supervisor = PilotSupervisor(
+            server,
+            folder,
+            slots=slots,
+            keep=keep,
+            on_failure=cluster.trouble,
+            bounds=bounds,
+            words=["--pass-env", EVERYTHING],  # whoever runs it runs its jobs
+        )
         supervision = asyncio.create_task(supervisor.supervise())
 
         async def stop_pilot() -> None:

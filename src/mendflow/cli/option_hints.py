@@ -42,7 +42,7 @@ RUN: Final[dict[str, str]] = _hints(
         "--force -f -R --forcerun --rerun-job --clear",
         "--again JOB runs one job and all that depends on it, and --no-cache runs every job",
     ),
-    ("-F --forceall --force-all --overwrite --fresh", "--no-cache runs every job"),
+    ("-F --forceall --force-all --fresh", "--no-cache runs every job"),
     ("--from --from-job --start-from --start-at", "--again JOB runs a job and all that depends on it"),
     (
         "--keep-going -k --continue-on-error",
@@ -82,7 +82,7 @@ RUN: Final[dict[str, str]] = _hints(
         "it runs for the present folder; where its data are kept is --data-dir",
     ),
     ("-p --printshellcmds --print", "--dry-run shows the commands"),
-    ("--email --mail", "who is told of the end is --notify URL"),
+    ("--email --mail", "who is told of the end is --notify ADDRESS"),
     ("--watch --follow", "mendflow run shows the case until it ends"),
     ("--name --run-name", "the name of a flow is `name:` in its file"),
     ("--unlock --nolock", "nothing is locked after a crash; mendflow resume goes on"),
@@ -95,9 +95,13 @@ RUN: Final[dict[str, str]] = _hints(
     ),
     ("--with-dag", "mendflow flows graph FLOW draws it"),
     (
-        "--with-docker --with-singularity --with-apptainer --with-conda --use-conda --use-singularity --sdm --docker"
-        " --software-deployment-method --container --image --env-file",
-        "a job runs in the environment of its pilot; what it wants of it stands in its command: `run: docker run ...`",
+        "--with-docker --with-singularity --with-apptainer --with-podman --use-singularity --use-apptainer --docker"
+        " --container --image",
+        "the image that jobs run in stands in the flow: `container: ubuntu:24.04` at a job, or at the top for all",
+    ),
+    (
+        "--with-conda --use-conda --sdm --conda --software-deployment-method --use-envmodules",
+        "say it at the job: `environment: env.yaml`",
     ),
     ("--entry --dag-id --pipeline", "one of several flows of a Python file is mendflow run FILE.py:NAME"),
     ("--stub --stub-run --dryrun --dry --preview --plan", "--dry-run says what would run and why"),
@@ -136,10 +140,14 @@ OF_COMMANDS: Final[dict[str, dict[str, str]]] = {
         "-i": "a rerun has the inputs of its case; mendflow run FLOW --input NAME=VALUE takes others",
         "--failed": "--from-failed runs what did not succeed",
     }
-    | RUN,
+    | {word: hint for word, hint in RUN.items() if word not in ("--yes", "-y")},
     "logs": {
         **dict.fromkeys(("--tail", "-n", "--lines"), "mendflow logs JOB | tail -n 20 shows the last lines"),
         **dict.fromkeys(("--stderr", "--stdout", "--err"), "what a job prints is kept in one log, in its order"),
+    },
+    "secrets set": dict.fromkeys(("--value", "-v", "--secret"), "mendflow secrets set NAME asks for the value"),
+    "schedules add": {
+        **dict.fromkeys(("--tz", "--time-zone", "--zone"), "the time zone is --timezone ZONE, as Europe/Berlin"),
     },
     "check": {
         "--strict": "every problem is reported anyway; leave it out",
@@ -147,6 +155,29 @@ OF_COMMANDS: Final[dict[str, dict[str, str]]] = {
         "-i": "mendflow run FLOW --dry-run checks inputs too",
     },
 }
+
+
+_INVITED: Final = (
+    "two domains are connected by an invitation: mendflow domains invite NAME on a server of one, and mendflow domains"
+    " connect NAME URL --invitation FILE on a server of the other"
+)
+_NO_VALUE: Final = (
+    "the value of a secret is never given on the command line, where others could see it: mendflow secrets set NAME"
+    " asks for it, or reads it from standard input, and --file FILE from a file"
+)
+REMOVING: Final = ("rm", "remove", "delete", "del", "prune")
+_PRUNED: Final = (
+    "mendflow prune removes cases that are over by their age, number, size, state or flow, not one by its name:"
+    " mendflow prune --older-than 30d --dry-run says which"
+)
+COMMANDS_IN_GROUPS: Final[dict[str, dict[str, str]]] = {
+    "prune": _hints(("last case cases all rm remove delete", _PRUNED)),
+    "domains": _hints(
+        ("add create join link new register peer federate", _INVITED),
+        ("remove delete rm drop leave unlink", "to end a connection: mendflow domains disconnect NAME"),
+    ),
+}
+"""Words that are guessed as commands of a group."""
 
 
 def with_option_hints(command: Any) -> Any:
@@ -161,9 +192,24 @@ def with_option_hints(command: Any) -> Any:
             _answer(error, ctx, given)
 
     command.parse_args = parse_args
+    if hasattr(command, "resolve_command"):
+        _answer_commands(command)
     for inner in getattr(command, "commands", {}).values():
         with_option_hints(inner)
     return command
+
+
+def _answer_commands(group: Any) -> None:
+    """Let the group answer words that are guessed as its commands."""
+    resolve = group.resolve_command
+
+    def resolve_command(ctx: Any, args: list[str]) -> Any:
+        name, word = str(ctx.command_path).removeprefix("mendflow "), args[0] if args else ""
+        if word not in group.commands and (hint := COMMANDS_IN_GROUPS.get(name, {}).get(word)):
+            raise InvalidRequest(f"{name} has no command `{word}`; {hint}")
+        return resolve(ctx, args)
+
+    group.resolve_command = resolve_command
 
 
 def _answer(error: Any, ctx: Any, given: list[str]) -> NoReturn:
@@ -185,6 +231,10 @@ def _answer(error: Any, ctx: Any, given: list[str]) -> NoReturn:
         if name in ("run", "start") and all("=" in each for each in extra):
             wanted = " ".join(f"--input {each}" for each in extra)
             raise InvalidRequest(f"inputs have an option before them: mendflow {name} FLOW {wanted}") from error
+        if name == "secrets set":
+            raise InvalidRequest(_NO_VALUE) from None
+        if name == "cases" and extra[0] in REMOVING:
+            raise InvalidRequest(f"cases has no command `{extra[0]}`; {_PRUNED}") from error
         if name == "run":
             raise InvalidRequest(f"run takes one flow file, and {found[1]} is too much; {_WHOLE}") from error
         if name == "worklist complete" and all("=" in each for each in extra):

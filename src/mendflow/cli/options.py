@@ -45,6 +45,15 @@ TokenFile = Annotated[
         "--token-file", metavar="FILE", help="A file with the token; default: MENDFLOW_TOKEN.", show_default=False
     ),
 ]
+Project = Annotated[
+    str,
+    typer.Option(
+        "--project",
+        metavar="NAME",
+        help="The project that it belongs to, if it is new; default: MENDFLOW_PROJECT, else the token's only one.",
+        show_default=False,
+    ),
+]
 Data = Annotated[
     str,
     typer.Option(
@@ -91,6 +100,10 @@ OutputDir = Annotated[
     typer.Option(
         "--output-dir", metavar="DIR", help="Write output files here; default: ./outputs/CASE.", show_default=False
     ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Let output files replace files in --output-dir that no case had written."),
 ]
 OnUnhandled = Annotated[
     str,

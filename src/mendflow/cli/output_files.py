@@ -15,8 +15,9 @@ from mendflow.cli.exit_codes import EnvironmentUnfit
 from mendflow.cli.printing import say
 from mendflow.cli.summary import relative
 from mendflow.client import Client
+from mendflow.client.files import reference_of
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
-from mendflow.core.model.views import CaseView, ItemView
+from mendflow.core.model.views import CaseOrigin, CaseView, ItemView
 from mendflow.pages.formatting import one_line
 
 NAME_BYTES_MAX = 200
@@ -28,13 +29,14 @@ RECORD = ".mendflow-outputs.json"
 class WrittenOutputs(msgspec.Struct, frozen=True, kw_only=True):
     """The local paths of output files, by their place in the outputs. `left` are files that earlier cases of the flow
     wrote into the folder and this one did not, `replaced` those that were there and that no case had written. `flaw` is
-    why not all could be written."""
+    why not all could be written, `advice` what else would write them."""
 
     folder: Path
     paths: dict[str, Path]
     left: list[str] = []
     replaced: list[str] = []
     flaw: str = ""
+    advice: str = ""
 
     def say_others(self) -> None:
         """Print what else is in the folder, or was."""
@@ -49,28 +51,77 @@ class WrittenOutputs(msgspec.Struct, frozen=True, kw_only=True):
         if self.flaw:
             raise EnvironmentUnfit(
                 f"output files of {case} could not be written: {self.flaw}; they are kept, and"
-                f" mendflow watch {case} --output-dir DIR{options} writes them"
+                f" mendflow watch {case} --output-dir DIR{options} writes them{self.advice}"
             )
 
 
-async def fetch_outputs(client: Client, case: CaseView, folder: Path) -> WrittenOutputs:
-    """Write each output file into the folder. Where it is not the case's own, a list of them is left there."""
+async def fetch_outputs(client: Client, case: CaseView, folder: Path, *, overwrite: bool = False) -> WrittenOutputs:
+    """Write each output file into the folder. Where it is not the case's own, a list of them is left there, and a file
+    that no case had written is replaced only if `overwrite` says so; the case's own flow file and inputs never are."""
     files = list(_files_in(case.outputs, ""))
     names = await _names(client, case, files)
     known = {} if folder.name == case.id else _read_record(folder)
     by_cases = {name for written in known.values() for name in written}
-    replaced = [name for name in names.values() if (folder / name).exists() and name not in by_cases]
+    own = {name for name in names.values() if folder.name != case.id and name not in by_cases}
+    sources = [names[place] for place, ref in files if _is_source(case, ref, folder / names[place])]
+    others = [names[place] for place, ref in files if names[place] in own and _is_other(ref, folder / names[place])]
+    others = [name for name in others if name not in sources]
+    spared = {*sources, *(() if overwrite else others)}
     paths: dict[str, Path] = {}
     try:
         for place, ref in files:
-            paths[place] = await client.download(ref, folder / names[place])
-        here = set(names.values())
-        left = [name for name in known.get(case.flow, []) if name not in here and (folder / name).exists()]
-        if files and folder.name != case.id:
+            if names[place] not in spared:
+                paths[place] = await client.download(ref, folder / names[place])
+        here = set(names.values()) - spared
+        left = [name for name in known.get(case.flow, []) if name not in here | spared and (folder / name).exists()]
+        if here and folder.name != case.id:
             _write_record(folder, known | {str(case.flow): sorted({*here, *left})})
     except OSError as error:
         return WrittenOutputs(folder=folder, paths=paths, flaw=str(error))
-    return WrittenOutputs(folder=folder, paths=paths, left=left, replaced=replaced)
+    if not spared:
+        return WrittenOutputs(folder=folder, paths=paths, left=left, replaced=others)
+    return WrittenOutputs(
+        folder=folder,
+        paths=paths,
+        left=left,
+        replaced=others if overwrite else [],
+        flaw=_spared_text(folder, sources, [] if overwrite else others),
+        advice="" if overwrite or not others else "; --overwrite replaces files that no case had written",
+    )
+
+
+def _spared_text(folder: Path, sources: list[str], others: list[str]) -> str:
+    """Which files of the user's stay as they are, and why."""
+    where = f"{relative(folder)}/"
+    told = [f"the case's own flow file or inputs in {where} are not replaced: {_listed(sources)}"] if sources else []
+    told += [f"files in {where} that no case had written are not replaced: {_listed(others)}"] if others else []
+    return "; ".join(told)
+
+
+def _is_other(ref: FileRef, path: Path) -> bool:
+    """Whether something else than this content is there."""
+    if path.is_symlink() and not path.exists():
+        return True
+    return path.is_file() and (path.stat().st_size != ref.bytes or reference_of(path).sha256 != ref.sha256)
+
+
+def _is_source(case: CaseView, ref: FileRef, path: Path) -> bool:
+    """Whether the flow or an input of the case would be replaced by something else."""
+    if not path.is_file() or not _is_other(ref, path):
+        return False
+    origin = case.origin or CaseOrigin()
+    named = (origin.flow, origin.inputs_file, *origin.inputs.values())
+    if any(each and _is_same_file(Path(each), path) for each in named):
+        return True
+    given = {each.sha256 for _, each in _files_in(case.inputs, "") if each.bytes == path.stat().st_size}
+    return bool(given) and reference_of(path).sha256 in given
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 async def _names(client: Client, case: CaseView, files: list[tuple[str, FileRef]]) -> dict[str, str]:

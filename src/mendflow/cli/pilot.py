@@ -1,18 +1,22 @@
 """`mendflow pilot`: the options of a pilot in the units that people write, such as 8GB and 4h."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mendflow.cli.attempt_bounds import bytes_of, ms_of, with_bounds
+from mendflow.cli.isolation_options import USUAL_RULES, JobRules, with_job_rules
 from mendflow.cli.options import ServerTarget, TokenFile
+from mendflow.cli.tls_options import TlsCa, TlsClientCert, TlsClientKey, TlsPin, client_tls
 from mendflow.core.caching.policies import POLICIES
 from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import StorageElement
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.pilot.main import run_pilot
 from mendflow.pilot.options import PilotOptions, cache_options, read_checks, validated
+from mendflow.pilot.options import container_options as options_of_containers
 
 app = typer.Typer()
 
@@ -21,6 +25,7 @@ WORK_FOLDER = ".mendflow-pilot"
 
 @app.command("pilot")
 @with_bounds
+@with_job_rules
 def pilot(
     server: Annotated[
         list[str],
@@ -64,6 +69,7 @@ def pilot(
     ] = "5s",
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")] = False,
     bounds: AttemptBounds = USUAL_BOUNDS,
+    rules: JobRules = USUAL_RULES,
     cache_size: Annotated[
         str, typer.Option("--cache-size", metavar="SIZE", help="Size of the cache for input files; 0B: no cache.")
     ] = "10GiB",
@@ -84,6 +90,42 @@ def pilot(
         str,
         typer.Option(
             "--share-address", metavar="HOST[:PORT]", help="The address where pilots of the site read its cache."
+        ),
+    ] = "",
+    container_runtime: Annotated[
+        str,
+        typer.Option(
+            "--container-runtime",
+            metavar="NAME",
+            help="What runs containers: auto, none, apptainer, podman or docker; default: the first that is found.",
+        ),
+    ] = "",
+    container_command: Annotated[
+        str,
+        typer.Option(
+            "--container-command", metavar="COMMAND", help="How it is started: 'podman --storage-driver vfs'."
+        ),
+    ] = "",
+    container_options: Annotated[
+        str,
+        typer.Option("--container-options", metavar="OPTIONS", help="Options for each run of a container."),
+    ] = "",
+    container_cache: Annotated[
+        str,
+        typer.Option(
+            "--container-cache", metavar="DIR", help="Images that Apptainer fetched; default: ~/.cache/mendflow."
+        ),
+    ] = "",
+    container_mounts: Annotated[
+        str,
+        typer.Option(
+            "--container-mounts", metavar="PATHS", help="What jobs may mount: any (the default), none, /data:/ref."
+        ),
+    ] = "",
+    container_flags: Annotated[
+        str,
+        typer.Option(
+            "--container-flags", metavar="OPTIONS", help="Runtime options that jobs may use; none unless given."
         ),
     ] = "",
     name: Annotated[
@@ -115,6 +157,10 @@ def pilot(
     needs_script: Annotated[
         str, typer.Option("--needs-script", metavar="COMMAND", help="A command that must succeed.")
     ] = "",
+    tls_ca: TlsCa = "",
+    tls_client_cert: TlsClientCert = "",
+    tls_client_key: TlsClientKey = "",
+    tls_pin: TlsPin = "",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Run a pilot that takes jobs from a server."""
@@ -137,7 +183,10 @@ def pilot(
         keep=keep,
         keep_failed=bounds.keep_failed,
         log_bytes_max=bounds.log_bytes_max,
+        pass_env=rules.pass_env,
+        isolation=rules.hiding(os.path.abspath(token_file) if token_file else "").isolation,
         quiet=quiet,
+        tls=client_tls(tls_ca, tls_client_cert, tls_client_key, tls_pin),
         name=name,
         storage=storage,
         cache=cache_options(
@@ -146,6 +195,14 @@ def pilot(
             policy=cache_policy,
             share=share,
             address=share_address,
+        ),
+        containers=options_of_containers(
+            runtime=container_runtime,
+            command=container_command,
+            options=container_options,
+            cache=container_cache,
+            mounts=container_mounts,
+            flags=container_flags,
         ),
         checks=validated(
             PilotChecks(

@@ -6,7 +6,7 @@ while that one lives: it moves over by itself, and its jobs count."""
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mendflow.pilot.agent.orphan import OrphanPilot
@@ -27,7 +27,8 @@ LOOK_EVERY_S = 0.5
 
 class PilotSupervisor:
     """`on_failure` is called with a sentence when no pilot can live here. `grace_s` is how long what runs may go on
-    when it is stopped."""
+    when it is stopped, `words` are further options of the pilot. `work` is its folder, if that cannot be in
+    the data folder: where other accounts pass through."""
 
     def __init__(
         self,
@@ -39,6 +40,8 @@ class PilotSupervisor:
         on_failure: Callable[[str], None],
         grace_s: int = GRACE_S,
         bounds: AttemptBounds = USUAL_BOUNDS,
+        words: Sequence[str] = (),
+        work: Path | None = None,
     ) -> None:
         self._server = server
         self._data = data
@@ -47,16 +50,20 @@ class PilotSupervisor:
         self._on_failure = on_failure
         self._grace_s = grace_s
         self._bounds = bounds
+        self._words = words
+        self._work = work or data / "work"
+        if work is not None:
+            OrphanPilot(data / "work").kill()  # of a server that ran jobs as itself
         self._orphan_unkillable = False  # the holder of the work folder neither moved over nor could be killed
         self._pilot = self._start_pilot()
 
     def _start_pilot(self) -> LocalPilot | OrphanPilot:
-        orphan = OrphanPilot(self._data / "work")
+        orphan = OrphanPilot(self._work)
         if orphan.alive and not self._orphan_unkillable:
             return orphan
         return start_pilot(
             self._server.url,
-            work=self._data / "work",
+            work=self._work,
             slots=self._slots,
             token=self._server.pilot_token,
             server_file=self._data / "server.json",
@@ -64,6 +71,8 @@ class PilotSupervisor:
                 *("--away-exit-ms", str(ORPHAN_MS), "--grace-ms", str(self._grace_s * 1000)),
                 *(["--keep"] if self._keep_folders else []),
                 *self._bounds.options,
+                *self._words,
+                *self._server.pilot_tls.words,
             ],
         )
 

@@ -19,6 +19,7 @@ from mendflow.cli.summary import print_held, print_summary, relative, result_jso
 from mendflow.cli.unfinished_cases import folder_option
 from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
+from mendflow.client.server_file import REPORTS
 from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
@@ -32,6 +33,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 0
     report: Path | None = None
     outputs: Path | None = None
+    overwrite: bool = False
     quiet: bool = False
     json: bool = False
     keep: bool = False
@@ -47,6 +49,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def resume_command(self, case: str) -> str:
         """The command that continues the case, with the options that are of this run and not kept with the case."""
         words = [*(["--jobs", str(self.slots)] if self.slots else []), *(["--keep"] if self.keep else [])]
+        words += ["--overwrite"] if self.overwrite else []
         return " ".join(["mendflow", "resume", case, *words]) + folder_option(self.folder)
 
 
@@ -56,6 +59,7 @@ def run_options(
     report: str,
     output_dir: str,
     *,
+    overwrite: bool,
     quiet: bool,
     json: bool,
     keep: bool,
@@ -71,6 +75,7 @@ def run_options(
         slots=slots,
         report=page,
         outputs=outputs,
+        overwrite=overwrite,
         quiet=quiet,
         json=json,
         keep=keep,
@@ -103,10 +108,10 @@ async def print_result(client: Client, case: CaseView, options: RunOptions) -> E
     ending = await collect_ending(client, case)
     origin = case.origin or CaseOrigin()
     outputs = options.outputs or Path(origin.output_dir or f"outputs/{case.id}")
-    fetched = await fetch_outputs(client, case, outputs)
-    path = options.report or Path(origin.report or options.folder / "reports" / f"{case.id}.html")
+    fetched = await fetch_outputs(client, case, outputs, overwrite=options.overwrite)
+    path = options.report or Path(origin.report or options.folder / REPORTS / f"{case.id}.html")
     if not options.json:
-        print_summary(ending, fetched.paths, source=options.source)
+        print_summary(ending, fetched.paths, source=options.source, wanted_in=options.outputs)
         fetched.say_others()
     try:
         await write_report(client, ending, path)

@@ -160,6 +160,19 @@ def raise_trigger(
         str,
         typer.Option("--data", metavar="VALUE", help="Data that rules see with it: JSON, or text.", show_default=False),
     ] = "",
+    scenario: Annotated[
+        str,
+        typer.Option(
+            "--scenario",
+            metavar="TEXT",
+            help="If no rule knows it: what the situation is, for whoever handles it.",
+            show_default=False,
+        ),
+    ] = "",
+    suggest: Annotated[
+        str,
+        typer.Option("--suggest", metavar="TEXT", help="If no rule knows it: what should be done.", show_default=False),
+    ] = "",
 ) -> None:
     """Raise an exception for a case or an item."""
     if not trigger:
@@ -169,14 +182,17 @@ def raise_trigger(
 
     async def ask(client: Client) -> DecisionView:
         subject = await find_reference(client, case, item)
-        return await client.raise_trigger(subject.case, trigger, subject.item, data=value)
+        return await client.raise_trigger(
+            subject.case, trigger, subject.item, data=value, scenario=scenario, suggestion=suggest
+        )
 
     decision = context.run(ask)
     if context.json:
         print_json(decision)
     elif decision.state == "waiting":
-        say(f"no rule knows {trigger!r}: {decision.case} is suspended, and an alert is raised for the administrator")
-        say(f"mend it: mendflow mend {decision.case} --exlet EXLET [--if CONDITION]")
+        say(f"no rule knows {trigger!r}: {decision.about} is suspended, and an alert is raised for the administrator")
+        say(f"mend it: mendflow mend {decision.about} --exlet EXLET [--if CONDITION]")
+        say("who asked for what: mendflow worklist administration")
     else:
         say(decided_text(decision))
 
@@ -250,15 +266,32 @@ def reject(
     exlet: Exlet = "",
     condition: If = "",
     note: Note = "",
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="End a request without --exlet: the choice stands. Needs --note.")
+    ] = False,
 ) -> None:
-    """Reject what a rule concluded, run another exlet instead, and add a rule that concludes it."""
+    """Reject what a rule concluded, and run another exlet; without --exlet, ask an author to judge the choice."""
+    if withdraw or not (exlet or condition):
+        _ask_to_judge(context, RejectRequest(decision=decision, note=note, withdraw=withdraw))
+        return
     name, flow = exlet_of(exlet)
     wish = RejectRequest(decision=decision, exlet=name, flow=flow, condition=condition, note=note)
     view = context.run(lambda client: client.reject_choice(wish))
     if view.state == "rejected" and not context.json:
-        say(f"{view.case}:{view.item}: {view.exlet} was rejected, {name} takes its place")
+        say(f"{view.about}:{view.item}: {view.exlet} was rejected, {name} takes its place")
     else:
         _say_decision(context, view)
+    if not condition and not context.json:
+        say("no rule was changed; --if CONDITION also makes a rule for later cases", err=True)
+
+
+def _ask_to_judge(context: CommandContext, wish: RejectRequest) -> None:
+    view = context.run(lambda client: client.reject_choice(wish))
+    see = f"mendflow worklist administration {view.id}"
+    said = (
+        f"the choice of {view.exlet} stands" if wish.withdraw else f"an author is asked whether {view.exlet} is wrong"
+    )
+    print_answer(context.json, view, f"{said}: {see}")
 
 
 def _say_decision(context: CommandContext, decision: DecisionView) -> None:
@@ -266,7 +299,7 @@ def _say_decision(context: CommandContext, decision: DecisionView) -> None:
 
 
 def decided_text(decision: DecisionView) -> str:
-    about = f"{decision.case}:{decision.item}" if decision.item else str(decision.case)
+    about = f"{decision.about}:{decision.item}" if decision.item else decision.about
     by = f" by {rule_text(decision.rules, decision.rule)}" if decision.rule is not None else ""
     by = f" ordered by {decision.ordered_by}" if decision.ordered_by else by
     runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
@@ -299,7 +332,7 @@ def add_patterns(
 ) -> None:
     """Add patterns from a file; a pattern of the same name is replaced."""
     given = read_patterns(flow_text(Path(file), file))
-    found = context.run(lambda client: client.add_patterns(given))
+    found = context.run(lambda client: client.add_patterns(given), changes=True)
     if context.json:
         print_json(found)
     else:
@@ -328,7 +361,7 @@ def add_compensation(
     ],
 ) -> None:
     """Let a deployed flow undo a task, in cases that start from now on."""
-    _say_compensations(context, context.run(lambda client: client.register_compensation(task, flow)))
+    _say_compensations(context, context.run(lambda client: client.register_compensation(task, flow), changes=True))
 
 
 @compensations_app.command("remove")
@@ -337,7 +370,7 @@ def remove_compensation(
     context: CommandContext, task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task.")]
 ) -> None:
     """Remove the flow that undoes a task."""
-    _say_compensations(context, context.run(lambda client: client.register_compensation(task)))
+    _say_compensations(context, context.run(lambda client: client.register_compensation(task), changes=True))
 
 
 def _say_compensations(context: CommandContext, views: list[CompensationView]) -> None:

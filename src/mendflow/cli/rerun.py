@@ -6,22 +6,18 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_origins import changed_inputs, demand_same_flow, warn_of_changed_files
 from mendflow.cli.case_runs import rerun_group_locally, run_locally
 from mendflow.cli.connection import connect, run_async, say_folder
 from mendflow.cli.deployment import deploy
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
+from mendflow.cli.group_consent import may_rerun_group
+from mendflow.cli.interrupt import interrupts
 from mendflow.cli.options import (
     Again,
     Data,
-    Json,
-    Keep,
     NoCache,
-    OutputDir,
-    Quiet,
-    Report,
     Server,
     ServerTarget,
     Slots,
@@ -29,8 +25,9 @@ from mendflow.cli.options import (
     complete_from_server,
 )
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.remote_runs import Begin, RunOptions, run_options
+from mendflow.cli.remote_runs import Begin, RunOptions
 from mendflow.cli.rule_applying import restart_group, say_applied
+from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, with_run_arguments
 from mendflow.cli.server_file import find_server
 from mendflow.cli.unfinished_cases import say_continued
 from mendflow.client import Client
@@ -38,14 +35,13 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
-from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.wiring import run as run_loop
 
 app = typer.Typer()
 
 
 @app.command("rerun")
-@with_bounds
+@with_run_arguments
 def rerun(
     case: Annotated[
         str,
@@ -77,17 +73,13 @@ def rerun(
     token_file: TokenFile = "",
     slots: Slots = 0,
     data: Data = "",
-    report: Report = "",
-    output_dir: OutputDir = "",
-    quiet: Quiet = False,
-    json: Json = False,
-    keep: Keep = False,
-    bounds: AttemptBounds = USUAL_BOUNDS,
+    arguments: RunArguments = USUAL_ARGUMENTS,
     no_cache: NoCache = False,
     again: Again = None,
     unchanged: Annotated[
         bool, typer.Option("--unchanged", help="Use the files of the earlier case, even if they were changed since.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --group: begin without asking.")] = False,
 ) -> None:
     """Run a case again; results of unchanged jobs come from the cache."""
     cache: CachePolicy = "none" if no_cache else "declared"
@@ -97,10 +89,8 @@ def rerun(
     if group and (flow or from_failed):
         raise InvalidRequest("--group lets cases go on as they are; --flow and --from-failed are for one case")
     if group:
-        options = run_options(
-            target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds
-        )
-        raise typer.Exit(_rerun_group(target, group, options, unchanged=unchanged))
+        options = arguments.options(target.folder, slots)
+        raise typer.Exit(_rerun_group(target, group, options, unchanged=unchanged, yes=yes))
     corrected, file = (load_one(flow), str(Path(flow).absolute())) if flow else (None, "")
 
     async def begin(client: Client) -> CaseView:
@@ -121,25 +111,28 @@ def rerun(
         return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, inputs=changed, again=again or [])
 
     if target.server or find_server(target.folder):
-        raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
+        raise typer.Exit(run_async(_run_on_server(target, begin, json=arguments.json)))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     say_folder(target)
-    options = run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
+    options = arguments.options(target.folder, slots)
     raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
-def _rerun_group(target: ServerTarget, group: str, options: RunOptions, *, unchanged: bool) -> ExitCode:
+def _rerun_group(target: ServerTarget, group: str, options: RunOptions, *, unchanged: bool, yes: bool) -> ExitCode:
     if target.server or find_server(target.folder):
-        return run_async(_rerun_group_there(target, group, json=options.json, unchanged=unchanged))
+        return run_async(_rerun_group_there(target, group, json=options.json, unchanged=unchanged, yes=yes))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     say_folder(target)
-    return run_loop(rerun_group_locally(group, options, unchanged=unchanged))
+    return run_loop(rerun_group_locally(group, options, unchanged=unchanged, yes=yes))
 
 
-async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool, unchanged: bool) -> ExitCode:
+async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool, unchanged: bool, yes: bool) -> ExitCode:
     async with connect(target) as client:
+        with interrupts() as caught:
+            if not await may_rerun_group(client, group, caught, yes=yes):
+                return ExitCode.INTERRUPTED
         restarted = await restart_group(client, group, unchanged=unchanged)
     if json:
         print_json(restarted)

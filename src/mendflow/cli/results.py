@@ -130,6 +130,7 @@ def drop(
     if unused_ms is None:
         raise InvalidRequest(f"--older-than is a duration such as {DURATION_EXAMPLES}, not {older_than!r}")
     dropped = context.run(
-        lambda client: client.drop_results(case=case, flow=flow, name=name, unused_ms=unused_ms, every=every)
+        lambda client: client.drop_results(case=case, flow=flow, name=name, unused_ms=unused_ms, every=every),
+        changes=not case,
     )
     print_answer(context.json, dropped, f"{count_text(dropped, 'result')} dropped")

@@ -52,14 +52,20 @@ async def restart_group(client: Client, group: str, *, unchanged: bool = False) 
 async def _with_changed_files(client: Client, group: str) -> dict[str, CaseView]:
     """The failed cases of a group whose input files are others now. Refused if the flow of one is another now."""
     found: dict[str, CaseView] = {}
-    decisions = await client.decisions(DecisionQuery(group=group, limit=DECISIONS_READ))
-    for root in dict.fromkeys(_root_of(each.id) for each in decisions):
-        case = await client.case(root)
+    for case in await group_cases(client, group):
         if case.status == "failed":
             await demand_same_flow(client, case)
             if await has_changed_inputs(client, case):
-                found[root] = case
+                found[case.id] = case
     return found
+
+
+async def group_cases(client: Client, group: str) -> list[CaseView]:
+    """The outermost cases of a group that have failed, or in which one of its failures waits for a person."""
+    decisions = await client.decisions(DecisionQuery(group=group, limit=DECISIONS_READ))
+    waiting = {_root_of(each.id) for each in decisions if each.state == "waiting"}
+    cases = [await client.case(root) for root in dict.fromkeys(_root_of(each.id) for each in decisions)]
+    return [case for case in cases if case.status == "failed" or case.id in waiting]
 
 
 async def apply_now(client: Client, group: str) -> ApplyResult:
@@ -106,5 +112,7 @@ def names(ids: Sequence[str]) -> str:
 def print_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
     """In a folder without a server nobody runs what goes on."""
     if cases and not target.server and find_server(target.folder) is None:
-        each = "" if len(cases) == 1 else ", and so on for each"
-        say(f"no server runs them now; continue with mendflow resume {cases[0]}{each}")
+        if len(cases) == 1:
+            say(f"no server runs it now; continue with mendflow resume {cases[0]}")
+        else:
+            say("no server runs them now; continue all of them with mendflow serve --jobs 4")

@@ -1,7 +1,9 @@
 """Rules and exlets as command arguments: files by their endings; exlets also by name or as inline YAML."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,13 +14,16 @@ from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFou
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.rules import demand_named
+from mendflow.core.rules import problems_of as rule_trees_problems
 from mendflow.lazy import LazyModule, lazy_pattern
 
 if TYPE_CHECKING:
+    from mendflow.core.recovery import exlet_checks
     from mendflow.formats import rules as rule_formats
     from mendflow.formats.rules import xrs_reader, xrs_writer
     from mendflow.formats.yaml import exlets
 else:
+    exlet_checks = LazyModule("mendflow.core.recovery.exlet_checks")
     rule_formats = LazyModule("mendflow.formats.rules")
     exlets = LazyModule("mendflow.formats.yaml.exlets")
     xrs_reader = LazyModule("mendflow.formats.rules.xrs_reader")
@@ -30,11 +35,14 @@ _WRITTEN_OUT = lazy_pattern(r"^\s*[\[{-]|:\s|:$|\n")
 _WORD = lazy_pattern(r"[a-z][a-z-]*")
 
 
-def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
+def load(path: Path, name: str = "", types: Mapping[str, str] = MappingProxyType({})) -> tuple[RuleSet, list[Problem]]:
     """The rules of a file, and problems with parts of another format that have no counterpart here. The ending gives
-    the format; `name` overrides the flow's name."""
+    the format; `name` overrides the flow's name. `types` are those that the flow declares for its inputs: a format that
+    has texts only is read by them."""
     check_ending(path)
-    rules, left = xrs_reader.load_xrs(path) if path.suffix == XRS else (rule_formats.load_rules(path), list[Problem]())
+    rules, left = (
+        xrs_reader.load_xrs(path, types) if path.suffix == XRS else (rule_formats.load_rules(path), list[Problem]())
+    )
     named = msgspec.structs.replace(rules, name=name) if name else rules
     demand_named(named.name)
     return named, left
@@ -48,6 +56,15 @@ def dump(rules: RuleSet, path: Path) -> tuple[str, list[Problem]]:
         if path.suffix == XRS
         else (rule_formats.write_rules(rules, path.parent), list[Problem]())
     )
+
+
+async def declared_types(client: Client, flow: str) -> dict[str, str]:
+    """The types that a deployed flow declares for its inputs; none if it is not deployed."""
+    try:
+        found = await client.flow(flow)
+    except NotFound:
+        return {}
+    return {name: declared.type for name, declared in found.flow.inputs.items()} if found.flow is not None else {}
 
 
 class RulesToApply(msgspec.Struct, frozen=True):
@@ -81,13 +98,22 @@ async def put_rules_once(client: Client, given: RulesToApply) -> None:
 
 
 def problems_of(path: Path) -> list[Problem]:
-    """Everything that is wrong in a rules file, or has no counterpart here."""
+    """Everything that is wrong in a rules file, or has no counterpart here; also exlets that make no sense where rules
+    conclude them."""
     try:
-        return load(path)[1]
+        rules, left = load(path)
+        wrong = [*rule_trees_problems(rules), *exlet_checks.rule_set_problems(rules)]
+        return [*left, *(Problem(message=message, file=str(path)) for message in wrong)]
     except BadRules as error:
         return list(error.problems)
     except InvalidRequest as error:
         return [Problem(message=error.message, file=str(path))]
+
+
+def warnings_of(path: Path) -> list[Problem]:
+    """What is allowed in a rules file, and seldom meant."""
+    rules, _ = load(path)
+    return [Problem(message=message, file=str(path)) for message in exlet_checks.rule_set_warnings(rules)]
 
 
 def exlet_of(text: str) -> tuple[str, Flow | None]:

@@ -7,15 +7,19 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.connection import has_server
 from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.options import Project
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
-from mendflow.cli.rule_files import check_ending, dump, load, problems_of
+from mendflow.cli.rule_files import XRS, check_ending, declared_types, dump, load, problems_of, warnings_of
 from mendflow.cli.rule_options import Note, SetArgument, Version
 from mendflow.cli.rule_trees import shown_name
 from mendflow.core.model.errors import Problem
 from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rule_views import RuleCheckRequest
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
+from mendflow.core.rules.source_names import ANY_SOURCE, sources_read
 from mendflow.pages.formatting import count_text
 
 app = typer.Typer()
@@ -31,10 +35,15 @@ def import_(
         typer.Option("--name", metavar="SET", help="Import under this name instead of the file's.", show_default=False),
     ] = "",
     note: Note = "",
+    project: Project = "",
 ) -> None:
     """Import a rules file; it is in force immediately."""
     rules, left = load(Path(file), name=name)
-    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"), begin=True)
+    if Path(file).suffix == XRS:
+        types = context.run(lambda client: declared_types(client, rules.name), changes=True, begin=True)
+        rules, left = load(Path(file), name=name, types=types)
+    note = note or f"from {Path(file).name}"
+    view = context.run(lambda client: client.put_rules(rules, note=note, project=project), changes=True, begin=True)
     _tell_left(left, "has no counterpart here and will not hold")
     if context.json:
         print_json(view)
@@ -77,14 +86,32 @@ def check(
 ) -> None:
     """Report every problem of rules files."""
     problems = [problem for path in file for problem in problems_of(Path(path))]
+    warnings = [] if problems else [warning for path in file for warning in warnings_of(Path(path))]
+    warnings += [] if problems else [warning for path in file for warning in _source_warnings(context, Path(path))]
     if context.json:
         print_json(problems)
     elif problems:
         show_problems(problems)
         say(f"{count_text(len(problems), 'problem')} in {count_text(len(file), 'file')}", err=True)
     else:
-        say(f"{count_text(len(file), 'file')}, no problems")
+        show_problems(warnings)
+        more = f", {count_text(len(warnings), 'warning')}" if warnings else ""
+        say(f"{count_text(len(file), 'file')}, no problems{more}")
     raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
+
+
+def _source_warnings(context: CommandContext, path: Path) -> list[Problem]:
+    """The sources that the rules read and the server does not have, if one can be asked."""
+    rules, _ = load(path)
+    names = sorted(sources_read(rules) - {ANY_SOURCE})
+    if not names:
+        return []
+    if not has_server(context.target):
+        told = f"rules read {', '.join(f'sources.{name}' for name in names)}; no server was asked whether it has them"
+        return [Problem(message=told, file=str(path))]
+    known = {warning.message for warning in warnings_of(path)}
+    checked = context.run(lambda client: client.check_rules(RuleCheckRequest(rules=rules)))
+    return [Problem(message=told, file=str(path)) for told in checked.warnings if told not in known]
 
 
 def _selected(rules: RuleSet) -> list[str]:

@@ -33,7 +33,8 @@ def show_set(view: RuleSetView) -> None:
     assert rules is not None, "the server returns the rule set in full"
     by = f" by {view.author}" if view.author else ""
     at = f" at {short_time_text(view.at)}" if view.at else ""
-    say(Text.assemble((shown_name(view.name), "bold"), f" version {view.version}{by}{at}"))
+    of = f" of project {view.project}" if view.name != DEFAULT_RULES else ""
+    say(Text.assemble((shown_name(view.name), "bold"), f" version {view.version}{of}{by}{at}"))
     if view.note:
         say(f"  {one_line(view.note, 300)}")
     counted = view.decided, view.tried

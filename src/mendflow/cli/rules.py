@@ -4,13 +4,14 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli import repairs, rule_transfer
+from mendflow.cli import repairs, rule_editing, rule_sources, rule_transfer
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.repairs import raise_trigger
 from mendflow.cli.rule_applying import apply_now, print_who_runs, say_applied
+from mendflow.cli.rule_differences import compared_with, say_differences
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
     Do,
@@ -27,11 +28,12 @@ from mendflow.cli.rule_options import (
     Type,
     Version,
 )
+from mendflow.cli.rule_tasks import misfits
 from mendflow.cli.rule_transfer import warn_of_missing_flows
 from mendflow.cli.rule_trees import show_rule, show_set, shown_name
 from mendflow.cli.rule_trials import say_trial
 from mendflow.client import Client
-from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import (
     ApplyResult,
@@ -41,6 +43,9 @@ from mendflow.core.model.repair_views import (
     RuleSetView,
     RuleSpec,
 )
+from mendflow.core.model.rule_views import DifferencesView
+from mendflow.core.model.rules import DEFAULT_RULES
+from mendflow.core.recovery.repeat_bounds import missing_bound
 from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
@@ -65,15 +70,30 @@ def list_(context: CommandContext) -> None:
 
 
 def _list(context: CommandContext) -> None:
-    views = context.run(lambda client: client.rule_sets())
+    async def look(client: Client) -> tuple[list[RuleSetView], list[str]]:
+        views = await client.rule_sets()
+        return views, await misfits(client, [view.name for view in views])
+
+    views, lines = context.run(look)
     if context.json:
         print_json(views)
         return
     rows = (
-        (view.name, str(view.version), f"{view.rule_count:,}", f"{view.passive_count:,}", _when(view), _about(view))
+        (
+            view.name,
+            view.project if view.name != DEFAULT_RULES else "",
+            str(view.version),
+            f"{view.rule_count:,}",
+            f"{view.passive_count:,}",
+            _when(view),
+            view.author,
+            _about(view),
+        )
         for view in views
     )
-    print_table(("set", "version", "rules", "on trial", "changed", "about"), rows)
+    print_table(("set", "project", "version", "rules", "on trial", "changed", "by", "about"), rows)
+    for line in lines:
+        say(line, err=True)
 
 
 @rules_app.command("show")
@@ -114,6 +134,8 @@ def add(
     ] = False,
 ) -> None:
     """Add a rule for a failure; it is in force immediately."""
+    if at_hand and not condition:
+        _offer_conditions(context, at_hand, in_set)
     wish = _wish(at_hand, condition, exlet, in_set, type, task, passive=passive, note=note)
     if apply and not (wish.group or wish.decision):
         raise InvalidRequest("--apply is for the cases of a group; say which by --from GROUP")
@@ -123,10 +145,11 @@ def add(
 
     async def added(client: Client) -> tuple[RuleAddition, ApplyResult | None]:
         made = await client.add_rule(wish)
+        await _warn_of_no_end(client, wish, made.rules)
         group = wish.group or ((await client.decision(wish.decision)).group if apply else "")
         return made, await apply_now(client, group) if apply else None
 
-    made, applied = context.run(added)
+    made, applied = context.run(added, changes=not at_hand)
     if context.json:
         print_json({"added": made, "applied": applied})
         return
@@ -188,7 +211,7 @@ def restore(
     version: Annotated[int, typer.Argument(metavar="VERSION", min=0, help="The version to restore.")],
 ) -> None:
     """Restore an earlier version of a rule set, as its newest version."""
-    view = context.run(lambda client: client.restore_rules(name, version))
+    view = context.run(lambda client: client.restore_rules(name, version), changes=True)
     if context.json:
         print_json(view)
     else:
@@ -207,7 +230,7 @@ def promote(
 ) -> None:
     """Put a rule that was on trial in force."""
     meant = RuleSelector(rule=rule, type=ExceptionType(type) if type else None, task=task, note=note)
-    _say_changed(context, context.run(lambda client: client.promote_rule(name, meant)), "is in force")
+    _say_changed(context, context.run(lambda client: client.promote_rule(name, meant), changes=True), "is in force")
 
 
 @rules_app.command("retire")
@@ -225,7 +248,7 @@ def retire(
     meant = RuleSelector(
         rule=rule, type=ExceptionType(type) if type else None, task=task, exceptions=exceptions, note=note
     )
-    _say_changed(context, context.run(lambda client: client.retire_rule(name, meant)), "is out of use")
+    _say_changed(context, context.run(lambda client: client.retire_rule(name, meant), changes=True), "is out of use")
 
 
 def _say_changed(context: CommandContext, changed: RuleChange, word: str) -> None:
@@ -271,6 +294,37 @@ def _wish(
     )
 
 
+async def _warn_of_no_end(client: Client, wish: RuleSpec, name: str) -> None:
+    """A job that always fails would be run again for ever, or until the server stops it."""
+    exlet = wish.flow
+    for each in dict.fromkeys((name, DEFAULT_RULES)) if exlet is None else ():
+        rules = (await client.rule_set(each)).rules
+        exlet = exlet or (rules.exlets.get(wish.exlet) if rules is not None else None)
+    lacking = missing_bound(wish.condition, exlet) if exlet is not None else ""
+    if lacking:
+        say(
+            f"warning: {wish.exlet} runs the job again, and the condition also holds each time that it fails again;"
+            f" add a bound, as in --if '... && {lacking}'",
+            err=True,
+        )
+
+
+def _offer_conditions(context: CommandContext, at_hand: str, in_set: str) -> None:
+    """To standard error, what distinguishes the failure: conditions to choose from."""
+    group, decision = (at_hand, "") if is_group(at_hand) else ("", at_hand)
+
+    async def look(client: Client) -> DifferencesView | None:
+        try:
+            return await client.differences(decision, group, in_set)
+        except NotFound:
+            return None  # the condition is missing all the same, and that is said first
+
+    view = context.run(look)
+    if view is not None and view.differences:
+        say(f"{view.decision} differs from {compared_with(view)} in:", err=True)
+        say_differences(view.differences, err=True)
+
+
 def _try(context: CommandContext, wish: RuleSpec, *, limit: int) -> None:
     trial = context.run(lambda client: client.try_rule(wish, limit=limit))
     if context.json:
@@ -284,6 +338,9 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     trial = " on trial" if passive else ""
     say(_named(made) + (", which was on trial" if made.promoted else where))
     say(f"it applies{trial} from now on: version {made.version}")
+    if made.differences and made.neighbour is not None:
+        say(f"its case differs from the cornerstone of rule {made.neighbour} in:")
+        say_differences(made.differences)
 
 
 def _when(view: RuleSetView) -> str:
@@ -295,6 +352,11 @@ def _about(view: RuleSetView) -> str:
 
 
 take(rules_app, [(rule_transfer.app, ("import", "export", "check"))])
+take(
+    rules_app,
+    [(rule_editing.app, ("change", "compare", "evaluate", "replay", "tasks", "results", "agreement"))],
+)
+take(rules_app, [(rule_sources.app, ("sources",))])
 
 
 rules_app.command("raise")(raise_trigger)

@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_origins import origin_of, warn_of_changed_files
 from mendflow.cli.case_references import find_reference
 from mendflow.cli.case_runs import run_locally
@@ -16,7 +15,8 @@ from mendflow.cli.deployment import deploy
 from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import Xpath2As1, load_one
-from mendflow.cli.flow_triggers import warn_of_triggers
+from mendflow.cli.flow_needs import demand_needs, limits_given, set_limits, warn_of_needs
+from mendflow.cli.flow_triggers import warn_of_notices, warn_of_triggers
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.option_words import OptionValues, words_of
 from mendflow.cli.options import (
@@ -26,13 +26,8 @@ from mendflow.cli.options import (
     Data,
     Inputs,
     InputsFile,
-    Json,
-    Keep,
     NoCache,
     OnUnhandled,
-    OutputDir,
-    Quiet,
-    Report,
     Server,
     ServerTarget,
     Slots,
@@ -40,8 +35,9 @@ from mendflow.cli.options import (
     complete_from_server,
 )
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.remote_runs import run_on_server, run_options
+from mendflow.cli.remote_runs import run_on_server
 from mendflow.cli.rule_files import put_rules_once, rules_for
+from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, with_run_arguments
 from mendflow.cli.server_file import find_server
 from mendflow.cli.start_message import build_start_message
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
@@ -51,14 +47,13 @@ from mendflow.core.engine.remarks import remarks_on
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import UnhandledPolicy
 from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseView
-from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.wiring import run as run_loop
 
 app = typer.Typer()
 
 
 @app.command("run")
-@with_bounds
+@with_run_arguments
 def run(
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python, BPEL or JSDL, or a trace.")],
     input: Inputs = None,
@@ -88,6 +83,12 @@ def run(
         ),
     ] = "",
     slots: Slots = 0,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit", metavar="NAME=COUNT", help="Set a named limit that jobs of the flow use.", show_default=False
+        ),
+    ] = None,
     scale: TimeScale = None,
     size_scale: SizeScale = None,
     data: Data = "",
@@ -112,29 +113,31 @@ def run(
     ] = False,
     notify: Annotated[
         str,
-        typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
+        typer.Option(
+            "--notify",
+            metavar="ADDRESS",
+            help="A URL that gets a POST, or a mail address, when the case ends.",
+            show_default=False,
+        ),
     ] = "",
-    report: Report = "",
-    output_dir: OutputDir = "",
-    quiet: Quiet = False,
-    json: Json = False,
-    keep: Keep = False,
-    bounds: AttemptBounds = USUAL_BOUNDS,
+    arguments: RunArguments = USUAL_ARGUMENTS,
 ) -> None:
     """Run a flow on this machine and show its progress."""
     if cached and no_cache:
         raise typer.BadParameter("give --cached or --no-cache, not both")
     cache: CachePolicy = "none" if no_cache else "all" if cached else "declared"
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots), xpath2_as_1=xpath2_as_1)
-    if not quiet:
+    warn_of_notices(loaded, notify)
+    if not arguments.quiet:
         warn_of_triggers(loaded, flow)
         for remark in remarks_on(loaded):
             say(f"remark: {remark}", err=True)
+    limits = limits_given(limit or [])
     values = with_default_files(loaded, read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name)))
     given = rules_for(flow, loaded, rules)
     target = ServerTarget(server=server, token_file=token_file, data=data if server else data or DATA_FOLDER)
     if dry_run:
-        run_async(print_plan(loaded, values, target, cache, again=again or [], slots=slots, json=json))
+        run_async(print_plan(loaded, values, target, cache, again=again or [], slots=slots, json=arguments.json))
         return
     if not server and os.environ.get(SERVER_VARIABLE):
         say(
@@ -142,13 +145,13 @@ def run(
             " and mendflow start leaves it there",
             err=True,
         )
-    if not (quiet or server or data) and not target.has_store and (above := ServerTarget().above) is not None:
+    if not (arguments.quiet or server or data) and not target.has_store and (above := ServerTarget().above) is not None:
         say(
             f"cases that are run here are kept here, apart from those of {above.parent}; --data-dir {above} keeps them"
             " together",
             err=True,
         )
-    options = run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
+    options = arguments.options(target.folder, slots)
     repeated: OptionValues = {
         "--input": input,
         "--inputs": inputs,
@@ -166,7 +169,8 @@ def run(
         "--cached": cached,
         "--no-cache": no_cache,
         "--notify": notify,
-        "--output-dir": output_dir,
+        "--output-dir": arguments.output_dir,
+        "--overwrite": arguments.overwrite,
     }
     command = shlex.join(["mendflow", "run", flow, *words_of(repeated)])
     options = msgspec.structs.replace(options, source=command, hold=on_unhandled == "hold")
@@ -175,6 +179,8 @@ def run(
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
 
     async def begin(client: Client) -> CaseView:
+        await set_limits(client, limits)
+        await (warn_of_needs if server else demand_needs)(client, loaded)
         await deploy(client, loaded)
         if given is not None:
             await put_rules_once(client, given)
@@ -198,7 +204,7 @@ def run(
 
 
 @app.command("resume")
-@with_bounds
+@with_run_arguments
 def resume(
     case: Annotated[
         str,
@@ -211,21 +217,16 @@ def resume(
     token_file: TokenFile = "",
     slots: Slots = 0,
     data: Data = "",
-    report: Report = "",
-    output_dir: OutputDir = "",
-    quiet: Quiet = False,
-    json: Json = False,
-    keep: Keep = False,
-    bounds: AttemptBounds = USUAL_BOUNDS,
+    arguments: RunArguments = USUAL_ARGUMENTS,
 ) -> None:
     """Resume a case that was suspended or stopped, or one suspended item."""
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if target.server or find_server(target.folder):
-        raise typer.Exit(run_async(_resumed_there(target, case, item, json=json)))
+        raise typer.Exit(run_async(_resumed_there(target, case, item, json=arguments.json)))
     if not target.has_store:
         raise NotFound(f"there is no case to resume at {target.folder}; start one with mendflow run FLOW")
     say_folder(target)
-    options = run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
+    options = arguments.options(target.folder, slots)
 
     async def begin(client: Client) -> CaseView:
         meant = await find_reference(client, case, item)

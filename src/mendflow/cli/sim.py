@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.flow_needs import limits_given
 from mendflow.cli.forecast import ForecastRequest, print_forecast, question_of, recorded_by, write_forecast
 from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, ServerTarget, Slots, TokenFile
 from mendflow.cli.output_paths import check_folder
@@ -99,6 +100,12 @@ def predict_flow(
             "--site", metavar="SITE", help="NAME:key=value,... or a site file; can be repeated.", show_default=False
         ),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit", metavar="NAME=COUNT", help="Count of a named limit; others bound nothing.", show_default=False
+        ),
+    ] = None,
     runtime: Annotated[
         list[str] | None,
         typer.Option(
@@ -183,6 +190,7 @@ def predict_flow(
         seeds=tuple(range(seed, seed + seeds)),
         what_if=what_if,
         processes=processes or usable_cpus(),
+        limits=limits_given(limit or []),
     )
     folder = check_output_folder(out) if out else None
     made = predict(question_of(request), tell=progress_printer(quiet))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict, fields
 
-from mendflow.core.engine.activities.job import as_resources
+from mendflow.core.engine.activities.job_parts import as_resources
 from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import JobActivity, ResourceTemplates

@@ -85,7 +85,7 @@ def add(
 ) -> None:
     """Add a site, or change its settings."""
     site = load_site(Path(file))
-    view = context.run(lambda client: client.put_site(site))
+    view = context.run(lambda client: client.put_site(site), changes=True)
     if context.json:
         print_json(view)
     else:
@@ -106,14 +106,14 @@ def pause(
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
 ) -> None:
     """Submit no more pilots to a site; running pilots continue."""
-    _print_view(context, context.run(lambda client: client.pause_site(site, reason=reason)), "is paused")
+    _print_view(context, context.run(lambda client: client.pause_site(site, reason=reason), changes=True), "is paused")
 
 
 @sites.command("resume")
 @with_context
 def resume(context: CommandContext, site: SiteArgument) -> None:
     """Submit pilots to a paused site again."""
-    _print_view(context, context.run(lambda client: client.resume_site(site)), "goes on")
+    _print_view(context, context.run(lambda client: client.resume_site(site), changes=True), "goes on")
 
 
 @sites.command("remove")
@@ -124,7 +124,7 @@ def remove(
     force: Annotated[bool, typer.Option("--force", help="Cancel its pilots, even those that run jobs.")] = False,
 ) -> None:
     """Remove a site, as soon as its last pilot has ended."""
-    view = context.run(lambda client: client.remove_site(site, force=force))
+    view = context.run(lambda client: client.remove_site(site, force=force), changes=True)
     left = len(view.submissions)
     _print_view(context, view, f"is removed with its last pilot; there are {left}" if left else "is removed")
 

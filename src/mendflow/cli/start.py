@@ -12,7 +12,8 @@ from mendflow.cli.connection import has_server, run_async
 from mendflow.cli.deployment import changed_defaults
 from mendflow.cli.deployment import deploy as give_flow
 from mendflow.cli.flow_files import Xpath2As1, is_flow_file, load_one
-from mendflow.cli.flow_triggers import warn_of_triggers
+from mendflow.cli.flow_needs import warn_of_needs
+from mendflow.cli.flow_triggers import warn_of_notices, warn_of_triggers
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.options import (
     Again,
@@ -21,6 +22,7 @@ from mendflow.cli.options import (
     NoCache,
     OnUnhandled,
     OutputDir,
+    Overwrite,
     Quiet,
     Report,
     ServerTarget,
@@ -72,13 +74,19 @@ def start(
     ] = "",
     notify: Annotated[
         str,
-        typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
+        typer.Option(
+            "--notify",
+            metavar="ADDRESS",
+            help="A URL that gets a POST, or a mail address, when the case ends.",
+            show_default=False,
+        ),
     ] = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Show its progress until it ends, and fetch its outputs.")
     ] = False,
     report: Report = "",
     output_dir: OutputDir = "",
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     xpath2_as_1: Xpath2As1 = False,
 ) -> None:
@@ -88,9 +96,18 @@ def start(
     _demand_wait(context.target, wait=wait, for_its_end=bool(report or output_dir))
     file = load_one(flow, xpath2_as_1=xpath2_as_1) if is_flow_file(flow) else None
     if file is not None:
+        warn_of_notices(file, notify)
         warn_of_triggers(file, flow)
     options = run_options(
-        context.target.folder, 0, report, output_dir, quiet=quiet, json=context.json, keep=False, bounds=USUAL_BOUNDS
+        context.target.folder,
+        0,
+        report,
+        output_dir,
+        overwrite=overwrite,
+        quiet=quiet,
+        json=context.json,
+        keep=False,
+        bounds=USUAL_BOUNDS,
     )
 
     async def begin(client: Client) -> CaseView:
@@ -101,6 +118,7 @@ def start(
         else:
             values = with_default_files(file, values)
             await give_flow(client, file)
+        await warn_of_needs(client, meant)
         kept = await upload_inputs(client, meant, values)
         return await client.start(
             meant.name,

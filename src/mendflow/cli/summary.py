@@ -10,6 +10,7 @@ from rich.text import Text
 
 from mendflow.cli.case_ending import CaseEnding, leftover_text, own_calls
 from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.last_log_lines import end_of_output
 from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
@@ -19,16 +20,19 @@ from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView
+from mendflow.core.results.earlier_results import IF_ASKED, PASSED_OVER
 from mendflow.core.results.reuse_checks import ALTHOUGH
 from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
 from mendflow.pages.item_counts import counts_text
 from mendflow.pages.page import render
+from mendflow.python_values.readable import readable
 from mendflow.version import VERSION
 
 FAILURES_SHOWN = 5
 FACTS_SHOWN = 4
 ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
+PASSED_OVER_SHOWN = 3
 CALLED_SHOWN = 10
 LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300
@@ -61,8 +65,11 @@ def _write_page(path: Path, page: str) -> None:
     path.write_text(page, encoding="utf-8")
 
 
-def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str = "") -> None:
-    """Print everything except the report. `source` is how to run the flow file again."""
+def print_summary(
+    ending: CaseEnding, fetched: dict[str, Path], *, source: str = "", wanted_in: Path | None = None
+) -> None:
+    """Print everything except the report. `source` is how to run the flow file again, `wanted_in` the folder that was
+    named for output files."""
     case = ending.case
     attempts = [attempt for item in (*ending.items, *ending.called_items) for attempt in item.attempts]
     peak = max((attempt.peak_bytes for attempt in attempts), default=0)
@@ -79,11 +86,17 @@ def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str =
     for sentence in ending.partial[:FAILURES_SHOWN]:
         say(Text.assemble(("incomplete", STYLES["mended"]), f": {one_line(sentence, 300)}"))
     _print_outputs(case, fetched)
+    if wanted_in is not None and not case.outputs and case.status == "completed":
+        say(
+            f"nothing was written to {relative(wanted_in)}: the flow names no outputs. `outputs:` in the flow does, as"
+            ' `outputs: {table: "${{ jobs.NAME.files.table }}"}`; a flow in Python returns them'
+        )
     _print_ran_again([*ending.items, *ending.called_items])
     _print_code_mismatch([*ending.items, *ending.called_items], source or f"mendflow rerun {case.id}")
+    _print_left_running([*ending.items, *ending.called_items])
     if case.status != "cancelled":
         _print_removed(ending.items)
-    _print_failures(case, ending.items, source)
+    _print_failures(case, ending.items, ending.tolerated, source)
     for job in ending.left[:FAILURES_SHOWN]:
         say(f"left behind: {one_line(leftover_text(job), 200)}")
     if len(ending.left) > FAILURES_SHOWN:
@@ -178,7 +191,8 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
             say(f"  {one_line(name)}: {relative(fetched[name])} ({size_text(ref.bytes)})")
             continue
         inside = {place: path for place, path in fetched.items() if place.startswith((f"{name}.", f"{name}["))}
-        lines = [f"{place}: {relative(path)}" for place, path in inside.items()] or _value_lines(value)
+        shown = _with_file_names(readable(value))
+        lines = [f"{place}: {relative(path)}" for place, path in inside.items()] or _value_lines(shown)
         if len(lines) == 1 and not inside:
             say(f"  {one_line(name)}: {one_line(lines[0], VALUE_CHARS_SHOWN)}")
             continue
@@ -187,6 +201,15 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
             say(f"    {one_line(line, VALUE_CHARS_SHOWN)}")
         if len(lines) > LINES_SHOWN:
             say(f"    and {len(lines) - LINES_SHOWN:,} more: mendflow cases --json")
+
+
+def _with_file_names(value: Value) -> Value:
+    """The value, with what a person would call each file that was not written here."""
+    if (ref := file_of(value) or spilled_file(value)) is not None:
+        return f"{ref.name or 'a file'} ({size_text(ref.bytes)}, stored)"
+    if isinstance(value, dict):
+        return {key: _with_file_names(each) for key, each in value.items()}
+    return [_with_file_names(each) for each in value] if isinstance(value, list) else value
 
 
 def _value_lines(value: Value) -> list[str]:
@@ -222,6 +245,7 @@ def _print_ran_again(items: list[ItemView]) -> None:
         say(f"ran again: {one_line(name, 40)}: {one_line(reason.removeprefix('run again: '), 200)}{times}")
     if len(telling) > REASONS_SHOWN:
         say(f"  and {len(telling) - REASONS_SHOWN:,} more names: mendflow items {items[0].case} --json")
+    _print_passed_over(items)
     new: dict[str, list[str]] = {}
     for item in items:
         if item.cache_reason.startswith("new: "):
@@ -229,6 +253,25 @@ def _print_ran_again(items: list[ItemView]) -> None:
     for name, elements in list(new.items())[:REASONS_SHOWN]:
         more = f" and {len(elements) - ELEMENTS_SHOWN:,} more" if len(elements) > ELEMENTS_SHOWN else ""
         say(f"new: {one_line(name, 40)}: {one_line(', '.join(elements[:ELEMENTS_SHOWN]), 200)}{more}")
+
+
+def _print_passed_over(items: list[ItemView]) -> None:
+    """Which jobs ran although their results were there, in one line, each reason once."""
+    names: dict[str, list[str]] = {}
+    for item in items:
+        if item.cache_reason.startswith(PASSED_OVER):
+            listed = names.setdefault(item.cache_reason.removeprefix(PASSED_OVER).removesuffix(IF_ASKED), [])
+            listed += [] if item.name in listed else [item.name]
+    if not names:
+        return
+    told = [f"{_names_text(listed)} ({reason})" for reason, listed in list(names.items())[:PASSED_OVER_SHOWN]]
+    told += [f"and {len(names) - PASSED_OVER_SHOWN:,} more"] if len(names) > PASSED_OVER_SHOWN else []
+    say(f"ran although there are results, which --cached uses: {one_line('; '.join(told), 500)}")
+
+
+def _names_text(names: list[str]) -> str:
+    more = f" and {len(names) - ELEMENTS_SHOWN:,} more" if len(names) > ELEMENTS_SHOWN else ""
+    return ", ".join(one_line(name, 40) for name in names[:ELEMENTS_SHOWN]) + more
 
 
 def _print_code_mismatch(items: list[ItemView], again: str) -> None:
@@ -245,6 +288,16 @@ def _print_code_mismatch(items: list[ItemView], again: str) -> None:
     )
 
 
+def _print_left_running(items: list[ItemView]) -> None:
+    """Which scripts ended before what they had started: something may be missing in what they made."""
+    left = [item for item in items if item.left_running and not item.fault]
+    for item in left[:ELEMENTS_SHOWN]:
+        say(Text.assemble((f"{one_line(item.shown, 60)}", STYLES["mended"]), f": {one_line(item.left_running, 300)}"))
+    if len(left) > ELEMENTS_SHOWN:
+        more = len(left) - ELEMENTS_SHOWN
+        say(f"  and {more:,} more scripts that did not `wait`: mendflow items {left[0].case} --json")
+
+
 def _print_removed(items: list[ItemView]) -> None:
     """What somebody cancelled while the case ran: nothing that needs it has run."""
     told = [(item, reason) for item in items if (reason := removal_reason(item))]
@@ -254,15 +307,18 @@ def _print_removed(items: list[ItemView]) -> None:
         say(f"  and {len(told) - FAILURES_SHOWN:,} more were cancelled")
 
 
-def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
+def _print_failures(case: CaseView, items: list[ItemView], tolerated: set[str], source: str) -> None:
     failed = sorted(
         (item for item in items if item.state == "failed"), key=lambda item: not _ended_the_case(case, item)
     )
-    if case.status == "completed":
-        if failed:  # the flow tolerates it, or handles it
-            say("failed, and the flow went on:")
-        _print_failed_items(case, failed, log_lines=0)
+    completed = case.status == "completed"
+    passed_over = [item for item in failed if completed or item.item in tolerated]
+    if passed_over:  # the flow tolerates it, or handles it
+        say("failed, and the flow went on:")
+    _print_failed_items(case, passed_over, log_lines=0)
+    if completed:
         return
+    failed = [item for item in failed if item.item not in tolerated]
     if case.fault and not any(item.fault and item.fault.message == case.fault.message for item in failed):
         say(f"why: {one_line(case.fault.message, 400)}")
     if failed:
@@ -274,13 +330,22 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
 
 
 def _print_failed_items(case: CaseView, failed: list[ItemView], *, log_lines: int) -> None:
-    for item in failed[:FAILURES_SHOWN]:
-        message = one_line(item.fault.message, 400) if item.fault else "failed"
-        say(Text.assemble((f"  {one_line(item.shown, 100)}", "red"), f": {message}"))
-        log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
-        print_output(log.splitlines()[-log_lines:] if log_lines else [])
-    if len(failed) > FAILURES_SHOWN:
-        say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
+    """Print each failure once, with how many others of its name failed in the same words."""
+    alike: dict[tuple[str, str], list[ItemView]] = {}
+    for item in failed:
+        alike.setdefault((item.name, _message_of(item)), []).append(item)
+    for (_, message), items in list(alike.items())[:FAILURES_SHOWN]:
+        first, others = items[0], f" and {len(items) - 1:,} more" if len(items) > 1 else ""
+        say(Text.assemble((f"  {one_line(first.shown, 100)}{others}", "red"), f": {message}"))
+        log = plain_text((first.fault.log_tail if first.fault else "") or first.log_tail).strip("\n")
+        print_output(end_of_output(log, log_lines) if log_lines else [])
+    left = sum(len(items) for items in list(alike.values())[FAILURES_SHOWN:])
+    if left or len(alike) < len(failed):
+        say(f"  {f'and {left:,} more' if left else 'each of them'}: mendflow items {case.id} --state failed")
+
+
+def _message_of(item: ItemView) -> str:
+    return one_line(item.fault.message.removeprefix(f"{item.shown}: "), 400) if item.fault else "failed"
 
 
 def _ended_the_case(case: CaseView, item: ItemView) -> bool:

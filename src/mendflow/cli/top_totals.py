@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from mendflow.core.model.stats import HistogramView, RunningJob, StatsView, merge_histograms
+from mendflow.core.model.stats import HistogramView, LimitUse, RunningJob, StatsView, merge_histograms
 
 LATENCIES = {
     "queued": "queue_s",
@@ -34,6 +34,7 @@ class ClusterTotals(msgspec.Struct, frozen=True, kw_only=True):
     over_s: float
     jobs: dict[str, dict[str, int]]
     levels: dict[int, int]
+    limits: list[LimitUse]
     slots: int
     slots_free: int
     pilots: int
@@ -60,6 +61,7 @@ def cluster_totals(now: Sequence[StatsView], before: Sequence[StatsView] = ()) -
         over_s=over_s,
         jobs={state: {site: n for site, n in sites.items() if n} for state, sites in jobs.items()},
         levels={level: sum(each.levels.get(level, 0) for each in now) for level in sorted({*_levels(now)})},
+        limits=list({limit.name: limit for each in now for limit in each.limits}.values()),
         slots=sum(site.slots for each in now for site in each.pilots),
         slots_free=sum(site.free_slots for each in now for site in each.pilots),
         pilots=sum(site.pilots for each in now for site in each.pilots),

@@ -74,6 +74,9 @@ def _queue(totals: ClusterTotals) -> Table:
             table.add_row(state_text(state) if not place else "", one_line(site, NAME_CHARS_MAX) or "-", _number(jobs))
     for level, jobs in totals.levels.items():
         table.add_row(f"level {level}", "-", _number(jobs))
+    for limit in totals.limits:
+        used = f"{limit.used} of {limit.count} in use"
+        table.add_row(one_line(f"limit {limit.name}", NAME_CHARS_MAX), used, _number(limit.waiting))
     return table
 
 

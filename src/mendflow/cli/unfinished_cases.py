@@ -21,7 +21,7 @@ READ_MAX: Final = 1000
 async def live_cases(client: Client) -> list[CaseView]:
     """The cases that have not ended and that no other called or is mended by, the newest first."""
     live = [case for status in ("running", "suspended") for case in await client.cases(status=status, limit=READ_MAX)]
-    own = [case for case in live if case.parent is None and case.mends is None]
+    own = [case for case in live if case.parent is None and case.mends is None and not case.engine]
     return sorted(own, key=lambda case: case.started_at, reverse=True)
 
 

@@ -105,7 +105,7 @@ class WaitExplainer:
                 continue
             self._told.add(f"{decision.item} {fault.message}")
             say(
-                f"waits: {decision.shown} failed ({one_line(fault.message, 200)}) and is tried again later;"
+                f"waits: {decision.shown} failed ({one_line(fault.message, 400)}) and is tried again later;"
                 f" see mendflow why {case.id}:{decision.item}, or end the case with mendflow cancel {case.id}",
                 err=True,
             )
@@ -119,5 +119,5 @@ class WaitExplainer:
             return
         self._told.add(name)
         say(f"waits: {one_line(reason.sentence, 300)}", err=True)
-        if reason.stuck:
+        if reason.stuck and not reason.needs_limit:
             say("  it can run only when a pilot joins that has as much (mendflow pilot), or asks for less", err=True)

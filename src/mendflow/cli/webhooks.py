@@ -11,8 +11,10 @@ from mendflow.cli.lists import Limit
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.alerts import (
+    CHAT_FORMATS,
     DEFAULT_NOTIFICATION_KINDS,
     NOTIFICATION_KINDS,
+    MessageFormat,
     Notification,
     NotificationKind,
     WebhookSpec,
@@ -37,10 +39,10 @@ def list_webhooks(context: CommandContext) -> None:
     if context.json:
         print_json(views)
     elif not views:
-        say("There are no webhooks; add one with mendflow admin webhooks add URL.")
+        say("There are no webhooks; add one with mendflow admin webhooks add ADDRESS.")
     else:
-        heads = ("webhook", "on", "flow", "owner", "signed", "address")
-        rows = [(v.id, ", ".join(v.on), v.flow, v.owner, "yes" if v.signed else "no", v.url) for v in views]
+        heads = ("webhook", "on", "flow", "owner", "format", "signed", "address")
+        rows = [(v.id, ", ".join(v.on), v.flow, v.owner, v.format, "yes" if v.signed else "no", v.url) for v in views]
         print_table(heads, rows)
 
 
@@ -48,7 +50,10 @@ def list_webhooks(context: CommandContext) -> None:
 @with_context
 def add(
     context: CommandContext,
-    url: Annotated[str, typer.Argument(metavar="URL", help="An http or https URL.")],
+    url: Annotated[
+        str,
+        typer.Argument(metavar="ADDRESS", help="An http or https URL, or a mail address: ann@example.org."),
+    ],
     on: Annotated[
         str,
         typer.Option(
@@ -57,6 +62,15 @@ def add(
             help=f"Events, separated by commas: {', '.join(NOTIFICATION_KINDS)}; none: only what flows tell it.",
         ),
     ] = ",".join(DEFAULT_NOTIFICATION_KINDS),
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help=f"What a URL gets: {', '.join(CHAT_FORMATS)}; default: by the address, else json.",
+            show_default=False,
+        ),
+    ] = "",
     name: Annotated[
         str,
         typer.Option(
@@ -78,8 +92,16 @@ def add(
     ] = "",
 ) -> None:
     """Add a webhook."""
-    wish = WebhookSpec(url=url, name=name, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
-    view = context.run(lambda client: client.add_webhook(wish), begin=True)
+    wish = WebhookSpec(
+        url=url,
+        name=name,
+        on=_kinds(on),
+        format=_format(format),
+        flow=flow,
+        owner=owner,
+        secret=_secret(secret_file),
+    )
+    view = context.run(lambda client: client.add_webhook(wish), changes=True, begin=True)
     if context.json:
         print_json(view)
     else:
@@ -91,7 +113,7 @@ def add(
 @with_context
 def remove(context: CommandContext, webhook: HookArgument) -> None:
     """Remove a webhook."""
-    view = context.run(lambda client: client.remove_webhook(webhook))
+    view = context.run(lambda client: client.remove_webhook(webhook), changes=True)
     print_answer(context.json, view, f"{view.id} is removed")
 
 
@@ -155,6 +177,13 @@ def _kinds(text: str) -> tuple[NotificationKind, ...]:
     if bad := [word for word in words if word not in known]:
         raise InvalidRequest(f"--on {bad[0]!r} is not known; it is one of {', '.join(NOTIFICATION_KINDS)}")
     return tuple(known[word] for word in words)
+
+
+def _format(text: str) -> MessageFormat | None:
+    known: dict[str, MessageFormat] = {format: format for format in CHAT_FORMATS}
+    if text and text not in known:
+        raise InvalidRequest(f"--format {text!r} is not known; it is one of {', '.join(CHAT_FORMATS)}")
+    return known.get(text)
 
 
 def _secret(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Commands for user tasks: list, claim, complete, reject, release."""
+"""Commands for user tasks: list, claim, complete, reject, release; and for what administrators are asked to handle."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, get_args
@@ -6,6 +6,7 @@ from typing import Annotated, get_args
 import typer
 from rich.text import Text
 
+from mendflow.cli.administration_tasks import list_administration_tasks, show_administration_task
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.held_cases import show_held
 from mendflow.cli.inputs import json_or_text
@@ -14,7 +15,7 @@ from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.task_reminders import task_id
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.repair_views import DecisionQuery, DecisionView
+from mendflow.core.model.repair_views import AdministrationQuery, AdministrationTaskView, DecisionQuery, DecisionView
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.pages.formatting import plain_text, short_time_text
@@ -104,6 +105,38 @@ def _list(context: CommandContext, *, role: str, state: str, case: str, held: bo
         show_held(waiting)
     if not views and not waiting:
         say("Nothing is held for a person." if held else "No user task waits.")
+
+
+@tasks_app.command("administration")
+@with_context
+def administration(
+    context: CommandContext,
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="[TASK]", help="One administration task, by its id; without it, list them.", show_default=False
+        ),
+    ] = "",
+    every: Annotated[bool, typer.Option("--all", help="Those that were handled, too.")] = False,
+    case: OfCase = "",
+    limit: Limit = 100,
+) -> None:
+    """List what people were asked to handle because no rule did: who asks, the scenario, and what came of it."""
+    if task:
+        view = context.run(lambda client: client.administration_task(task))
+        print_json(view) if context.json else show_administration_task(view)
+        return
+
+    async def ask(client: Client) -> list[AdministrationTaskView]:
+        states = ("",) if every else ("open", "running")
+        queries = [AdministrationQuery(state=state, case=case, limit=limit) for state in states]
+        return [view for query in queries for view in await client.administration_tasks(query)]
+
+    views = context.run(ask)
+    if context.json:
+        print_json(views)
+    else:
+        list_administration_tasks(views)
 
 
 @tasks_app.command("show")

@@ -8,11 +8,14 @@ import functools
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from mendflow.client.client import Client
 from mendflow.core.model.alerts import Notification
 from mendflow.core.model.views import ChangeEvent, ChangeKind
+
+if TYPE_CHECKING:
+    from mendflow.tls import ClientTls
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,8 +36,10 @@ def blocking(
 class BlockingClient:
     """A client of one server. Use it as a context manager, or call `close` in the end."""
 
-    def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
-        self._client = Client(url, token, user=user, timeout_s=timeout_s)
+    def __init__(
+        self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0, tls: "ClientTls | None" = None
+    ) -> None:
+        self._client = Client(url, token, user=user, timeout_s=timeout_s, tls=tls)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="mendflow-client", daemon=True)
         self._thread.start()

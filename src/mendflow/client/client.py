@@ -8,12 +8,13 @@ Every method raises the `RequestError` that the server raised, and `Unreachable`
 of the table of operations are inherited; here stand those that are made of several, and those that stream."""
 
 import asyncio
+import os
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
 
 import msgspec
@@ -43,19 +44,38 @@ from mendflow.core.model.views import (
 from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import DomainCalls
 
+if TYPE_CHECKING:
+    from mendflow.tls import ClientTls
+
 FOLLOW_EVERY_S = 1.0
 
 _encode_packed = msgspec.msgpack.Encoder()
 _decode_packed = msgspec.msgpack.Decoder(SyncAnswer)
 
 
+PROJECT_VARIABLE = "MENDFLOW_PROJECT"
+PROJECT = "project"
+
+
 class Client(DomainCalls, SoapCalls):
     """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
     an async context manager, or call `close` in the end."""
 
-    def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
-        """`user` is told to a server without tokens; empty means whoever runs this process."""
-        self._transport = Transport(url, token, user=user, timeout_s=timeout_s)
+    def __init__(
+        self,
+        url: str,
+        token: str = "",
+        *,
+        user: str = "",
+        timeout_s: float = 60.0,
+        project: str | None = None,
+        tls: "ClientTls | None" = None,
+    ) -> None:
+        """`user` is told to a server without tokens; empty means whoever runs this process. What is new belongs to
+        `project`, unless a call says otherwise; without one, to that of MENDFLOW_PROJECT, else the server chooses.
+        `tls` says which servers are trusted; what it does not say, the environment does."""
+        self._project = os.environ.get(PROJECT_VARIABLE, "") if project is None else project
+        self._transport = Transport(url, token, user=user, timeout_s=timeout_s, tls=tls)
 
     @property
     def url(self) -> str:
@@ -76,6 +96,8 @@ class Client(DomainCalls, SoapCalls):
         """Where a repeated request is known by a key, one is made up: so nothing is done twice over a broken line."""
         for key in operation.idempotency_keys:
             arguments[key] = arguments[key] or uuid.uuid4().hex
+        if PROJECT in arguments:
+            arguments[PROJECT] = arguments[PROJECT] or self._project
         path, query, body = operation.request(arguments)
         if operation.rows is not None:
             rows, place = await self._transport.page(path, operation.rows, query=query)
@@ -229,6 +251,11 @@ class Client(DomainCalls, SoapCalls):
             f"leave_out_unreachable={str(leave_out_unreachable).lower()}",
         ]
         return await fetch_archive(self._transport, "/archives?" + "&".join([*chosen, *said]), Path(path))
+
+    async def export_audit(self, path: str | Path, *, since: int = 0, until: int = 0) -> Path:
+        """Write the entries of the audit log between two moments, in milliseconds since 1970, one in each line; 0 is
+        the beginning, and now."""
+        return await fetch_archive(self._transport, f"/audit/export?since={since}&until={until}", Path(path))
 
     async def import_archive(
         self, path: str | Path, *, as_new: bool = False, skip_existing: bool = False, resume: bool = False

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -73,6 +73,18 @@ async def write_file(chunks: AsyncIterator[bytes], ref: FileRef, path: Path) -> 
     finally:
         await asyncio.to_thread(_discard, target)
     return path
+
+
+async def clone_file(clone: Callable[[Path], Awaitable[bool]], ref: FileRef, path: Path) -> bool:
+    """The same with a file that shares its blocks with the stored one; false if `clone` cannot make one."""
+    target = await asyncio.to_thread(_partial_path, path)
+    try:
+        if not await clone(Path(target.name)):
+            return False
+        await asyncio.to_thread(_finish, target, path, 0o755 if ref.executable else 0o644)
+        return True
+    finally:
+        await asyncio.to_thread(_discard, target)
 
 
 async def fetch_archive(transport: Transport, query: str, path: Path) -> Path:

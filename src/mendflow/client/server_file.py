@@ -10,16 +10,20 @@ from pathlib import Path
 
 import msgspec
 
+REPORTS = "reports"
+"""The folder, in the data folder, of the pages that `mendflow run` writes, one for each case."""
 LOCKS = ("store.db.lock", "server.lock")
 
 
 class ServerInfo(msgspec.Struct, frozen=True):
-    """What the server wrote of itself. `stays`: it takes flows until it is stopped."""
+    """What the server wrote of itself. `stays`: it takes flows until it is stopped. `tls_pin` is the certificate that
+    it shows, if it speaks TLS."""
 
     url: str
     pid: int
     token: str = ""
     stays: bool = False
+    tls_pin: str = ""
 
 
 def find_server(folder: Path) -> ServerInfo | None:

@@ -24,11 +24,13 @@ from mendflow.core.model.errors import (
     Conflict,
     Forbidden,
     InternalError,
+    InvalidRequest,
     NotFound,
     Problem,
     RequestError,
     StoreUnavailable,
     TemporarilyUnavailable,
+    TooManyRequests,
     Unauthorized,
     Unreachable,
 )
@@ -37,8 +39,12 @@ from mendflow.operations.table import API
 
 if TYPE_CHECKING:
     import aiohttp
+
+    from mendflow import tls
+    from mendflow.tls import ClientTls
 else:
     aiohttp = LazyModule("aiohttp")
+    tls = LazyModule("mendflow.tls")
 
 log = logging.getLogger("mendflow.client")
 
@@ -111,7 +117,9 @@ class Transport:
     """A pool of connections, opened at the first request. `url` may name several servers on one store, with commas in
     between: one is asked for as long as it answers, then the next."""
 
-    def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0, tls: ClientTls | None = None
+    ) -> None:
         self.urls = [_address(each.strip()) for each in url.split(",") if each.strip()] or [_address(url)]
         self._current = 0
         self._headers = {"Accept": "application/json"}
@@ -120,6 +128,7 @@ class Transport:
         elif name := user or _user():
             self._headers["X-Mendflow-User"] = name
         self._timeout_s = timeout_s
+        self._tls = tls
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -177,22 +186,32 @@ class Transport:
             refused = isinstance(away, aiohttp.ClientConnectorError)
             where = ", ".join(tried) if refused else tried[-1]
             self._fail_over_from(tried[-1])
-            raise Unreachable(
-                f"no answer from {where}: {_cause(away)}; is the server running?", url=tried[-1]
-            ) from away
+            raise Unreachable(f"no answer from {where}: {_cause(away, tried[-1])}", url=tried[-1]) from away
 
     async def _connect(self, method: str, path: str, given: dict[str, Any], tried: list[str]) -> aiohttp.ClientResponse:
         """The answer of the first server that takes a connection. `tried` gets all that were asked for one."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
+        session = self._open_session()
         while True:
             tried.append(self.url)
             try:
-                return await self._session.request(method, tried[-1] + API + path, allow_redirects=False, **given)
+                return await session.request(method, tried[-1] + API + path, allow_redirects=False, **given)
             except aiohttp.ClientConnectorError:
                 if len(tried) >= len(self.urls):
                     raise
                 self._fail_over_from(tried[-1])
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            try:
+                secure = any(url.startswith("https:") for url in self.urls)
+                settings = tls.or_environment(self._tls or tls.NO_TLS_SETTINGS)
+                connector = aiohttp.TCPConnector(ssl=settings.context() if secure else True)
+            except tls.BadTlsFile as error:
+                raise InvalidRequest(str(error)) from None
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers=self._headers, auto_decompress=True, trust_env=False
+            )
+        return self._session
 
     def _fail_over_from(self, url: str) -> None:
         """Ask the next one, unless somebody has gone on already."""
@@ -201,10 +220,8 @@ class Transport:
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """Send something that is no question of ours, and take whatever is answered as it is, whenever it comes."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
         try:
-            async with self._session.post(
+            async with self._open_session().post(
                 self.url + path,
                 data=body,
                 headers=headers,
@@ -213,7 +230,7 @@ class Transport:
             ) as response:
                 return response.status, await response.read()
         except _connection_errors() as away:
-            raise Unreachable(f"no answer from {self.url}: {_cause(away)}; is the server running?") from away
+            raise Unreachable(f"no answer from {self.url}: {_cause(away, self.url)}") from away
 
     async def ask(
         self,
@@ -260,6 +277,12 @@ class Transport:
                 if time.monotonic() >= give_up_at:
                     raise
                 await asyncio.sleep(NOT_NOW_WAIT_S)
+            except TooManyRequests as refused:
+                told = refused.fields.get("retry_after_s")
+                pause_s = told if isinstance(told, int | float) else NOT_NOW_WAIT_S
+                if time.monotonic() + pause_s >= give_up_at:
+                    raise
+                await asyncio.sleep(pause_s)
             except (Unreachable, StoreUnavailable) as away:
                 wait_s = next(waits, None)
                 if wait_s is None or (isinstance(away, StoreUnavailable) and len(self.urls) == 1):
@@ -278,9 +301,18 @@ def _decoded(body: bytes, type: type[T]) -> T:
     return msgspec.json.decode(body, type=type)
 
 
-def _cause(error: BaseException) -> str:
+def _cause(error: BaseException, url: str) -> str:
+    if url.startswith("https:") and (told := tls.explain(error)):
+        return told
+    if url.startswith("https:") and isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError):
+        return tls.CLOSED if not isinstance(error, aiohttp.ClientConnectorError) else _plain_cause(error)
+    return _plain_cause(error)
+
+
+def _plain_cause(error: BaseException) -> str:
+    why = str(error) or "the connection was lost"
     if isinstance(error, asyncio.TimeoutError):
-        return "it took too long"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return error.os_error.strerror or str(error.os_error)
-    return str(error) or "the connection was lost"
+        why = "it took too long"
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        why = error.os_error.strerror or str(error.os_error)
+    return f"{why}; is the server running?"

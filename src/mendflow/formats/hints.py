@@ -43,9 +43,13 @@ PARALLEL: Final = (
     "how many iterations run at a time is said inside the loop: `for-each: {sample: [...], max-parallel: 4}`; "
     "`mendflow run -j 4` limits all jobs"
 )
-SURROUNDINGS: Final = (
-    "a job runs in the environment of its pilot; start the container or the environment in `run:`, such as "
-    "`run: apptainer exec tools.sif COMMAND`"
+SURROUNDINGS: Final = "what a job needs beside it are jobs of its own, or programs that its command starts"
+CONTAINERS: Final = (
+    "the image that a job runs in is `container: ubuntu:24.04`, or `container: {image: ..., mounts: ...}`"
+)
+PACKAGES: Final = (
+    "the packages of a job are `environment: requirements.txt`, or a conda file, or a list such as `[numpy==2.1]`; "
+    "modules of a cluster are `modules: [gcc/12.2]`"
 )
 WHERE: Final = (
     "where a job runs is said by `site:` or `hosts:`; queue, account and reservation are settings of a site, which "
@@ -89,7 +93,9 @@ STARTING: Final = (
     "what starts cases by itself, and who is told of their ends, stands under `on:`, such as `on: {files: {in: "
     'drop:incoming, match: "*.csv"}, failure: {notify: https://example.org/hook}}`'
 )
-CLOCK: Final = "no flow starts by the clock yet; have cron start a case by `mendflow start FLOW`"
+CLOCK: Final = (
+    'at which times a flow starts by itself is `on: {schedule: "30 2 * * *"}`, which counts once it is deployed'
+)
 STEP_HINTS: Final[Hints] = hints(
     ("schedule cron", CLOCK),
     (
@@ -164,11 +170,13 @@ STEP_HINTS: Final[Hints] = hints(
         "max-time max-runtime active-deadline-seconds deadline sla time-min",
         "how long a job may take is `time: 1 h`",
     ),
+    ("services", SURROUNDINGS),
     (
-        "container image docker singularity apptainer podman conda mamba venv virtualenv environment-file module "
-        "modules module-load envmodules load spack pip packages services",
-        SURROUNDINGS,
+        "conda mamba venv virtualenv environment-file module module-load envmodules load spack pip packages "
+        "requirements conda-env conda-environment software dependencies-file",
+        PACKAGES,
     ),
+    ("image docker singularity apptainer podman", CONTAINERS),
     ("max-parallel max-forks concurrency parallelism maxforks", PARALLEL),
     (
         "fail-fast",
@@ -285,7 +293,8 @@ FLOW_HINTS: Final[Hints] = hints(
         "hosts disk gpus priority cache default-args default-resources",
         FOR_EVERY_JOB,
     ),
-    ("container image docker conda singularity apptainer modules", SURROUNDINGS),
+    ("conda environment modules venv requirements packages", f"{PACKAGES}; for all jobs it stands under `defaults:`"),
+    ("image docker singularity apptainer podman", CONTAINERS),
     ("runs-on queue partition account executor cluster profile qos", WHERE),
     ("matrix strategy foreach for-each loop", LOOP),
     ("flow title id dag-id metadata", "a flow's name is `name:`"),
@@ -297,6 +306,11 @@ FLOW_HINTS: Final[Hints] = hints(
     ),
     ("onstart setup", "what is done first is a job that the others `needs`"),
     ("max-parallel concurrency parallelism max-active-tasks", PARALLEL),
+    (
+        "limits limit",
+        "a named limit is set by `mendflow limits set NAME COUNT`, and jobs use it by `limits: [NAME]`, all of them by"
+        " `defaults: {limits: [NAME]}`",
+    ),
     ("max-active-runs", "how many cases run at a time is not bounded; `mendflow run -j 4` limits the jobs of one"),
     ("fail-fast", "`on-failure: stop` ends all at once when a job has failed"),
     (TOLERANCE_WORDS, TOLERATED),
@@ -323,6 +337,10 @@ ON_HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("completed", "complete", "done"), "who is told of good ends is `success: {notify: URL}`"),
     **dict.fromkeys(("end", "ended", "always", "cancelled"), "who is told of every end is `finished: {notify: URL}`"),
     **dict.fromkeys(
+        ("cron", "every", "interval", "daily", "timer"),
+        'times that are due are `schedule: "30 2 * * *"`, or a map with `cron`',
+    ),
+    **dict.fromkeys(
         ("notify", "webhook", "email"), "say after which end, such as `failure: {notify: https://example.org/hook}`"
     ),
     **dict.fromkeys(
@@ -333,12 +351,23 @@ ON_HINTS: Final[dict[str, str]] = {
 """For keys below `on` of a flow."""
 
 
+CONTAINER_HINTS: Final[Hints] = hints(
+    ("name container docker uri url", "the image is `image: ubuntu:24.04`"),
+    ("volumes volume mount binds bind", "what is mounted is `mounts: [/data:/in:ro]`"),
+    ("args arguments flags run-options container-options", "options of the runtime are `options: [--shm-size=1g]`"),
+    ("env environment", "variables are `env:` of the job, beside `container:`"),
+    ("gpus cpus memory time", "what a job needs stands beside `container:`, not in it"),
+    ("user uid", "a job runs as its pilot's user, in a container too"),
+    ("engine runtime", "what runs images is a setting of the pilot: `mendflow pilot --container-runtime podman`"),
+)
 LIMIT_HINTS: Final[Hints] = hints(
     (
         "memory cpus cpu time timeout disk gpus mem",
         "`memory`, `cpus`, `time` and `disk` stand at the job itself, and bound it too",
     ),
-    ("nofile open", "how many files it may have open is `open-files: 1024`"),
+    ("nofile open files file fds descriptors", "how many files it may have open is `open-files: 1024`"),
+    ("nproc procs threads", "how many processes it may have is `processes: 100`"),
+    ("fsize", "how large a file it may write is `file-size: 10 GB`"),
 )
 """For keys of `limits`."""
 

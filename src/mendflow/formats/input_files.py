@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from mendflow.core.data.path_patterns import fixed_folder, is_pattern, means_many, name_below
+from mendflow.core.data.path_patterns import fixed_folder, is_own_folder, is_pattern, means_many, name_below
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.values import Value
 
@@ -39,7 +39,8 @@ def input_files_of(inputs: dict[str, Value], folder: Path) -> dict[str, Value]:
             continue
         top = fixed_folder(source)
         for each in listed_files(source, folder):
-            found[each if path == source else f"{path.rstrip('/')}/{name_below(each, top)}"] = each
+            below = "" if is_own_folder(path) else f"{path.rstrip('/')}/"
+            found[each if path == source else below + name_below(each, top)] = each
     return found
 
 

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from mendflow.formats.names import NAME
 from mendflow.formats.rules import rule_keys as rule_tables
-from mendflow.formats.yaml import exlet_keys, flow_keys, trigger_keys
+from mendflow.formats.yaml import exlet_keys, flow_keys, job_bound_keys, trigger_keys
 from mendflow.formats.yaml.builder import LOOPS_WITH_BODY, Kinds
+from mendflow.formats.yaml.container_keys import CONTAINER_KEYS
 from mendflow.formats.yaml.fields import Table, schema_of
 from mendflow.formats.yaml.shapes import PresenceShape
 
@@ -93,6 +94,8 @@ def schema() -> Schema:
             **definitions(),
             "on": schema_of(trigger_keys.ON) | {"minProperties": 1},
             "on-files": schema_of(trigger_keys.ON_FILES),
+            "on-schedule": {"anyOf": [{"type": "string"}, schema_of(trigger_keys.ON_SCHEDULE)]},
+            "on-schedule-inputs": {"type": "object"},
             "on-end": schema_of(trigger_keys.ON_END),
         },
     }
@@ -121,8 +124,11 @@ def definitions(kinds: Kinds = flow_keys.KINDS) -> Schema:
             {**schema_of(flow_keys.ON_ALARM), "anyOf": [required("after"), required("at"), required("every")]}
         ),
         "pick": schema_of(flow_keys.PICK),
-        "limits": schema_of(flow_keys.LIMITS),
-        "retries": {"anyOf": [{"type": "integer", "minimum": 0}, *one_or_many(schema_of(flow_keys.RETRY))["anyOf"]]},
+        "limits": limits_schema(),
+        "container": {"anyOf": [{"type": "string", "minLength": 1}, schema_of(CONTAINER_KEYS)]},
+        "retries": {
+            "anyOf": [{"type": "integer", "minimum": 0}, *one_or_many(schema_of(job_bound_keys.RETRY))["anyOf"]]
+        },
         "publications": {
             "type": "object",
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},
@@ -138,6 +144,13 @@ def definitions(kinds: Kinds = flow_keys.KINDS) -> Schema:
             },
         },
     }
+
+
+def limits_schema() -> Schema:
+    """The limits of a job itself, and how much it uses of named limits; or the names of these."""
+    amounts: Schema = {"type": "integer", "minimum": 0, "description": "How much it uses of a named limit."}
+    names: Schema = {"type": "array", "items": {"type": "string"}}
+    return {"anyOf": [{**schema_of(job_bound_keys.LIMITS), "additionalProperties": amounts}, names]}
 
 
 def required(*keys: str) -> Schema:

@@ -9,7 +9,8 @@ from mendflow.core.model.parameters import NUMBER_MAX, Limit
 from mendflow.operations.arguments import Body
 from mendflow.operations.names import ClosedToo
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import ADMINISTRATORS, READERS
+from mendflow.operations.roles import ADMINISTRATORS, VIEWERS
+from mendflow.operations.subjects import INSTALLATION, LISTED
 
 LeastSeverity = Annotated[Severity, Meta(description="This severity or a higher one.")]
 AfterSerial = Annotated[
@@ -19,36 +20,36 @@ AfterSerial = Annotated[
 
 
 class AlertCalls(Calls, tag="alerts"):
-    @operation("GET", "/alerts", READERS)
+    @operation("GET", "/alerts", VIEWERS, LISTED)
     async def alerts(
         self, *, severity: LeastSeverity = "warning", every: ClosedToo = False, limit: Limit = 100
     ) -> list[AlertView]:
         """Alerts, the newest first."""
 
-    @operation("POST", "/acknowledged/{alert:path}", ADMINISTRATORS, repeatable=True)
+    @operation("POST", "/acknowledged/{alert:path}", ADMINISTRATORS, INSTALLATION, repeatable=True)
     async def acknowledge(self, alert: str) -> AlertView:
         """Say that somebody has seen an alert. An alert's id has slashes; percent-encode them."""
 
 
 class NotificationCalls(Calls, tag="notifications"):
-    @operation("GET", "/notifications", READERS)
+    @operation("GET", "/notifications", VIEWERS, LISTED)
     async def notifications(self, *, after: AfterSerial = None, limit: Limit = 100) -> list[Notification]:
         """The notifications that were sent. Those of all servers on the store, in one order. A client that continues
         after the last serial that it has read misses none."""
 
-    @operation("GET", "/webhooks", ADMINISTRATORS)
+    @operation("GET", "/webhooks", ADMINISTRATORS, INSTALLATION)
     async def webhooks(self) -> list[WebhookView]:
         """Where notifications are sent. Secrets are not shown. For administrators, because an address may be a secret,
         too."""
 
-    @operation("POST", "/webhooks", ADMINISTRATORS, status=201)
+    @operation("POST", "/webhooks", ADMINISTRATORS, INSTALLATION, status=201)
     async def add_webhook(self, wish: Body[WebhookSpec]) -> WebhookView:
         """Send notifications to an address."""
 
-    @operation("DELETE", "/webhooks/{webhook}", ADMINISTRATORS)
+    @operation("DELETE", "/webhooks/{webhook}", ADMINISTRATORS, INSTALLATION)
     async def remove_webhook(self, webhook: str) -> WebhookView:
         """Send no more to an address."""
 
-    @operation("POST", "/webhooks/{webhook}/test", ADMINISTRATORS)
+    @operation("POST", "/webhooks/{webhook}/test", ADMINISTRATORS, INSTALLATION)
     async def try_webhook(self, webhook: str) -> DeliveryResult:
         """Send something to a webhook now, to see whether it arrives."""

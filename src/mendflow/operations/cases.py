@@ -20,11 +20,12 @@ from mendflow.core.model.views import (
 from mendflow.operations.arguments import IdempotencyKey, Named, Spread
 from mendflow.operations.names import CaseName, CountedBy
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import READERS, USERS
+from mendflow.operations.roles import OPERATORS, VIEWERS
+from mendflow.operations.subjects import CASE, FLOW, LISTED
 
 
 class CaseCalls(Calls, tag="cases"):
-    @operation("POST", "/cases", USERS, status=201, repeatable=True)
+    @operation("POST", "/cases", OPERATORS, FLOW, status=201, repeatable=True)
     async def start(
         self,
         name: Annotated[str, Named("flow")],
@@ -47,12 +48,12 @@ class CaseCalls(Calls, tag="cases"):
         up, unless the flow says otherwise. With `resume`, a stopped case of the same flow and inputs is continued
         instead."""
 
-    @operation("GET", "/cases", READERS, id="cases")
+    @operation("GET", "/cases", VIEWERS, LISTED, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
         """Cases, the newest first. `order` gives them another order. With a condition the page may be short, and
         `Mendflow-Next` says from where to continue."""
 
-    @operation("GET", "/cases/count", READERS)
+    @operation("GET", "/cases/count", VIEWERS, LISTED)
     async def count_cases(
         self,
         query: Annotated[CaseQuery, Spread(without=("limit", "offset", "order"))] = CaseQuery(),
@@ -62,15 +63,15 @@ class CaseCalls(Calls, tag="cases"):
         """How many cases match. The number of all cases, under the empty name, or the numbers by the values of a
         field. If the answer has `next`, ask again from there and add the numbers."""
 
-    @operation("GET", "/cases/{case}", READERS)
+    @operation("GET", "/cases/{case}", VIEWERS, CASE)
     async def case(self, case: CaseName) -> CaseView:
         """One case."""
 
-    @operation("GET", "/cases/{case}/flow", READERS)
+    @operation("GET", "/cases/{case}/flow", VIEWERS, CASE)
     async def flow_of(self, case: CaseName) -> Flow:
         """The flow that a case was started with."""
 
-    @operation("GET", "/cases/{case}/items", READERS, id="items")
+    @operation("GET", "/cases/{case}/items", VIEWERS, CASE, id="items")
     async def find_items(
         self,
         case: CaseName,
@@ -85,23 +86,23 @@ class CaseCalls(Calls, tag="cases"):
         """A case's items. They come in the order in which they last began. `after` is the `place` of the last item of
         the page before, or the header `Mendflow-Next`."""
 
-    @operation("GET", "/cases/{case}/items/{item:path}", READERS)
+    @operation("GET", "/cases/{case}/items/{item:path}", VIEWERS, CASE)
     async def item(self, case: CaseName, item: str) -> ItemView:
         """One item. An item's id may have brackets, commas and slashes, as in `align[3]`; percent-encode them."""
 
-    @operation("POST", "/cases/{case}/suspend", USERS)
+    @operation("POST", "/cases/{case}/suspend", OPERATORS, CASE)
     async def suspend(self, case: CaseName, item: str = "") -> CaseView:
         """Let a case, or one item, make no progress."""
 
-    @operation("POST", "/cases/{case}/resume", USERS)
+    @operation("POST", "/cases/{case}/resume", OPERATORS, CASE)
     async def resume(self, case: CaseName, item: str = "") -> CaseView:
         """Let what was suspended go on."""
 
-    @operation("POST", "/cases/{case}/cancel", USERS)
+    @operation("POST", "/cases/{case}/cancel", OPERATORS, CASE)
     async def cancel(self, case: CaseName, item: str = "", *, reason: str = "") -> CaseView:
         """End a case, or one item, without handlers."""
 
-    @operation("POST", "/cases/{case}/rerun", USERS, status=201)
+    @operation("POST", "/cases/{case}/rerun", OPERATORS, CASE, status=201)
     async def rerun(
         self,
         case: CaseName,
@@ -115,7 +116,7 @@ class CaseCalls(Calls, tag="cases"):
         everything is run again; `again` names jobs that are, with all that depends on them. `inputs` are those that
         have changed."""
 
-    @operation("POST", "/cases/{case}/messages", USERS, repeatable=True)
+    @operation("POST", "/cases/{case}/messages", OPERATORS, CASE, repeatable=True)
     async def send(
         self, case: CaseName, channel: str, value: Value = None, *, correlation: Value = None, id: IdempotencyKey = ""
     ) -> CaseView:
@@ -123,11 +124,11 @@ class CaseCalls(Calls, tag="cases"):
 
 
 class HistoryCalls(Calls, tag="repairs"):
-    @operation("GET", "/cases/{case}/history", READERS)
+    @operation("GET", "/cases/{case}/history", VIEWERS, CASE)
     async def history(self, case: CaseName) -> list[HistoryEntry]:
         """All that happened in a case. The engine's events and the service's decisions, in order of time. `format=xes`
         gives an XES log."""
 
-    @operation("GET", "/cases/{case}/triggers", READERS)
+    @operation("GET", "/cases/{case}/triggers", VIEWERS, CASE)
     async def triggers(self, case: CaseName, item: str = "") -> list[TriggerView]:
         """The triggers that rules know for this case or item."""

@@ -3,29 +3,33 @@
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import FlowView
 from mendflow.operations.arguments import Body
+from mendflow.operations.names import ProjectName
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import ADMINISTRATORS, READERS, USERS
+from mendflow.operations.roles import ADMINISTRATORS, AUTHORS, VIEWERS
+from mendflow.operations.subjects import FLOW, LISTED, NEW_FLOW
 
 
 class FlowCalls(Calls, tag="flows"):
-    @operation("POST", "/flows", USERS, status=201, repeatable=True)
-    async def deploy(self, flow: Body[Flow]) -> FlowView:
+    @operation("POST", "/flows", AUTHORS, NEW_FLOW, status=201, repeatable=True)
+    async def deploy(self, flow: Body[Flow], *, project: ProjectName = "") -> FlowView:
         """Deploy a flow. The body is the flow model as JSON. Deploying an unchanged flow again makes no new version.
-        What the flow has under `on` does not take effect by this; triggers that are in effect stay so."""
+        What the flow has under `on` does not take effect by this; triggers that are in effect stay so. A new flow
+        belongs to `project`, and only its authors deploy further versions."""
 
-    @operation("PUT", "/flows/{flow.name}", ADMINISTRATORS, repeatable=True)
-    async def deploy_with_triggers(self, flow: Body[Flow]) -> FlowView:
-        """Deploy a flow, and have what it says under `on` take effect. Its folder is watched, and ends of its cases are
-        told, in place of what was so before. For administrators, because they alone may make watches and webhooks."""
+    @operation("PUT", "/flows/{flow.name}", ADMINISTRATORS, NEW_FLOW, repeatable=True)
+    async def deploy_with_triggers(self, flow: Body[Flow], *, project: ProjectName = "") -> FlowView:
+        """Deploy a flow, and have what it says under `on` take effect. Its folder is watched, its schedule
+        starts cases, and ends of its cases are told, in place of what was so before. For administrators, because they
+        alone may make watches, schedules and webhooks."""
 
-    @operation("GET", "/flows", READERS)
+    @operation("GET", "/flows", VIEWERS, LISTED)
     async def flows(self) -> list[FlowView]:
         """All deployed flows, each in its newest version."""
 
-    @operation("GET", "/flows/{name}", READERS)
+    @operation("GET", "/flows/{name}", VIEWERS, FLOW)
     async def flow(self, name: str) -> FlowView:
         """One flow with its whole model."""
 
-    @operation("DELETE", "/flows/{name}", ADMINISTRATORS)
+    @operation("DELETE", "/flows/{name}", ADMINISTRATORS, FLOW)
     async def remove_flow(self, name: str) -> FlowView:
         """Remove a flow. Nobody can start cases of it any more, and its triggers are gone. Its cases stay."""

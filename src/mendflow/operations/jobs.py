@@ -5,13 +5,15 @@ from typing import Annotated
 from msgspec import Meta
 
 from mendflow.core.model.parameters import NUMBER_MAX
+from mendflow.core.model.principals import METRICS
 from mendflow.core.model.repair_views import Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.views import CountsView, Health, JobPage, JobQuery, JobView, LogView, PilotView, ServerView
 from mendflow.operations.arguments import Spread
 from mendflow.operations.names import CountedBy, JobName
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, READERS
+from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, VIEWERS
+from mendflow.operations.subjects import INSTALLATION, JOB, LISTED, WHATEVER
 
 CaseReference = Annotated[str, Meta(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")]
 AttemptNumber = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Of which attempt; 0: of the last one.")]
@@ -20,12 +22,12 @@ Running = Annotated[int, Meta(ge=0, le=1_000, description="Name so many running 
 
 
 class JobCalls(Calls, tag="jobs"):
-    @operation("GET", "/jobs", READERS, id="jobs")
+    @operation("GET", "/jobs", VIEWERS, LISTED, id="jobs")
     async def find_jobs(self, query: Annotated[JobQuery, Spread()]) -> JobPage:
         """Jobs that match. The newest first, unless another order is given. With a condition the page may be short, and
         `Mendflow-Next` says from where to continue."""
 
-    @operation("GET", "/jobs/count", READERS)
+    @operation("GET", "/jobs/count", VIEWERS, LISTED)
     async def count_jobs(
         self,
         query: Annotated[JobQuery, Spread(without=("limit", "offset", "order"))] = JobQuery(),
@@ -35,16 +37,16 @@ class JobCalls(Calls, tag="jobs"):
         """How many jobs match. The number of all jobs, under the empty name, or the numbers by the values of a field.
         If the answer has `next`, ask again from there and add the numbers."""
 
-    @operation("GET", "/jobs/{case}/{serial}", READERS)
+    @operation("GET", "/jobs/{case}/{serial}", VIEWERS, JOB)
     async def job(self, job: JobName) -> JobView:
         """One job."""
 
-    @operation("GET", "/jobs/{case}/{serial}/log", READERS)
+    @operation("GET", "/jobs/{case}/{serial}/log", VIEWERS, JOB)
     async def log(self, job: JobName, *, attempt: AttemptNumber = 0, offset: LogOffset = 0) -> LogView:
         """A part of what an attempt printed. It begins at `offset`, or later where bytes were left out; `next` is the
         offset of the next part. Of an attempt that runs, its pilot is asked."""
 
-    @operation("POST", "/jobs/{case}/{serial}/requeue", ADMINISTRATORS)
+    @operation("POST", "/jobs/{case}/{serial}/requeue", ADMINISTRATORS, JOB)
     async def requeue(self, job: JobName, *, reason: str = "") -> JobView:
         """Take a job from its pilot, and let another try it. The job is given to a pilot again when its attempt is
         certain to have ended, which may take as long as a lease. Reports of the attempt are refused from now on. The
@@ -52,26 +54,26 @@ class JobCalls(Calls, tag="jobs"):
 
 
 class PilotCalls(Calls, tag="pilots"):
-    @operation("GET", "/pilots", READERS)
+    @operation("GET", "/pilots", VIEWERS, LISTED)
     async def pilots(self) -> list[PilotView]:
-        """Pilots that are known."""
+        """Pilots that are known. Of the jobs that they run, those that the caller may see are named."""
 
 
 class ServerCalls(Calls, tag="server"):
-    @operation("GET", "/servers", READERS)
+    @operation("GET", "/servers", VIEWERS, INSTALLATION)
     async def servers(self) -> list[ServerView]:
         """Servers on the store. They are shown as this server sees them. `silent`: it has not renewed its document for
         a while; if that lasts, the others take over its cases."""
 
-    @operation("GET", "/stats", READERS | METRICS)
+    @operation("GET", "/stats", VIEWERS | METRICS, LISTED)
     async def stats(self, *, running: Running = 0) -> list[StatsView]:
         """The living servers in numbers. The server that answers comes first. A server that does not answer in time is
         left out."""
 
-    @operation("GET", "/why", READERS)
+    @operation("GET", "/why", VIEWERS, WHATEVER)
     async def why(self, subject: CaseReference) -> Explanation:
         """Why something is as it is."""
 
-    @operation("GET", "/health", ANYBODY)
+    @operation("GET", "/health", ANYBODY, INSTALLATION)
     async def health(self) -> Health:
         """Whether the server can work. Status 503 while the store is unreachable; the body says more."""

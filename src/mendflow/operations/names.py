@@ -18,3 +18,10 @@ TaskName = Annotated[str, IdParts(CaseName, TaskSerial)]
 GroupName = Annotated[str, Meta(description="A group's id, or its beginning.")]
 CountedBy = Annotated[str, Meta(description="Count by the value of this name.")]
 ClosedToo = Annotated[bool, Named("all"), Meta(description="Those that are over too.")]
+ProjectName = Annotated[
+    str,
+    Meta(
+        max_length=64,
+        description="The project that it belongs to, if it is new; the only one of the caller's, or `default`.",
+    ),
+]

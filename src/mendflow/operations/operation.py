@@ -32,6 +32,7 @@ from mendflow.operations.arguments import (
     unmarked,
 )
 from mendflow.operations.roles import ADMINISTRATORS, AllowedRoles
+from mendflow.operations.subjects import Subject
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,7 +53,9 @@ class Request(NamedTuple):
 
 class ApiOperation:
     """One entry of the table. `waits` names the argument by which the answer may be held back, in milliseconds; `id` is
-    the name in the description, where that is not the function's."""
+    the name in the description, where that is not the function's. `on` is what it is about; without that it is for
+    administrators. `audited`: whether the audit log has it; that is what changes anything, unless it says
+    otherwise."""
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class ApiOperation:
         method: Method,
         path: str,
         allowed: AllowedRoles,
+        on: Subject | None = None,
         *,
         doc: str,
         tag: str = "",
@@ -67,11 +71,15 @@ class ApiOperation:
         status: int = 200,
         waits: str = "",
         id: str = "",
+        audited: bool | None = None,
         function: Callable[..., Any] | None = None,
     ) -> None:
-        self.name, self.method, self.path, self.allowed = name, method, path, allowed
+        self.name, self.method, self.path = name, method, path
+        self.subject = on
+        self.allowed = allowed if on is not None else ADMINISTRATORS
         self.repeatable, self.status, self.waits = repeatable or method == "GET", status, waits
         self.id, self.tag = id or name, tag
+        self.audited = method not in ("GET", "HEAD") if audited is None else audited
         self._doc = doc
         self._function = function
 
@@ -253,11 +261,13 @@ def operation(
     method: Method,
     path: str,
     allowed: AllowedRoles,
+    on: Subject | None = None,
     *,
     repeatable: bool = False,
     status: int = 200,
     waits: str = "",
     id: str = "",
+    audited: bool | None = None,
 ) -> Callable[
     [Callable[Concatenate[S, P], Coroutine[Any, Any, T]]], Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 ]:
@@ -271,11 +281,13 @@ def operation(
             method,
             path,
             allowed,
+            on,
             doc=function.__doc__ or "",
             repeatable=repeatable,
             status=status,
             waits=waits,
             id=id,
+            audited=audited,
             function=function,
         )
 

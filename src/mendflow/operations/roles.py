@@ -1,32 +1,36 @@
-"""Who may ask for an operation."""
+"""Who may ask for an operation at all. What it may be asked about, its subject says (operations/subjects.py)."""
 
 import msgspec
 
-ADMIN, USER, PILOT, READER, ENGINE, METRICS = "admin", "user", "pilot", "reader", "engine", "metrics"
-BUILT_IN = frozenset({ADMIN, USER, PILOT, READER, ENGINE, METRICS})
+from mendflow.core.model.principals import ADMIN, BUILT_IN, ENGINE, PILOT, Principal, ProjectRole
 
 
 class AllowedRoles(msgspec.Struct, frozen=True):
-    """The built-in roles that may, besides administrators, who may do everything. `task_roles`: so may the roles that a
-    site has made up for its user tasks. `own_task`: of those roles, only the one that the task names. `anybody`: even
-    without a token."""
+    """Who may, besides administrators of the installation, who may do everything: whoever has one of the `roles` in the
+    installation, or at least the role `project` in the project of what is asked about. `own_task`: whoever has the role
+    of the user task, and may see it. `anybody`: even without a token."""
 
     roles: frozenset[str] = frozenset()
-    task_roles: bool = False
+    project: ProjectRole | None = None
     own_task: bool = False
     anybody: bool = False
 
-    def allow(self, roles: frozenset[str]) -> bool:
-        return (
-            self.anybody
-            or ADMIN in roles
-            or not self.roles.isdisjoint(roles)
-            or (self.task_roles and bool(roles - BUILT_IN))
-        )
+    def allow(self, caller: Principal) -> bool:
+        """Whether there can be anything that this caller may ask it about."""
+        if self.anybody or caller.is_admin or self.allow_without_project(caller):
+            return True
+        if self.own_task and caller.roles - BUILT_IN and caller.may_somewhere("viewer"):
+            return True
+        return self.project is not None and caller.may_somewhere(self.project)
+
+    def allow_without_project(self, caller: Principal) -> bool:
+        """Whether a role in the installation is enough, whatever it is about."""
+        return not self.roles.isdisjoint(caller.roles)
 
     def named(self) -> str:
-        """The built-in roles, for people."""
-        return ", ".join(sorted({*self.roles, ADMIN}))
+        """The roles, for people."""
+        of_project = [f"{self.project} in the project"] if self.project is not None else []
+        return ", ".join([*of_project, *sorted({*self.roles, ADMIN})])
 
     def __or__(self, role: str) -> "AllowedRoles":
         return msgspec.structs.replace(self, roles=self.roles | {role})
@@ -34,8 +38,9 @@ class AllowedRoles(msgspec.Struct, frozen=True):
 
 ADMINISTRATORS = AllowedRoles()
 ANYBODY = AllowedRoles(anybody=True)
-USERS = AllowedRoles(frozenset({USER}))
-READERS = AllowedRoles(frozenset({USER, READER}), task_roles=True)
-TASK_WORKERS = AllowedRoles(frozenset({USER}), task_roles=True, own_task=True)
+VIEWERS = AllowedRoles(project="viewer")
+OPERATORS = AllowedRoles(project="operator")
+AUTHORS = AllowedRoles(project="author")
+TASK_WORKERS = AllowedRoles(project="operator", own_task=True)
 PILOTS = AllowedRoles(frozenset({PILOT}))
 ENGINES = AllowedRoles(frozenset({ENGINE}))

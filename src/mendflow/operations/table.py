@@ -5,7 +5,9 @@ speak something else than JSON: each has a handler and a client's call that are 
 
 from functools import cache
 
+from mendflow.core.model.principals import METRICS, PILOT
 from mendflow.operations.alerts import AlertCalls, NotificationCalls
+from mendflow.operations.audit import AuditCalls
 from mendflow.operations.cases import CaseCalls, HistoryCalls
 from mendflow.operations.data import DataCalls
 from mendflow.operations.data_sets import DataSetCalls
@@ -13,12 +15,22 @@ from mendflow.operations.domains import ConnectionCalls
 from mendflow.operations.engines import EngineCalls
 from mendflow.operations.flows import FlowCalls
 from mendflow.operations.jobs import JobCalls, PilotCalls, ServerCalls
+from mendflow.operations.learning import LearningCalls
+from mendflow.operations.limits import LimitCalls
 from mendflow.operations.operation import ApiOperation, declared_by
 from mendflow.operations.repairs import RepairCalls
 from mendflow.operations.results import ResultCalls
-from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, PILOT, PILOTS, READERS, USERS
+from mendflow.operations.retention import RetentionCalls
+from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, OPERATORS, PILOTS, VIEWERS
+from mendflow.operations.rule_editor import RuleEditorCalls
+from mendflow.operations.rule_sources import SourceCalls
 from mendflow.operations.rules import RuleCalls
+from mendflow.operations.schedules import ScheduleCalls
+from mendflow.operations.secrets import SecretCalls
 from mendflow.operations.sites import SiteCalls
+from mendflow.operations.sizes import SizeCalls
+from mendflow.operations.subjects import CASE, FLOW, INSTALLATION, LISTED, STORED_FILE
+from mendflow.operations.tokens import TokenCalls
 from mendflow.operations.worklist import WorklistCalls
 
 API = "/api/v1"
@@ -37,12 +49,22 @@ class DomainCalls(
     WorklistCalls,
     DataCalls,
     RuleCalls,
+    RuleEditorCalls,
+    SourceCalls,
     RepairCalls,
     HistoryCalls,
     EngineCalls,
     SiteCalls,
     ConnectionCalls,
     DataSetCalls,
+    SizeCalls,
+    LearningCalls,
+    ScheduleCalls,
+    LimitCalls,
+    RetentionCalls,
+    SecretCalls,
+    TokenCalls,
+    AuditCalls,
 ):
     """Every operation that is declared as a call."""
 
@@ -52,25 +74,31 @@ SPECIAL = (
         "case_events",
         "GET",
         "/cases/{case}/events",
-        READERS,
+        VIEWERS,
+        CASE,
         tag="events",
         doc="""What happens in a case. Server-sent events; `id` is the serial, `data` a ChangeEvent. The event `end`
         follows the last one of the case.""",
     ),
-    ApiOperation("all_events", "GET", "/events", READERS, tag="events", doc="What happens in all cases, from now on."),
+    ApiOperation(
+        "all_events", "GET", "/events", VIEWERS, LISTED, tag="events", doc="What happens in all cases, from now on."
+    ),
     ApiOperation(
         "store_file",
         "PUT",
         "/files/{sha256}",
-        USERS | PILOT,
+        OPERATORS | PILOT,
+        INSTALLATION,
         tag="files",
-        doc="Store a file on the server. The body is the content. It is refused if it does not have that SHA-256.",
+        doc="""Store a file on the server. The body is the content. It is refused if it does not have that SHA-256. A
+        pilot that can write to the server's folder links the file there instead, and names it by `linked`.""",
     ),
     ApiOperation(
         "read_file",
         "GET",
         "/files/{sha256}",
-        READERS | PILOT,
+        VIEWERS | PILOT,
+        STORED_FILE,
         tag="files",
         doc="""A file's content. With `Range: bytes=N-` the content from there on, for resumed downloads; any other
         range is ignored.""",
@@ -79,7 +107,8 @@ SPECIAL = (
         "file_size",
         "HEAD",
         "/files/{sha256}",
-        READERS | PILOT,
+        VIEWERS | PILOT,
+        STORED_FILE,
         tag="files",
         doc="Whether a file is stored, and its size.",
     ),
@@ -87,8 +116,10 @@ SPECIAL = (
         "export",
         "GET",
         "/archives",
-        USERS,
+        OPERATORS,
+        LISTED,
         tag="archives",
+        audited=True,
         doc="""An archive of cases. Exports the named cases, those that match the condition, or everything, from
         whichever servers they live on. If one of these servers cannot be asked, there is no archive, or one that lists
         the missing cases. An archive that was cut off has no last line, and every reader refuses it.""",
@@ -98,15 +129,28 @@ SPECIAL = (
         "POST",
         "/archives",
         ADMINISTRATORS,
+        INSTALLATION,
         tag="archives",
         doc="""Take the cases of an archive. The body is the archive. It is refused as a whole if anything in it is
         wrong, or if a case exists here with other content.""",
     ),
     ApiOperation(
+        "export_audit",
+        "GET",
+        "/audit/export",
+        ADMINISTRATORS,
+        INSTALLATION,
+        tag="audit",
+        audited=True,
+        doc="""The entries of the audit log, as JSON lines. They come chain by chain, the oldest first, byte for byte as
+        they are stored: `previous` of a line is the SHA-256 of the line before, without its end.""",
+    ),
+    ApiOperation(
         "flow_history",
         "GET",
         "/flows/{name}/history",
-        READERS,
+        VIEWERS,
+        FLOW,
         tag="repairs",
         doc="The histories of a flow's cases, as XES.",
     ),
@@ -114,18 +158,21 @@ SPECIAL = (
         "metrics",
         "GET",
         "/metrics",
-        READERS | METRICS,
+        VIEWERS | METRICS,
+        LISTED,
         tag="server",
         doc="""The server that is asked, for Prometheus. As Prometheus text, or as OpenMetrics where the request accepts
         that. Also served under `/metrics`.""",
     ),
-    ApiOperation("openapi", "GET", "/openapi.json", ANYBODY, tag="server", doc="This API, described."),
-    ApiOperation("docs", "GET", "/docs", ANYBODY, tag="server", doc="This API, described for people."),
+    ApiOperation("openapi", "GET", "/openapi.json", ANYBODY, INSTALLATION, tag="server", doc="This API, described."),
+    ApiOperation("docs", "GET", "/docs", ANYBODY, INSTALLATION, tag="server", doc="This API, described for people."),
     ApiOperation(
         "sync",
         "POST",
         "/pilots/sync",
         PILOTS,
+        INSTALLATION,
+        audited=False,
         tag="pilots",
         doc="A pilot's exchange. Both bodies are MessagePack. The answer is held until there is something to say.",
     ),
@@ -134,17 +181,28 @@ SPECIAL = (
         "POST",
         "/pilots/locate",
         PILOTS,
+        INSTALLATION,
+        audited=False,
         tag="pilots",
         doc="Where files can be read. Both bodies are MessagePack.",
     ),
     ApiOperation(
-        "place", "POST", "/pilots/place", PILOTS, tag="pilots", doc="Where outputs go. Both bodies are MessagePack."
+        "place",
+        "POST",
+        "/pilots/place",
+        PILOTS,
+        INSTALLATION,
+        audited=False,
+        tag="pilots",
+        doc="Where outputs go. Both bodies are MessagePack.",
     ),
     ApiOperation(
         "keep_many",
         "POST",
         "/pilots/files",
         PILOTS,
+        INSTALLATION,
+        audited=False,
         tag="pilots",
         doc="""Store many small files on the server: all, or none if one does not have its SHA-256. Both bodies are
         MessagePack.""",

@@ -7,11 +7,12 @@ from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.operations.names import TaskName
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import READERS, TASK_WORKERS
+from mendflow.operations.roles import TASK_WORKERS, VIEWERS
+from mendflow.operations.subjects import LISTED, TASK
 
 
 class WorklistCalls(Calls, tag="worklist"):
-    @operation("GET", "/worklist", READERS)
+    @operation("GET", "/worklist", VIEWERS, LISTED)
     async def worklist(
         self,
         *,
@@ -22,22 +23,22 @@ class WorklistCalls(Calls, tag="worklist"):
     ) -> list[UserTaskView]:
         """The user tasks."""
 
-    @operation("GET", "/worklist/{case}/{serial}", READERS)
+    @operation("GET", "/worklist/{case}/{serial}", VIEWERS, TASK)
     async def user_task(self, task: TaskName) -> UserTaskView:
         """One user task."""
 
-    @operation("POST", "/worklist/{case}/{serial}/claim", TASK_WORKERS)
+    @operation("POST", "/worklist/{case}/{serial}/claim", TASK_WORKERS, TASK)
     async def claim(self, task: TaskName) -> UserTaskView:
         """Claim a user task."""
 
-    @operation("POST", "/worklist/{case}/{serial}/release", TASK_WORKERS)
+    @operation("POST", "/worklist/{case}/{serial}/release", TASK_WORKERS, TASK)
     async def release(self, task: TaskName) -> UserTaskView:
         """Give a claimed user task back."""
 
-    @operation("POST", "/worklist/{case}/{serial}/complete", TASK_WORKERS)
+    @operation("POST", "/worklist/{case}/{serial}/complete", TASK_WORKERS, TASK)
     async def complete(self, task: TaskName, outputs: Value = None, *, comment: str = "") -> UserTaskView:
         """Complete a user task with its outputs."""
 
-    @operation("POST", "/worklist/{case}/{serial}/reject", TASK_WORKERS)
+    @operation("POST", "/worklist/{case}/{serial}/reject", TASK_WORKERS, TASK)
     async def reject(self, task: TaskName, *, comment: str = "") -> UserTaskView:
         """Reject a user task."""

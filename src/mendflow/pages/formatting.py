@@ -72,6 +72,14 @@ def duration_text(ms: float) -> str:
     return f"{days} d {hours % 24} h"
 
 
+def memory_time_text(gb_hours: float) -> str:
+    """1.2 GB h, 3.4 GB min or 5.6 GB s: memory times the time for which it was had."""
+    for unit, per_hour in (("GB h", 1), ("GB min", 60)):
+        if abs(gb_hours) * per_hour >= 1:
+            return f"{gb_hours * per_hour:,.1f} {unit}"
+    return f"{gb_hours * 3600:,.1f} GB s"
+
+
 def time_text(at: Instant) -> str:
     """Local time with the zone's name, as 2026-10-09 10:53:20 CEST; a dash for never."""
     if at <= 0:

@@ -14,6 +14,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
 from mendflow.pages.attempts import started_attempts
+from mendflow.pages.distributions import distributions
 from mendflow.pages.document import document, figure
 from mendflow.pages.formatting import duration_text, escape_html, one_line, size_text, time_text
 from mendflow.pages.graph import graph
@@ -54,6 +55,7 @@ def render(
         ("Timeline", "timeline", timeline(case, items, now)),
         ("Failures", "failures", failures(case.fault, items)),
         ("Resources", "resources", resources(flow, items, now)),
+        *([("Distributions", "distributions", drawn)] if (drawn := distributions(items)) else []),
         ("Outputs", "outputs", values_table(case.outputs, "The flow gives no outputs.")),
         ("Inputs", "inputs", values_table(case.inputs, "The case was given no inputs.")),
         ("Items", "items-section", items_table(items, now)),
@@ -148,5 +150,9 @@ def _figures(whole: _CaseTree, now: Instant) -> list[tuple[str, str, str]]:
         (f"{len(attempts):,}{more}", "attempts", ""),
         (duration_text(sum(attempt.cpu_ms for attempt in attempts)) + more, "CPU time", ""),
         (size_text(peak) if peak else "-", "peak memory", ""),
-        *([(f"{staged.share:.0%}", "cache hits", "")] if (staged := staging_totals(attempts)).files else []),
+        *(
+            [(f"{staged.share:.0%}", "of input data from pilots' caches", "")]
+            if (staged := staging_totals(attempts)).files
+            else []
+        ),
     ]

@@ -9,6 +9,7 @@ import msgspec
 
 from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Fault
+from mendflow.core.model.named_limits import limit_text
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
 from mendflow.pages.attempts import is_mended, started_attempts, times_of
@@ -65,7 +66,24 @@ def resources(flow: model.Flow, items: list[ItemView], now: int) -> str:
     rows = [_resource_row(name, group, asked.get(name), now) for name, group in list(by_name.items())[:300]]
     heads = ("job", "attempts", "median run time", "longest", "CPU time", "peak memory", "memory asked", "used of it")
     head = "".join(f"<th>{word}</th>" for word in heads)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    return table + _limits_and_secrets({name: asked[name] for name in by_name if name in asked})
+
+
+def _limits_and_secrets(jobs: dict[str, model.JobActivity]) -> str:
+    """The named limits and the secrets that jobs use, by name; the value of a secret is nowhere."""
+    rows = []
+    for name, job in jobs.items():
+        limits = ", ".join(limit_text(*each) for each in job.limits.named)
+        secrets = ", ".join(dict.fromkeys(use.name for use in job.secrets))
+        if limits or secrets:
+            cells = "".join(f"<td>{_text(each or '-', 200)}</td>" for each in (limits, secrets))
+            rows.append(f"<tr><th>{_text(name, 60)}</th>{cells}</tr>")
+    if not rows:
+        return ""
+    head = "<th>job</th><th>named limits</th><th>secrets</th>"
+    shown = "".join(rows[:300])
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{shown}</tbody></table></div>'
 
 
 def values_table(values: dict[str, Value], if_none: str) -> str:
@@ -177,6 +195,12 @@ def _value(value: Value) -> str:
     return f"<code>{escape_html(cut)}</code>"
 
 
+def _image(item: ItemView) -> str:
+    """The image that a job's command ran in."""
+    digest = f' title="{escape_html(item.image)}"' if item.image else ""
+    return f' <span class="quiet"{digest}>in {_text(item.container, 60)}</span>' if item.container else ""
+
+
 def _item_row(item: ItemView, now: int) -> str:
     unbegun = item.kind == "job" and not item.attempts and item.ended_at
     began = 0 if unbegun else item.attempts[0].granted_at if item.attempts else item.created_at
@@ -187,7 +211,7 @@ def _item_row(item: ItemView, now: int) -> str:
     runs = f" in {len(item.earlier_runs) + 1} runs" if item.earlier_runs else ""
     cells = [
         f"<th>{_text(item.shown, 100)}</th>",
-        f"<td>{_text(item.kind, 20)}</td>",
+        f"<td>{_text(item.kind, 20)}{_image(item)}</td>",
         f'<td><span class="pill {escape_html(state)}">{escape_html(state)}</span></td>',
         f"<td>{len(started_attempts(item)) or '-'}{runs}</td>",
         f"<td>{short_time_text(began)[11:] or '-'}</td>",

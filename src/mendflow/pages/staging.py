@@ -63,7 +63,7 @@ def staging_table(items: Iterable[ItemView]) -> str:
         "from caches",
         "of these, other pilots'",
         "from elsewhere",
-        "cache hits",
+        "share from caches",
         "bringing",
         "keeping",
     )

@@ -12,6 +12,7 @@ from mendflow.core.model.errors import RequestError
 from mendflow.core.model.platforms import machine_of
 from mendflow.core.model.sync import Capacity
 from mendflow.pilot.agent.devices import visible_gpus
+from mendflow.pilot.containers.runtime import find_runtime, options_from
 from mendflow.pilot.slot.faults import ROOM_BYTES
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.script_shells import SHELL
@@ -69,9 +70,11 @@ def capacity(
     memory_bytes: int | None = None,
     disk_bytes: int | None = None,
     gpus: int | None = None,
+    runtime: str | None = None,
 ) -> Capacity:
     """The resources that the pilot offers: those of the machine, unless options override them. With more slots than
-    processors, the slots count, because whoever set them wants that many jobs in parallel."""
+    processors, the slots count, because whoever set them wants that many jobs in parallel. `runtime` runs its
+    containers."""
     return Capacity(
         slots=slots,
         cpus=cpus if cpus is not None else float(max(usable_cpus(), slots)),
@@ -80,7 +83,14 @@ def capacity(
         gpus=gpus if gpus is not None else len(visible_gpus(os.environ)[1]),
         system=platform.system().lower(),
         machine=machine_of(platform.machine()),
+        runtime=_runtime() if runtime is None else runtime,
     )
+
+
+def _runtime() -> str:
+    """What runs containers here, as the environment says."""
+    found = find_runtime(options_from(os.environ), os.environ)
+    return found.kind if found is not None else ""
 
 
 def usable_cpus() -> int:

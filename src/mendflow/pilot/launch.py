@@ -61,7 +61,7 @@ def start_pilot(
     if process is None:
         with log.open("ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", "mendflow.pilot", *options],
+                [sys.executable, "-P", "-m", "mendflow.pilot", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,

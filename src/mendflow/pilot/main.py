@@ -10,12 +10,15 @@ import socket
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.event_loop import run as run_loop
+from mendflow.lazy import LazyModule
 from mendflow.pilot import standby
 from mendflow.pilot.agent.agent import Agent
 from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress
@@ -23,14 +26,19 @@ from mendflow.pilot.agent.server_link import SYNC_PATH, PilotRefused, ServerLink
 from mendflow.pilot.agent.servers import ServerAddresses
 from mendflow.pilot.agent.shutdown import report_unfit
 from mendflow.pilot.agent.site_checks import missing_requirements, unreachable, why_unreached
-from mendflow.pilot.agent.slot_link import slot_environment
 from mendflow.pilot.agent.slot_pool import SlotPool
 from mendflow.pilot.cache.maintenance import maintain_cache
 from mendflow.pilot.cache.shared import SharedCache
+from mendflow.pilot.containers.pilot_containers import PilotContainers
+from mendflow.pilot.containers.runtime import ContainerOptions, cache_folder, find_runtime
 from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage, usable_cpus
 from mendflow.pilot.files.catalogue import ServerFileCatalogue
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.isolation.hidden_process import hide_memory
+from mendflow.pilot.isolation.options import why_impossible
+from mendflow.pilot.isolation.transfer_rules import transfer_rule
+from mendflow.pilot.isolation.variables import EVERYTHING, passed_variables
 from mendflow.pilot.options import PilotOptions, cache_flaw, parse
 from mendflow.pilot.own_secrets import take_secret
 from mendflow.pilot.slot.lease import boot_ms
@@ -40,6 +48,11 @@ from mendflow.pilot.slot.processes import become_reaper
 from mendflow.pilot.slot.script_shells import find_bash
 from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.slot.spare import SpareSlot
+
+if TYPE_CHECKING:
+    from mendflow.pilot.isolation import trial
+else:  # most pilots start jobs as themselves
+    trial = LazyModule("mendflow.pilot.isolation.trial")
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -59,11 +72,12 @@ def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
     """Run a pilot to its end; returns the exit code. Needs a process of its own: it installs signal handlers and
     becomes the reaper of orphans. `spare` becomes its first slot."""
     take_secret("MENDFLOW_TOKEN")  # its jobs are below this process
+    hide_memory()
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:
         work_folder = WorkFolder(options.work)
-        servers = ServerAddresses(options.server, options.token, work_folder.servers)
+        servers = ServerAddresses(options.server, options.token, work_folder.servers, options.tls)
     except ValueError as error:
         log.error("%s", error)
         return BAD_OPTIONS
@@ -75,6 +89,9 @@ def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
     try:
         work_folder.make()
         lock = work_folder.lock()
+        if options.isolation.confines:
+            os.umask(0o077)
+            work_folder.open_ways()
     except (RequestError, OSError) as error:
         log.error("%s", error)
         return CANNOT_WORK
@@ -95,6 +112,8 @@ def _check_environment(
     and does not run the site's checks first."""
     try:
         check(work_folder.folder)
+        if why := _why_not_isolated(work_folder, options):
+            raise BadEnvironment(why)
     except BadEnvironment as error:
         if not comes_back:
             return error.message
@@ -107,11 +126,41 @@ def _check_environment(
     return "; ".join(filter(None, lacks))
 
 
+def _why_not_isolated(work_folder: WorkFolder, options: PilotOptions) -> str:
+    """Why jobs cannot be started here as the options say; empty if they can."""
+    if why := why_impossible(options.isolation):
+        return why
+    if not options.isolation.confines:
+        return ""
+    work_folder.make()
+    work_folder.open_ways()
+    variables = passed_variables(options.pass_env).select(os.environ)
+    return trial.why_not_confined(options.isolation, str(work_folder.folder), str(work_folder.attempts), variables)
+
+
 def _end_unfit(options: PilotOptions, servers: ServerAddresses, why: str) -> int:
     log.error("this pilot cannot run here: %s", why)
     identity = {"host": options.host, "site": options.site, "submission": options.name}
     run_loop(report_unfit(servers, SYNC_PATH, why=why, **identity))
     return CANNOT_WORK
+
+
+def _container_rules(options: PilotOptions) -> ContainerOptions:
+    """What jobs may ask of containers. Where jobs are kept apart, they mount nothing of the machine that was not named
+    for them: a container that has mounted everything keeps nobody apart."""
+    rules = options.containers
+    return (
+        msgspec.structs.replace(rules, mounts="none") if options.isolation.is_set and rules.mounts == "any" else rules
+    )
+
+
+def _incoming_folder(options: PilotOptions) -> Path | None:
+    """Where the server in whose data folder this pilot was started takes files as they are. A folder that is kept stays
+    in the hands of people, who may write to it: its files are sent."""
+    if options.server_file is None or options.keep:
+        return None
+    incoming = options.server_file.parent / "files" / "incoming"
+    return incoming if incoming.is_dir() else None
 
 
 class _PilotRun:
@@ -141,6 +190,10 @@ class _PilotRun:
     async def live(self) -> int:
         options, work_folder = self._options, self._work_folder
         identity = work_folder.identify()
+        runtime = find_runtime(options.containers, os.environ)
+        cache_of_images = cache_folder(options.containers, os.environ, work_folder.folder)
+        containers = PilotContainers(runtime, _container_rules(options), cache_of_images)
+        work_folder.name_container_notes(containers.notes)
         has = capacity(
             work_folder.folder,
             slots=options.slots or usable_cpus(),
@@ -148,9 +201,10 @@ class _PilotRun:
             memory_bytes=options.memory_bytes,
             disk_bytes=options.disk_bytes,
             gpus=options.gpus,
+            runtime=runtime.kind if runtime is not None else "",
         )
         address = self._servers.address
-        files, exchanges = FileClient(address), ExchangeClient(address, SYNC_PATH)
+        files, exchanges = FileClient(address, _incoming_folder(options)), ExchangeClient(address, SYNC_PATH)
         self._servers.on_move = lambda address: self._switch_server(address, files, exchanges)
         catalogue = ServerFileCatalogue(files, identity.pilot, site=options.site, storage=options.storage)
         cache = SharedCache(
@@ -161,7 +215,14 @@ class _PilotRun:
             memory=work_folder.folder,
         )
         cache.serve(address.url)
-        staging = FileStager(work_folder, files, cache=cache.disk, catalogue=catalogue)
+        staging = FileStager(
+            work_folder,
+            files,
+            cache=cache.disk,
+            catalogue=catalogue,
+            gives_links=not options.isolation.confines,
+            rule=transfer_rule(options.isolation),
+        )
         agent = Agent(
             work_folder,
             identity.pilot,
@@ -171,8 +232,11 @@ class _PilotRun:
                 keep_all=options.keep,
                 keep_failed=options.keep_failed.keeps_any,
                 log_bytes_max=options.log_bytes_max,
+                variables=passed_variables(options.pass_env),
+                isolation=options.isolation,
             ),
             keep_limits=options.keep_failed,
+            containers=containers,
             slot_pool=partial(SlotPool, spare=self._spare),
         )
         link = ServerLink(
@@ -280,7 +344,7 @@ class _PilotRun:
         assert self._options.server_file is not None
         try:
             found = msgspec.json.decode(self._options.server_file.read_bytes(), type=LocalServerFile)
-            address = ServerAddress(found.url, found.token)
+            address = ServerAddress(found.url, found.token, self._options.tls)
         except (OSError, ValueError):
             return False
         if (address.url, address.token) == (self._followed.url, self._followed.token):
@@ -319,7 +383,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stand_by() -> int:
-    spare = SpareSlot(slot_environment())
+    spare = SpareSlot(passed_variables([EVERYTHING]).select(os.environ))
     try:
         options = standby.wait_for_options()
         return LEFT if options is None else run_pilot(parse(options), spare)

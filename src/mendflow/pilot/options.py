@@ -24,7 +24,10 @@ from mendflow.pilot.bounds import (
     log_bytes,
 )
 from mendflow.pilot.cache.shared import CacheOptions
+from mendflow.pilot.containers.runtime import ContainerOptions, options_from
+from mendflow.pilot.isolation.options import NOT_ISOLATED, Isolation, isolation_of
 from mendflow.pilot.own_secrets import take_secret
+from mendflow.tls import ClientTls, or_environment
 
 KEPT_VARIABLES: Final = {
     "age": ("MENDFLOW_KEEP_FAILED", str(KEEP_FAILED_MS)),
@@ -35,6 +38,26 @@ KEPT_VARIABLES: Final = {
 """What bounds logs and kept folders where no option does, and what holds where the variable is not set either."""
 
 
+TLS_HELP: Final = {
+    "ca": "a file with the CAs of servers",
+    "client-cert": "the certificate that servers want to see",
+    "client-key": "the key of that certificate",
+    "pin": "the certificate that the server shows: sha256:..., or file:PATH",
+}
+"""The options for TLS; each is also a variable."""
+
+
+CONTAINER_HELP: Final = {
+    "runtime": "what runs containers: auto, none, apptainer, podman or docker",
+    "command": "how that is started, such as 'podman --storage-driver vfs'",
+    "options": "options for each run of a container, such as '--ulimit nofile=1024:1024'",
+    "cache": "folder for images that Apptainer fetches, and for notes of what runs",
+    "mounts": "what jobs may mount: any, none, or paths separated by ':'",
+    "flags": "options of the runtime that jobs may use: any, none, or options separated by commas",
+}
+"""The options for containers; each is also a variable, MENDFLOW_CONTAINER_RUNTIME and so on."""
+
+
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`server` has one or more addresses separated by commas. `slots` of 0 means one per processor. `host` names the
     machine if its own name is not unique. Capacities of None are measured. Times of 0 mean no limit: `ttl_ms` ends the
@@ -42,8 +65,11 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     `grace_ms` is how long running jobs may continue when the pilot is asked to leave. `server_file` is a file in which
     the server publishes its address; it is read when the server is away. `name` is the submission's name in a batch
     system, `storage` the nearest storage element, `checks` what is verified before the pilot registers, and `cache` how
-    files are kept for later jobs and shared. `keep` keeps the folders of all attempts for ever, `keep_failed` those of
-    failed ones within its limits; of a log no more than `log_bytes_max` are kept."""
+    files are kept for later jobs and shared. `containers` says what runs containers, and what jobs may ask of it.
+    `pass_env` are variables of its environment that its jobs get beside the usual ones, `isolation`
+    is as whom they run.
+    `keep` keeps the folders of all attempts for ever, `keep_failed` those of failed ones within its limits; of a log no
+    more than `log_bytes_max` are kept."""
 
     server: str
     work: Path
@@ -68,6 +94,10 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     storage: str = ""
     checks: PilotChecks = PilotChecks()
     cache: CacheOptions = CacheOptions()
+    containers: ContainerOptions = ContainerOptions()
+    pass_env: tuple[str, ...] = ()
+    isolation: Isolation = NOT_ISOLATED
+    tls: ClientTls = ClientTls()
 
 
 def parse(arguments: Sequence[str]) -> PilotOptions:
@@ -116,7 +146,20 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
         "--share", choices=get_args(Sharing), help="who may use the cache: pilots of this host, or site"
     )
     parser.add_argument("--share-address", help="where pilots of the site reach this one: HOST or HOST:PORT")
+    parser.add_argument("--pass-env", action="append", default=[], help="a variable that jobs get; '*' for all")
+    parser.add_argument("--jobs-as", default="", help="the account that jobs run under, or owner")
+    parser.add_argument("--accounts", action="append", default=[], help="with --jobs-as owner: which accounts")
+    parser.add_argument("--sandbox", default="", help="none, bubblewrap or containers")
+    parser.add_argument("--sandbox-network", default="", help="host or none")
+    parser.add_argument("--sandbox-show", action="append", default=[], help="a path that sandboxed jobs may read")
+    parser.add_argument("--sandbox-hide", action="append", default=[], help="a path that they do not see")
+    for name in CONTAINER_HELP:
+        parser.add_argument(f"--container-{name}", help=CONTAINER_HELP[name])
+    for name in TLS_HELP:
+        parser.add_argument(f"--tls-{name}", default="", help=TLS_HELP[name])
     found = vars(parser.parse_args(arguments))
+    words = [name.replace("-", "_") for name in TLS_HELP]
+    found["tls"] = tls_options(**{word: found.pop(f"tls_{word}") for word in words})
     token_file, checks = found.pop("token_file"), found.pop("checks")
     try:
         found["log_bytes_max"] = log_bytes(found.pop("log_size"))
@@ -129,6 +172,17 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
             policy=found.pop("cache_policy"),
             share=found.pop("share"),
             address=found.pop("share_address"),
+        )
+        found["containers"] = container_options(**{name: found.pop(f"container_{name}") for name in CONTAINER_HELP})
+        hidden = [*found.pop("sandbox_hide"), *([str(token_file)] if token_file is not None else [])]
+        found["pass_env"] = tuple(found["pass_env"])
+        found["isolation"] = isolation_of(
+            jobs_as=found.pop("jobs_as"),
+            accounts=found.pop("accounts"),
+            sandbox=found.pop("sandbox"),
+            network=found.pop("sandbox_network"),
+            shown=found.pop("sandbox_show"),
+            hidden=hidden,
         )
         if token_file is not None:
             found["token"] = token_file.read_text(encoding="utf-8").strip()
@@ -165,6 +219,17 @@ def cache_options(**given: str | int | None) -> CacheOptions:
     if min(options.space_bytes, options.threshold_bytes or 0) < 0:
         raise InvalidRequest("the sizes of a cache cannot be negative")
     return options
+
+
+def tls_options(*, ca: str, client_cert: str, client_key: str, pin: str) -> ClientTls:
+    """What was given for TLS; what was not is as the environment says."""
+    return or_environment(ClientTls(ca, client_cert, client_key, pin))
+
+
+def container_options(**given: str | None) -> ContainerOptions:
+    """The options for containers that were given; what was not is as the environment says."""
+    said = {name: value for name, value in given.items() if value}
+    return msgspec.structs.replace(options_from(os.environ), **said)
 
 
 def cache_flaw(cache: CacheOptions) -> str:

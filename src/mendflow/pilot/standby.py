@@ -19,7 +19,7 @@ class StandbyPilot:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "mendflow.pilot", OPTION],
+            [sys.executable, "-P", "-m", "mendflow.pilot", OPTION],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

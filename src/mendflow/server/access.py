@@ -1,24 +1,40 @@
 """Access control: which requests the server admits.
 
-It is safe without configuration: with no tokens the server listens on loopback only and refuses requests that a web
-page in the user's browser could send. With tokens, every request has to carry one. The server keeps only the SHA-256 of
-each token, so neither the token file, nor memory, nor a log can leak it, and the time that the look-up of a hash takes
-tells an attacker nothing about the token."""
+It is safe without configuration: with no tokens the server listens on loopback only, answers only the account that
+runs it, and refuses requests that a web page in the user's browser could send. With tokens, every request has to carry
+one: of the token file, of the store, or of the OpenID Connect issuer. The server keeps only the SHA-256 of each token,
+so neither the token file, nor memory, nor a log can leak it, and the time that the look-up of a hash takes tells an
+attacker nothing about the token."""
 
 import hashlib
-import ipaddress
+import os
 import secrets
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
+from mendflow.core.model.access_tokens import NAME, NAME_RULE, ROLE, ROLE_RULE, weakness
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
+from mendflow.core.model.principals import ADMIN, ENGINE, PILOT, Principal
 from mendflow.lazy import lazy_pattern
-from mendflow.operations.roles import ADMIN, ENGINE, PILOT, READERS, USERS, AllowedRoles
+from mendflow.operations.roles import OPERATORS, VIEWERS, AllowedRoles
 from mendflow.operations.table import API, find_operation
+from mendflow.server.failed_attempts import AttemptThrottle
+from mendflow.server.local_accounts import ACCOUNT_STATE, is_loopback
+from mendflow.services.base.hidden_texts import TOKENS_MAX as HIDDEN_TOKENS_MAX
+from mendflow.services.cluster.access_tokens import AccessTokens
+
+if TYPE_CHECKING:
+    from litestar.types import HTTPScope
+
+    from mendflow.server.oidc import OidcIssuer
 
 PEERS = f"{API}/peers/"
 """Paths between servers on one store: nobody else may use them, not even an administrator."""
@@ -29,12 +45,14 @@ DOMAIN = f"{API}/domain/"
 SOAP_PORTS = "/soap/"
 """SOAP paths, by which engines of other systems use the queue."""
 
+LOOK_AGAIN_S: Final = 0.2
+"""A token that is not known makes the server look into the store, at most once in this time."""
+
+TOLD_MAX: Final = HIDDEN_TOKENS_MAX
+"""So many tokens are not told again to whoever hides them."""
+
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_ROLE = lazy_pattern(r"[a-z][a-z0-9_-]{0,63}")
-_NAME = lazy_pattern(r"[\w.@+-]{1,64}")
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
-NAME_RULE = "use up to 64 letters, digits, and . @ + - _"
-ROLE_RULE = "use small letters, digits, -"
 
 
 class AccessToken(msgspec.Struct, frozen=True):
@@ -44,17 +62,6 @@ class AccessToken(msgspec.Struct, frozen=True):
     name: str
     roles: frozenset[str]
     sha256: str
-
-
-class Principal(msgspec.Struct, frozen=True):
-    """Whoever sent the request."""
-
-    name: str
-    roles: frozenset[str]
-
-    def require_task_role(self, role: str) -> None:
-        if role and role not in self.roles and ADMIN not in self.roles:
-            raise Forbidden(f"this user task is for the role {role!r}, which {self.name!r} does not have", role=role)
 
 
 def token_hash(token: str) -> str:
@@ -68,21 +75,57 @@ def single_token(token: str) -> list[AccessToken]:
 
 def new_token(name: str, roles: Sequence[str]) -> tuple[str, str]:
     """A fresh token and the line for the token file that makes it known."""
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise InvalidRequest(f"{name!r} is not a valid name for a token; {NAME_RULE}")
-    if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
+    if bad := [role for role in roles if not ROLE.fullmatch(role)]:
         raise InvalidRequest(f"{bad[0]!r} is no role; {ROLE_RULE}")
     token = secrets.token_urlsafe(32)
     return token, f"{name} {','.join(roles)} {token_hash(token)}"
 
 
+def require_strong(token: str) -> None:
+    """Refuse a token of MENDFLOW_TOKEN that could be guessed."""
+    if token and (why := weakness(token)):
+        raise InvalidRequest(
+            f"the token in MENDFLOW_TOKEN could be guessed: {why}. Make one with: openssl rand -hex 32, or"
+            " mendflow admin tokens line NAME --role admin"
+        )
+
+
 def load_tokens(path: str | Path) -> list[AccessToken]:
+    """The tokens of a token file that nobody else can read or write."""
     try:
-        return read_tokens(Path(path).read_text(encoding="utf-8"), str(path))
+        with Path(path).open(encoding="utf-8") as file:
+            _require_private(os.fstat(file.fileno()), path)
+            tokens = read_tokens(file.read(), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise NotFound(
             f"cannot read the token file {path}; check that it exists and is text", path=str(path)
         ) from error
+    if not tokens:
+        raise InvalidRequest(
+            f"the token file {path} has no tokens: mendflow admin tokens line NAME --role admin --append {path}"
+        )
+    return tokens
+
+
+def _require_private(status: os.stat_result, path: str | Path) -> None:
+    """Refuse a file that other accounts could read, or in which they could write a token of their own. A file of root
+    is read by its group or by an access list, which looks like a group: so systemd and Kubernetes give secrets to a
+    server."""
+    own = os.geteuid()
+    allowed = 0o040 if status.st_uid == 0 and own != 0 else 0
+    if status.st_mode & 0o077 & ~allowed:
+        raise Forbidden(
+            f"other accounts may read or write the token file {path}, and whoever writes there lets itself in:"
+            f" chmod 600 {path}",
+            path=str(path),
+        )
+    if status.st_uid not in (own, 0):
+        raise Forbidden(
+            f"the token file {path} belongs to another account than the server, which could let itself in: chown it",
+            path=str(path),
+        )
 
 
 def read_tokens(text: str, source: str = "tokens") -> list[AccessToken]:
@@ -94,12 +137,12 @@ def read_tokens(text: str, source: str = "tokens") -> list[AccessToken]:
         if not words:
             continue
         # The line itself is not shown: someone may have written the token in it instead of its hash.
-        if len(words) != 3 or not _NAME.fullmatch(words[0]) or not _SHA256.fullmatch(words[2].lower()):
+        if len(words) != 3 or not NAME.fullmatch(words[0]) or not _SHA256.fullmatch(words[2].lower()):
             raise InvalidRequest(
                 f"{source}, line {number}: write NAME ROLE[,ROLE] and the token's SHA-256", line=number
             )
         roles = words[1].split(",")
-        if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
+        if bad := [role for role in roles if not ROLE.fullmatch(role)]:
             raise InvalidRequest(f"{source}, line {number}: {bad[0]!r} is no role; {ROLE_RULE}", line=number)
         digest = words[2].lower()
         if digest in tokens:
@@ -110,19 +153,16 @@ def read_tokens(text: str, source: str = "tokens") -> list[AccessToken]:
     return list(tokens.values())
 
 
-def is_loopback(host: str) -> bool:
-    name = host.strip("[]").lower()
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+def is_for_several(tokens: Iterable[AccessToken], *, issuer: bool = False) -> bool:
+    """Whether more than one person or program may let jobs run here. `issuer`: there is an OpenID Connect issuer, and
+    so whoever it knows."""
+    able = {token.name for token in tokens if Principal(token.name, token.roles).may_let_jobs_run}
+    return issuer or len(able) > 1
 
 
-def check_binding(host: str, tokens: Sequence[AccessToken]) -> None:
-    """Refuse to listen on a public address without a token."""
-    if not tokens and not is_loopback(host):
+def check_binding(host: str, tokens: Sequence[AccessToken], *, issuer: bool = False) -> None:
+    """Refuse to listen on a public address without a token. `issuer`: there is an OpenID Connect issuer."""
+    if not tokens and not issuer and not is_loopback(host):
         raise Forbidden(
             f"will not listen on {host or 'all addresses'} without a token: whoever reaches this address could run"
             " commands here. Set MENDFLOW_TOKEN or give a token file, or listen on 127.0.0.1",
@@ -130,47 +170,150 @@ def check_binding(host: str, tokens: Sequence[AccessToken]) -> None:
         )
 
 
+class RequestOrigin(NamedTuple):
+    """Where a request comes from: its address and, within this machine, the account that sent it, if the kernel says
+    so."""
+
+    address: str
+    account: int | None
+
+
+def _origin_of(scope: "HTTPScope") -> RequestOrigin:
+    client, state = scope.get("client"), scope.get("state") or {}
+    return RequestOrigin(client[0] if client else "", state.get(ACCOUNT_STATE))
+
+
 class AccessControl:
-    """Admits requests: by token and role if there are tokens, otherwise from this machine only and not from web
-    pages."""
+    """Admits requests: by token and role if there are tokens; otherwise from the account that runs the server, and not
+    from web pages."""
 
     def __init__(
         self,
         tokens: Iterable[AccessToken] = (),
         *,
+        own_tokens: Iterable[AccessToken] = (),
+        stored: AccessTokens | None = None,
+        issuer: "OidcIssuer | None" = None,
         servers_token: str = "",
+        failures: AttemptThrottle | None = None,
         hide: Callable[[str], None] = lambda _token: None,
     ) -> None:
-        """`servers_token` is the token that the other servers on the same store send; empty if there are none. `hide`
-        is told each token by which somebody may be a pilot, once: jobs run beside it."""
+        """`tokens` are those that somebody gave to the server, `own_tokens` those that it made for its pilots, `stored`
+        those in the store. `issuer` checks tokens of OpenID Connect. `servers_token` is the token that the other
+        servers on the same store send; empty if there are none. `hide` is told each token by which somebody may be a
+        pilot: jobs run beside it. It is told again after TOLD_MAX others."""
         self._hide = hide
-        self._told: set[str] = set()
+        self._told: dict[str, None] = {}  # in the order in which they were told
         self._servers_sha256 = token_hash(servers_token) if servers_token else ""
-        self.tokens = list(tokens)
-        self._principals = {token.sha256: Principal(token.name, token.roles) for token in self.tokens}
+        self._own_tokens = list(own_tokens)
+        self._stored = stored
+        self.issuer = issuer
+        self._failures = failures or AttemptThrottle()
+        self._looked_at = 0.0
+        self.replace_tokens(tokens)
 
-    def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
+    def replace_tokens(self, tokens: Iterable[AccessToken]) -> None:
+        """These tokens, and no others, were given to the server."""
+        self.tokens = list(tokens)
+        known = [*self.tokens, *self._own_tokens]
+        self._principals = {token.sha256: Principal(token.name, token.roles) for token in known}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the account that runs the server needs no token."""
+        return not self.tokens and self.issuer is None
+
+    async def receive(self, scope: "HTTPScope") -> Principal:
+        """Who sent this request, if it may ask this. What fails is counted, and slowed down where there is much of
+        it."""
+        origin = _origin_of(scope)
+        try:
+            if self._stored is not None or self.issuer is not None:
+                await self._look_further(scope["headers"], origin)
+            return self.admit(scope["method"], scope["path"], scope["headers"], origin)
+        except (Unauthorized, Forbidden) as error:
+            if reason := str(error.fields.get("reason", "")):
+                self._failures.note(origin.address, reason)
+            raise
+
+    async def _look_further(self, headers: Iterable[tuple[bytes, bytes]], origin: RequestOrigin) -> None:
+        """Find out about a token that is not known yet: the issuer may have made it, or another server a moment
+        ago."""
+        token = next((_token_of(value) for name, value in headers if name == b"authorization"), b"")
+        if not token or self._find(hashlib.sha256(token).hexdigest()) is not None:
+            return
+        text = token.decode("latin-1")
+        if self.issuer is not None and text.count(".") == 2:
+            self._failures.check(origin.address)
+            await self.issuer.check(text)
+        elif self._stored is not None and time.monotonic() - self._looked_at > LOOK_AGAIN_S:
+            self._looked_at = time.monotonic()
+            with suppress(StoreUnavailable):
+                await self._stored.read()
+
+    def admit(
+        self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]], origin: RequestOrigin | None = None
+    ) -> Principal:
+        """Without an origin, it is this process itself that asks."""
         sent = _access_headers(headers)
         if path.startswith(DOMAIN):
             return _ANONYMOUS  # whose token it is, the connections say
         if path.startswith(PEERS) or _normalized_path(path).startswith(PEERS):
             return self._admit_peer(sent.get(b"authorization", b""))
-        if not self._principals:
-            return _admit_local(method, sent)
         shown = sent.get(b"authorization", b"")
         sha256 = _sha256_of(shown)
-        caller, allowed = self._principals.get(sha256), allowed_roles(method, path)
+        caller = self._find(sha256)
+        if caller is None and self.is_local:
+            account = origin.account if origin is not None else os.geteuid()
+            return _admit_local(method, path, sent, account)
+        allowed = allowed_roles(method, path)
         if caller is None:
             if allowed.anybody:
                 return _ANONYMOUS
             if b"authorization" in sent:
-                raise Unauthorized("this server does not know that token: ask whoever runs it for one of yours")
+                raise Unauthorized(
+                    "this server does not know that token: ask whoever runs it for one of yours", reason="unknown"
+                )
             raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
         check_roles(caller, allowed)
         if sha256 not in self._told and caller.roles & {PILOT, ADMIN}:
-            self._told.add(sha256)
+            self._told[sha256] = None
+            if len(self._told) > TOLD_MAX:
+                del self._told[next(iter(self._told))]
             self._hide(shown.partition(b" ")[2].strip().decode("latin-1"))
         return caller
+
+    def _find(self, sha256: str) -> Principal | None:
+        """Who has the token with this hash."""
+        if (given := self._principals.get(sha256)) is not None or not sha256:
+            return given
+        if self._stored is not None and (found := self._stored.find(sha256)) is not None:
+            token, principal = found
+            if self._stored.is_over(token):
+                day = datetime.fromtimestamp(token.expires_at / 1000, UTC)
+                raise Unauthorized(
+                    f"the token {token.name!r} expired on {day:%Y-%m-%d at %H:%M} UTC: ask whoever runs this server"
+                    " for another",
+                    reason="expired",
+                )
+            self._stored.note_use(token)
+            return principal
+        return self.issuer.known(sha256) if self.issuer is not None else None
+
+    def find(self, headers: Iterable[tuple[bytes, bytes]]) -> Principal | None:
+        """Whose token it is, whatever it may do; None if nobody knows."""
+        shown = [value for name, value in headers if name == b"authorization"]
+        try:
+            return self._find(_sha256_of(shown[0])) if len(shown) == 1 else None
+        except Unauthorized:
+            return None
+
+    def serves_several(self, *more: Principal) -> bool:
+        """Whether more than one person or program may let jobs run here, of all whose tokens are known by now, whoever
+        needs none, and `more`."""
+        stored = self._stored.principals() if self._stored is not None else ()
+        able = {each.name for each in (*self._principals.values(), *stored, *more) if each.may_let_jobs_run}
+        return self.issuer is not None or len(able) + self.is_local > 1
 
     def is_forwarded(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         """Whether another server forwarded this request. Only a server's token can say so; the caller's own token is
@@ -178,16 +321,28 @@ class AccessControl:
         shown = _access_headers(headers).get(FORWARDED_HEADER)
         return shown is not None and self._admit_peer(shown) is _PEER
 
+    def is_from_server(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        """The same, where a token that is none is no error: whoever sends it is no server."""
+        try:
+            return self.is_forwarded(headers)
+        except (Unauthorized, InvalidRequest):
+            return False
+
     def _admit_peer(self, authorization: bytes) -> Principal:
         shown = _sha256_of(authorization)
         if not self._servers_sha256 or not secrets.compare_digest(shown, self._servers_sha256):
-            raise Unauthorized("this path is for the servers on the same store only")
+            raise Unauthorized("this path is for the servers on the same store only", reason="unknown")
         return _PEER
 
 
-def _sha256_of(authorization: bytes) -> str:
+def _token_of(authorization: bytes) -> bytes:
     scheme, _, token = authorization.partition(b" ")
-    return hashlib.sha256(token.strip()).hexdigest() if scheme.lower() == b"bearer" else ""
+    return token.strip() if scheme.lower() == b"bearer" else b""
+
+
+def _sha256_of(authorization: bytes) -> str:
+    token = _token_of(authorization)
+    return hashlib.sha256(token).hexdigest() if token else ""
 
 
 def _access_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
@@ -202,9 +357,9 @@ def _access_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes
     return sent
 
 
-def is_allowed(roles: frozenset[str], method: str, path: str) -> bool:
-    """Whether somebody with these roles may send this request."""
-    return allowed_roles(method, path).allow(roles)
+def is_allowed(caller: Principal, method: str, path: str) -> bool:
+    """Whether there is anything that somebody may send this request about."""
+    return allowed_roles(method, path).allow(caller)
 
 
 def allowed_roles(method: str, path: str) -> AllowedRoles:
@@ -213,13 +368,13 @@ def allowed_roles(method: str, path: str) -> AllowedRoles:
     operation = find_operation(method, path) or (find_operation("GET", path) if reads else None)
     if operation is not None:
         return operation.allowed
-    people = READERS if reads else USERS
+    people = VIEWERS if reads else OPERATORS
     return people | ENGINE if _normalized_path(path).removeprefix(API).startswith(SOAP_PORTS) else people
 
 
 def check_roles(caller: Principal, allowed: AllowedRoles) -> None:
-    if not allowed.allow(caller.roles):
-        has = ", ".join(sorted(caller.roles))
+    if not allowed.allow(caller):
+        has = ", ".join([*sorted(caller.roles), *(f"{role} in {name}" for name, role in caller.projects.items())])
         raise Forbidden(
             f"the token {caller.name!r} may not do this: it has the roles {has}, and this is for {allowed.named()}"
         )
@@ -241,17 +396,35 @@ _PEER = Principal("", frozenset())
 _LOOPBACK_ROLES = frozenset({ADMIN})
 
 
-def _admit_local(method: str, sent: dict[bytes, bytes]) -> Principal:
+def _admit_local(method: str, path: str, sent: dict[bytes, bytes], account: int | None) -> Principal:
     host = sent.get(b"host", b"").decode("latin-1")
     if not _names_loopback(host):
         raise Forbidden("without a token this server answers only under the name localhost, 127.0.0.1 or [::1]")
+    if account is None or account not in (os.geteuid(), 0):
+        if allowed_roles(method, path).anybody:
+            return _ANONYMOUS
+        raise _foreign(account)
     if method not in _READ_METHODS:
         origin = sent.get(b"origin", b"").decode("latin-1")
         foreign = origin != "" and urlsplit(origin).netloc.lower() != host.lower()
         if foreign or sent.get(b"sec-fetch-site", b"") in (b"cross-site", b"same-site"):
             raise Forbidden("a page of another site may not change anything here; use a token for that")
     name = sent.get(b"x-mendflow-user", b"").decode("latin-1")
-    return Principal(name if _NAME.fullmatch(name) else "local", _LOOPBACK_ROLES)
+    return Principal(name if NAME.fullmatch(name) else "local", _LOOPBACK_ROLES)
+
+
+def _foreign(account: int | None) -> Forbidden:
+    if account is None:
+        return Forbidden(
+            "this server has no tokens and answers only the account that runs it, and the kernel does not say which"
+            " account you are: ask whoever runs it for a token (mendflow admin tokens create NAME)",
+            reason="account",
+        )
+    return Forbidden(
+        f"this server has no tokens and answers only the account that runs it, which is not yours ({account}): ask"
+        " whoever runs it for a token (mendflow admin tokens create NAME)",
+        reason="account",
+    )
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,8 @@ to its handler, and everything else to the routes. These are made once in a proc
 serves: each request carries what they work on."""
 
 import asyncio
-from functools import cache, partial
+from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any, cast
 
 from litestar import Litestar, Router
@@ -13,10 +14,12 @@ from litestar.di import Provide
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from mendflow.core.model.errors import RequestError, Unreachable
+from mendflow.core.model.principals import Principal
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
 from mendflow.server.access import DOMAIN, PEERS, AccessControl
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
+from mendflow.server.connection_limits import mark_admitted
 from mendflow.server.domain_endpoint import DomainEndpoint, Gate
 from mendflow.server.fan_out import FanOut
 from mendflow.server.open_requests import OpenRequests
@@ -26,13 +29,18 @@ from mendflow.server.peers import Peer, PeerEndpoint
 from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.pilot_exchange import STOPPING, PilotExchangeHandler, ReleaseExchanges
 from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
+from mendflow.server.request_address import demand_text
+from mendflow.server.request_audit import RequestAudit
 from mendflow.server.request_body import BodyDrain
+from mendflow.server.request_quotas import REQUESTS_PER_S, RequestQuotas, Timed
 from mendflow.server.routes import files, parameters
 from mendflow.server.routes.handlers import handlers
 from mendflow.server.soap import handler as soap
 from mendflow.services.api.domain import Domain
+from mendflow.services.audit.audit_log import AuditLog
 from mendflow.services.messaging.contracts import SoapGateway
 
+Handler = Callable[[HTTPScope, Receive, Send], Awaitable[None]]
 JSON_BYTES_MAX = 16 << 20
 METRICS_PATH = f"{API}/metrics"
 USUAL_METRICS_PATH = "/metrics"
@@ -69,9 +77,11 @@ class Api:
     lookups: PilotLookups
     peers: PeerEndpoint
     domains: DomainEndpoint
+    audit: RequestAudit
     case_forwarder: CaseForwarder | None = None
     fan_out: FanOut | None = None
     soap_handler: soap.SoapHandler | None = None
+    quotas: RequestQuotas
     stopping = False
 
     def __init__(self, served: parameters.Served) -> None:
@@ -86,20 +96,59 @@ class Api:
         if scope["path"] == USUAL_METRICS_PATH:
             scope["path"] = METRICS_PATH
         try:
-            caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
+            demand_text(scope)
+            caller = await self.access.receive(scope)
         except RequestError as error:
-            await self._refuse(scope, send, error)
+            answer = self.audit.watch(scope, send, self.access.find(scope["headers"]), admitted=False)
+            await self._refuse(scope, answer.send if answer is not None else send, error)
             return
+        mark_admitted(scope, caller)
         if scope["path"].startswith(DOMAIN):
-            await self.domains(scope, receive, send)
+            await self._on_record(scope, receive, send, None, self.domains)
             return
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
-            await self.exchange(scope, receive, send, caller.name)
+            await self.exchange(scope, receive, send, caller.name, caller.projects)
             return
         if scope["path"] in LOOKUP_PATHS and scope["method"] == "POST":
             await self.lookups(scope, receive, send, caller.name)
             return
+        if not self.quotas.counts(caller, scope["path"]) or self._is_forwarded(scope):
+            await self._answer_admitted(scope, receive, send, caller)
+            return
+        try:
+            client = scope.get("client")
+            busy = self.quotas.take(caller, client[0] if client else "")
+        except RequestError as error:
+            await self._refuse(scope, send, error)
+            return
+        await Timed(self._answer_admitted(scope, receive, send, caller), busy)
+
+    def _is_forwarded(self, scope: HTTPScope) -> bool:
+        try:
+            return scope["path"].startswith(PEERS) or self.access.is_forwarded(scope["headers"])
+        except RequestError:
+            return False
+
+    async def _answer_admitted(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
         scope["state"] = {parameters.CALLER: caller, parameters.SERVED: self._served}
+        if scope["path"].startswith(PEERS) or self.access.is_from_server(scope["headers"]):
+            await self._answer_whole(scope, receive, send)  # the server that was asked has it on record
+        else:
+            await self._on_record(scope, receive, send, caller, self._answer_whole)
+
+    async def _on_record(
+        self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal | None, handler: Handler
+    ) -> None:
+        answer = self.audit.watch(scope, send, caller)
+        if answer is None:
+            await handler(scope, receive, send)
+            return
+        try:
+            await handler(scope, receive, answer.send)
+        finally:
+            answer.close()
+
+    async def _answer_whole(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         drain = BodyDrain(receive, send)
         try:
             await self._answer(scope, drain.receive, drain.send)
@@ -135,7 +184,8 @@ class Api:
             fan_out = self.fan_out if not is_forwarded else None
             if fan_out is not None and await fan_out(scope, receive, send, self._routes):
                 return None
-            return await self.case_forwarder(scope, receive, send, is_forwarded=is_forwarded)
+            sight = scope["state"][parameters.CALLER].sight()
+            return await self.case_forwarder(scope, receive, send, sight, is_forwarded=is_forwarded)
         except error_bodies.ClientDisconnected:
             return None
         except RequestError as error:
@@ -163,25 +213,26 @@ def create_app(
     peer_requests: PeerRequests | None = None,
     gateway: SoapGateway | None = None,
     gate: Gate | None = None,
+    audit: AuditLog | None = None,
     url: str = "",
     file_bytes_max: int = files.FILE_BYTES_MAX,
+    requests_per_s: float = REQUESTS_PER_S,
 ) -> Api:
     """`let_go` tells the domain to answer held exchanges at once: those of one pilot, or all (None). `peer` answers the
     other servers on the same store, if there may be some; `homes` finds the server of a case, and `peer_requests`
-    forwards requests to it. `gateway` answers SOAP requests, `gate` connected domains; `url` is the address that SOAP
-    callers are given."""
+    forwards requests to it. `gateway` answers SOAP requests, `gate` connected domains; `audit` is told who did what;
+    `url` is the address that SOAP callers are given. `requests_per_s` are those that one principal may send."""
     open_requests = OpenRequests()
     app = Api(parameters.Served(domain, open_requests, file_bytes_max))
     app.access, app.exchange, app.peers = access, PilotExchangeHandler(domain, let_go), PeerEndpoint(peer)
+    app.quotas, app.audit = RequestQuotas(requests_per_s), RequestAudit(audit)
     app.lookups, app.domains = PilotLookups(domain), DomainEndpoint(gate)
-    app.soap_handler = soap.SoapHandler(gateway, open_requests, url) if gateway is not None else None
+    app.soap_handler = (
+        soap.SoapHandler(gateway, open_requests, url, find_project=domain.projects.of_flow)
+        if gateway is not None
+        else None
+    )
     if homes is not None and peer_requests is not None:
         app.fan_out = FanOut(homes, peer_requests, JSON_BYTES_MAX)
-        app.case_forwarder = CaseForwarder(
-            homes, peer_requests, partial(_newest, domain), open_requests, JSON_BYTES_MAX
-        )
+        app.case_forwarder = CaseForwarder(homes, peer_requests, domain.newest_case, open_requests, JSON_BYTES_MAX)
     return app
-
-
-async def _newest(domain: Domain) -> str:
-    return (await domain.case("last")).id

@@ -16,6 +16,7 @@ import msgspec
 from litestar.types import HTTPResponseStartEvent, HTTPScope, Receive, Send
 
 from mendflow.core.model.errors import RequestError, TemporarilyUnavailable, Unreachable, WrongServer
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.soap import qualified_name
 from mendflow.core.soap.envelope import read_envelope
 from mendflow.operations.table import API
@@ -35,7 +36,7 @@ _PATHS_WITH_CASE = frozenset({"cases", "jobs", "worklist", "engines", "decisions
 _QUERIES_WITH_CASE = frozenset({"jobs", "worklist", "decisions"})
 _NOT_CASES = frozenset({"count", "reject"})
 
-Newest = Callable[[], Awaitable[str]]
+Newest = Callable[[Sight], Awaitable[str]]
 
 
 class CaseHomeLookup(Protocol):
@@ -67,14 +68,17 @@ class CaseForwarder:
         self._open_requests = open_requests
         self._bytes_max = bytes_max
 
-    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, *, is_forwarded: bool) -> Receive | None:
+    async def __call__(
+        self, scope: HTTPScope, receive: Receive, send: Send, sight: Sight = EVERYTHING, *, is_forwarded: bool
+    ) -> Receive | None:
         """Answer a request that belongs to another server. Otherwise return the receive function for the handler that
-        answers it here. `is_forwarded`: another server has forwarded the request to this one."""
+        answers it here. `sight` is what the caller sees, of which `last` is the newest. `is_forwarded`: another server
+        has forwarded the request to this one."""
         named_by = SUBJECT_IN_BODY.get(scope["path"].removeprefix(API)) if scope["method"] == "POST" else None
         body = await read_body(receive, self._bytes_max) if named_by is not None else None
         subject = subject_of(scope) if body is None or named_by is None else named_by(body)
         if subject.partition("/")[0].partition(":")[0] == LAST:
-            newest = await self._newest()
+            newest = await self._newest(sight)
             subject = subject.replace(LAST, newest, 1)
             _write_case_name(scope, newest)
         home = await self._home(subject, is_forwarded=is_forwarded)

@@ -16,8 +16,10 @@ from mendflow.core.model.domains import DomainAnswer, DomainRequest, InvitationA
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError, Unauthorized, Unreachable
 from mendflow.lazy import lazy_pattern
 from mendflow.server.access import DOMAIN
+from mendflow.server.connection_limits import mark_admitted
 from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, log_unforeseen, send_error
 from mendflow.server.pilot_exchange import STOPPING
+from mendflow.server.request_audit import note
 from mendflow.server.request_body import body_chunks, read_body
 from mendflow.services.domains.connections import Connection
 
@@ -30,7 +32,10 @@ EXCHANGE, ACCEPT, FILES = "exchange", "accept", "files/"
 EXCHANGE_BYTES_MAX: Final = 64 << 20
 ACCEPT_BYTES_MAX: Final = 64 << 10
 FILE_BYTES_MAX: Final = 1 << 50
+OFFSET: Final = "Upload-Offset"
+"""Of a file that is sent: at which byte its content begins. Of one that is not there: how much of it has come."""
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
+_NUMBER = lazy_pattern(r"\d{1,18}")
 _FROM = lazy_pattern(r"bytes=(\d{1,18})-")
 _JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
@@ -43,8 +48,11 @@ class Gate(Protocol):
     async def admit(self, token_sha256: str) -> Connection: ...
     async def exchange(self, connection: Connection, request: DomainRequest) -> DomainAnswer: ...
     async def file_size(self, connection: Connection, sha256: str) -> int: ...
-    def file(self, sha256: str) -> AsyncIterator[bytes]: ...
-    async def take_file(self, connection: Connection, sha256: str, chunks: AsyncIterator[bytes]) -> None: ...
+    def file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]: ...
+    async def missing_from(self, connection: Connection, sha256: str) -> int | None: ...
+    async def take_file(
+        self, connection: Connection, sha256: str, chunks: AsyncIterator[bytes], offset: int = 0
+    ) -> None: ...
 
 
 class DomainEndpoint:
@@ -79,12 +87,17 @@ class DomainEndpoint:
         if what == ACCEPT:
             _demand(method, "POST")
             acceptance = _decoded(await read_body(receive, ACCEPT_BYTES_MAX), InvitationAcceptance)
+            note(operation="accept_invitation", object=acceptance.domain)
             await _send(send, _encode(await gate.accept(shown, acceptance)))
             return
         connection = await gate.admit(hashlib.sha256(shown.encode()).hexdigest())
+        mark_admitted(scope)
+        note(who=connection.name)
         if what == EXCHANGE:
             _demand(method, "POST")
             request = _decoded(await read_body(receive, EXCHANGE_BYTES_MAX), DomainRequest)
+            if request.sent:
+                note(operation="take_work", object=" ".join(each.key for each in request.sent))
             await _send(send, _encode(await self._exchange(gate, connection, request)))
         elif what.startswith(FILES) and _SHA256.fullmatch(sha256 := what.removeprefix(FILES)):
             await _answer_file(gate, connection, sha256, scope, receive, send)
@@ -112,10 +125,13 @@ async def _answer_file(
 ) -> None:
     method = scope["method"]
     if method == "PUT":
-        await gate.take_file(connection, sha256, body_chunks(receive, FILE_BYTES_MAX))
+        await gate.take_file(connection, sha256, body_chunks(receive, FILE_BYTES_MAX), _offset(scope))
         await _send(send, b"{}")
         return
     _demand(method, "GET", "HEAD", "PUT")
+    if method == "HEAD":
+        await _send_offset(send, await gate.missing_from(connection, sha256))
+        return
     size = await gate.file_size(connection, sha256)
     begin = min(_begin(scope), size)
     headers = [
@@ -123,20 +139,13 @@ async def _answer_file(
         (b"content-length", b"%d" % (size - begin)),
         (b"content-range", b"bytes %d-%d/%d" % (begin, max(size - 1, 0), size)),
     ]
-    if method == "HEAD":
-        await send({"type": "http.response.start", "status": 200, "headers": headers[:2]})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-        return
-    content = gate.file(sha256)
+    content = gate.file(sha256, begin)
     first = await anext(content, b"")  # a damaged file is told before anything is sent
     status, headers = (206, headers) if begin else (200, headers[:2])
     await send({"type": "http.response.start", "status": status, "headers": headers})
     try:
-        passed = 0
         async for piece in _chained(first, content):
-            if passed + len(piece) > begin:
-                await send({"type": "http.response.body", "body": piece[max(0, begin - passed) :], "more_body": True})
-            passed += len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
     except Exception as error:  # the outermost handler cannot answer any more: the stream is cut
         raise ClientDisconnected(log_unforeseen(error, "GET", scope["path"]).message) from error
     await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -162,9 +171,27 @@ def _token(scope: HTTPScope) -> str:
 
 
 def _begin(scope: HTTPScope) -> int:
-    asked = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"range"), "")
-    found = _FROM.fullmatch(asked)
+    found = _FROM.fullmatch(_header(scope, "range"))
     return int(found[1]) if found else 0
+
+
+def _offset(scope: HTTPScope) -> int:
+    said = _header(scope, OFFSET.lower())
+    if said and not _NUMBER.fullmatch(said):
+        raise InvalidRequest(f"{OFFSET} is a number of bytes, not {said[:40]!r}", field=OFFSET)
+    return int(said or 0)
+
+
+def _header(scope: HTTPScope, name: str) -> str:
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name.encode()), "")
+
+
+async def _send_offset(send: Send, missing_from: int | None) -> None:
+    headers, status = [(b"content-length", b"0")], 200
+    if missing_from is not None:
+        headers, status = [*headers, (OFFSET.lower().encode(), b"%d" % missing_from)], NotFound.status
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _send(send: Send, body: bytes) -> None:

@@ -8,7 +8,7 @@ since it was connected come last."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -26,19 +26,20 @@ from mendflow.core.model.errors import (
     Unreachable,
 )
 from mendflow.lazy import LazyModule
-from mendflow.server.access import DOMAIN, is_loopback
-from mendflow.server.webhook_posts import PrivateAddress
-from mendflow.services.base.addresses import is_private_host
-from mendflow.services.domains.dialing import Token
+from mendflow.server.access import DOMAIN
+from mendflow.server.local_accounts import is_loopback
+from mendflow.server.outgoing import OutgoingCalls, PrivateAddress
+from mendflow.services.base.addresses import ANYWHERE, AddressGuard, AllowedAddress
+from mendflow.services.domains.domain_lines import Token
+from mendflow.tls import NO_TLS_SETTINGS, ClientTls, explain
 
 if TYPE_CHECKING:
     import aiohttp
 
-    from mendflow.server import domain_endpoint, public_resolver
+    from mendflow.server import domain_endpoint
 else:
     aiohttp = LazyModule("aiohttp")
     domain_endpoint = LazyModule("mendflow.server.domain_endpoint")
-    public_resolver = LazyModule("mendflow.server.public_resolver")
 
 T = TypeVar("T")
 
@@ -47,6 +48,7 @@ ANSWER_S: Final = 15.0
 """How long an answer may take, beside the time for which it may be held."""
 CHUNK_WAIT_S: Final = 60.0
 CHUNK_BYTES: Final = 1 << 18
+OFFSET_DIGITS_MAX: Final = 19
 ERROR_BYTES_MAX: Final = 64 << 10
 _BY_CODE: Final[dict[str, type[RequestError]]] = {
     each.code: each for each in (Conflict, InvalidRequest, NotFound, TooLarge)
@@ -54,17 +56,24 @@ _BY_CODE: Final[dict[str, type[RequestError]]] = {
 
 
 class HttpDomainLines:
-    """`loopback`: addresses that domains name for themselves may be of this machine, as they may where the server
-    itself listens on this machine only, for its one user. Other private addresses may not."""
+    """`loopback` says whether addresses that domains name for themselves may be of this machine, as they may where the
+    server itself listens on this machine only, for its one user. Other private addresses may not."""
 
-    def __init__(self, *, loopback: bool) -> None:
+    def __init__(
+        self,
+        *,
+        loopback: Callable[[], bool],
+        tls: ClientTls = NO_TLS_SETTINGS,
+        allowed: tuple[AllowedAddress, ...] = (),
+    ) -> None:
         self.loopback = loopback
-        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._tls, self._allowed = tls, allowed
+        self._calls: dict[bool, OutgoingCalls] = {}
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
-        self._sessions.clear()
+        for calls in self._calls.values():
+            await calls.close()
+        self._calls.clear()
 
     def line(self, urls: Sequence[str], token: Token, *, public_only: bool, told: Sequence[str] = ()) -> HttpLine:
         hosts = {urlsplit(each).hostname for each in urls} if not public_only else set()
@@ -73,7 +82,7 @@ class HttpDomainLines:
 
     def _is_free(self, host: str | None, given: Collection[str | None]) -> bool:
         """Whether a host is called without a look at its address: an administrator gave it, or it is this machine."""
-        return host in given or (self.loopback and is_loopback(host or ""))
+        return host in given or (is_loopback(host or "") and self.loopback())
 
     async def accept(self, urls: Sequence[str], invitation: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         async def shown() -> str:
@@ -81,22 +90,20 @@ class HttpDomainLines:
 
         return await HttpLine(self, tuple(urls), shown).ask(domain_endpoint.ACCEPT, acceptance, InvitationAnswer)
 
-    def session(self, *, guarded: bool) -> aiohttp.ClientSession:
-        """Where addresses are guarded, names are resolved for each connection, and it goes to the address that was
-        checked."""
-        if guarded not in self._sessions:
-            connector = aiohttp.TCPConnector(
-                resolver=public_resolver.PublicResolver() if guarded else None, use_dns_cache=not guarded
-            )
-            self._sessions[guarded] = aiohttp.ClientSession(
-                connector=connector,
-                headers={"User-Agent": "mendflow"},
-                auto_decompress=False,
-                skip_auto_headers=("Accept-Encoding",),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=False,
-            )
-        return self._sessions[guarded]
+    def calls(self, *, guarded: bool) -> OutgoingCalls:
+        """The way to addresses that domains name for themselves, which are guarded, or that an administrator gave."""
+        if guarded not in self._calls:
+            guard = AddressGuard(allowed=self._allowed) if guarded else ANYWHERE
+            self._calls[guarded] = OutgoingCalls(guard, total_s=None, tls=self._tls, keeps_connections=True)
+        return self._calls[guarded]
+
+
+class _MissingThere(NotFound):
+    """A file is not there, or not all of it: it comes from this byte on."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__("there is no such file of our works there")
+        self.offset = offset
 
 
 class HttpLine:
@@ -122,15 +129,17 @@ class HttpLine:
     async def exchange(self, request: DomainRequest) -> DomainAnswer:
         return await self.ask(domain_endpoint.EXCHANGE, request, DomainAnswer, held_s=request.hold_ms / 1000)
 
-    async def has_file(self, sha256: str) -> bool:
+    async def missing_from(self, sha256: str) -> int | None:
         try:
             async with self._open("HEAD", domain_endpoint.FILES + sha256, timeout=_whole(0)):
-                return True
-        except NotFound:
-            return False
+                return None
+        except _MissingThere as missing:
+            return missing.offset
 
-    async def put_file(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
-        async with self._open("PUT", domain_endpoint.FILES + sha256, body=chunks, timeout=_by_chunk()) as response:
+    async def put_file(self, sha256: str, chunks: AsyncIterator[bytes], offset: int = 0) -> None:
+        headers = {domain_endpoint.OFFSET: str(offset)} if offset else {}
+        what = domain_endpoint.FILES + sha256
+        async with self._open("PUT", what, body=chunks, headers=headers, timeout=_by_chunk()) as response:
             await response.read()
 
     async def get_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
@@ -174,7 +183,9 @@ class HttpLine:
         try:
             async with await self._connect(method, what, given) as response:
                 if response.status == NotFound.status and method == "HEAD":
-                    raise NotFound("there is no such file of our works there")  # such an answer has no body
+                    said = response.headers.get(domain_endpoint.OFFSET, "")  # such an answer has no body
+                    offset = int(said) if said.isdecimal() and len(said) < OFFSET_DIGITS_MAX else 0
+                    raise _MissingThere(offset)
                 if response.status >= 300:
                     raise _error_of(response.status, await _bounded(response, ERROR_BYTES_MAX))
                 yield response
@@ -186,10 +197,8 @@ class HttpLine:
         for tries_left in reversed(range(len(self._urls))):
             url = self._urls[self._current]
             guarded = url in self._guarded
-            if guarded and is_private_host(urlsplit(url).hostname or ""):
-                raise PrivateAddress(_private(url))
             try:
-                return await self._lines.session(guarded=guarded).request(method, f"{url}{DOMAIN}{what}", **given)
+                return await self._lines.calls(guarded=guarded).begin(method, f"{url}{DOMAIN}{what}", **given)
             except aiohttp.ClientConnectorError:
                 if not tries_left:
                     raise
@@ -210,6 +219,8 @@ class HttpLine:
             return Unreachable(_private(url))
         if isinstance(error, asyncio.TimeoutError):
             return Unreachable(f"no answer from {url} in time")
+        if told := explain(error):
+            return Unreachable(f"no answer from {url}: {told}")
         why = inner.strerror if isinstance(inner, OSError) and inner.strerror else str(inner) or type(inner).__name__
         return Unreachable(f"no answer from {url}: {why}")
 

@@ -13,19 +13,16 @@ import msgspec
 from mendflow.core.model.repair_views import FailureView
 from mendflow.core.model.views import CaseView
 from mendflow.core.recovery.redaction import REDACTED
-from mendflow.operations.roles import ADMIN, READER, USER, AllowedRoles
-from mendflow.server.access import Principal
+from mendflow.operations.operation import ApiOperation
 
 ENV: Final = "env"
 _PATH_TO_DATA: Final = re.compile(r"(?<![\w.])data\b|\bitem\.data\b|\bjob\.env\b")
 """In a condition, or by itself. `data` has the item's data over the case's."""
 
 
-def without_env_values(answer: Any, caller: Principal, allowed: AllowedRoles) -> Any:
-    """The answer as the caller may see it. What readers may not ask for, as engines ask for orders, stays whole."""
-    if READER not in allowed.roles or not caller.roles.isdisjoint({ADMIN, USER}):
-        return answer
-    return _hidden(answer)
+def without_env_values(answer: Any, operation: ApiOperation, *, whole: bool) -> Any:
+    """The answer as the caller may see it. What viewers may not ask for, as engines ask for orders, stays whole."""
+    return answer if whole or operation.allowed.project != "viewer" else _hidden(answer)
 
 
 def _hidden(value: Any) -> Any:
@@ -51,7 +48,24 @@ def _hidden_fields(fields: dict[Any, Any]) -> dict[Any, Any]:
     new = {name: _hidden_field(name, each) for name, each in fields.items()}
     if fields.get("kind") == "job" and isinstance(data := fields.get("data"), dict):
         new["data"] = _hidden_data(data, fields.get("outputs"))
+    if isinstance(path := fields.get("path"), str) and _PATH_TO_DATA.search(path):
+        new |= _hidden_row(fields)
+    if isinstance(conditions := fields.get("conditions"), list):
+        new["conditions"] = _shown_conditions(conditions)
     return {name: each for name, each in new.items() if each is not fields[name]}
+
+
+def _hidden_row(fields: dict[Any, Any]) -> dict[Any, Any]:
+    """What is told of the values at a path: the value with counts, or the two values that differ, or samples."""
+    names = ("value",) if "value" in fields else ("here", "there", "samples")
+    hidden = {name: fields[name] for name in names if fields.get(name) is not None}
+    return {name: [REDACTED] if isinstance(each, list) else REDACTED for name, each in hidden.items()}
+
+
+def _shown_conditions(conditions: list[Any]) -> list[Any]:
+    """Those that do not name a value of the environment; the same list if all may be shown."""
+    shown = [each for each in conditions if not (isinstance(each, str) and _PATH_TO_DATA.search(each))]
+    return shown if len(shown) < len(conditions) else conditions
 
 
 def _hidden_field(name: object, value: Any) -> Any:

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from mendflow.core.model.errors import InternalError, RequestError, TemporarilyUnavailable, Unauthorized
+from mendflow.core.model.errors import (
+    InternalError,
+    RequestError,
+    TemporarilyUnavailable,
+    TooManyRequests,
+    Unauthorized,
+)
 
 if TYPE_CHECKING:
     from litestar.types import Send
 
 log = logging.getLogger("mendflow.server")
+
+
+BAD_TEXT = "the {} is no text in UTF-8; encode it so, or send bytes as a file"
 
 
 class WrongMethod(RequestError):
@@ -45,6 +54,8 @@ def body_of(error: RequestError) -> bytes:
 def headers_of(error: RequestError) -> dict[str, str]:
     if isinstance(error, Unauthorized):
         return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, TooManyRequests):
+        return {"Retry-After": str(error.fields["retry_after_s"])}
     return {"Retry-After": "1"} if isinstance(error, TemporarilyUnavailable) else {}
 
 

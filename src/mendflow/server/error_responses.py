@@ -17,7 +17,7 @@ from mendflow.core.model.errors import (
     TooLarge,
 )
 from mendflow.core.model.values import LEVELS_MAX
-from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, body_of, headers_of, log_unforeseen
+from mendflow.server.error_bodies import BAD_TEXT, ClientDisconnected, WrongMethod, body_of, headers_of, log_unforeseen
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -74,13 +74,22 @@ def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
 
 def on_deep_nesting(request: AnyRequest, error: RecursionError) -> Response[bytes]:
     """The error for an oversized body, if one was being read; otherwise a bug of ours."""
-    reading = any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
     refusal = (
         InvalidRequest(_TOO_DEEP, field="body")
-        if reading
+        if _is_reading(error)
         else log_unforeseen(error, request.method, request.scope["path"])
     )
     return on_error(request, refusal)
+
+
+def on_bad_text(request: AnyRequest, error: UnicodeDecodeError) -> Response[bytes]:
+    """The error for a body that is no text, if one was being read; otherwise a bug of ours."""
+    refusal = InvalidRequest(BAD_TEXT.format("body"), field="body") if _is_reading(error) else None
+    return on_error(request, refusal or log_unforeseen(error, request.method, request.scope["path"]))
+
+
+def _is_reading(error: BaseException) -> bool:
+    return any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def on_unforeseen(request: AnyRequest, error: Exception) -> Response[bytes]:
@@ -90,6 +99,7 @@ def on_unforeseen(request: AnyRequest, error: Exception) -> Response[bytes]:
 HANDLERS: dict[int | type[Exception], Any] = {
     RequestError: on_error,
     HTTPException: on_refusal,
+    UnicodeDecodeError: on_bad_text,
     RecursionError: on_deep_nesting,
     Exception: on_unforeseen,
 }

@@ -53,6 +53,8 @@ def _server(stats: StatsView) -> Iterator[Metric]:
     yield _gauge("mendflow_servers", "Living servers on the store, as this one sees them.", stats.servers_alive)
     yield _counter("mendflow_servers_closed", "Servers that this one was the first to find dead.", stats.servers_closed)
     yield _counter("mendflow_takeovers", "Trees of cases that were taken over from other servers.", stats.trees_taken)
+    refused = _flatten(stats.access_refused)
+    yield _counters("mendflow_access_refused", "Requests that were not let in, by reason.", ["reason"], refused)
     yield _counters("mendflow_trace_spans", "Spans for the collector of traces.", ["result"], _flatten(stats.spans))
 
 
@@ -75,6 +77,12 @@ def _current_gauges(stats: StatsView) -> Iterator[Metric]:
         yield _gauges(name, help, ["site"], (((each.site,), getattr(each, field)) for each in stats.pilots))
     live = (((each.flow, each.status), each.cases) for each in stats.cases)
     yield _gauges("mendflow_cases", "Cases that are not over.", ["flow", "status"], live)
+    for name, help, field in (
+        ("mendflow_limit", "Named limits: how much there is, of all servers on the store.", "count"),
+        ("mendflow_limit_used", "Named limits: how much running jobs use.", "used"),
+        ("mendflow_limit_waiting_jobs", "Jobs that wait for a named limit.", "waiting"),
+    ):
+        yield _gauges(name, help, ["limit"], (((each.name,), getattr(each, field)) for each in stats.limits))
     alerts = (((kind,), stats.alerts.get(kind, 0)) for kind in ALERT_KINDS)
     yield _gauges("mendflow_alerts_open", "Open alerts, of all servers on the store.", ["kind"], alerts)
 

@@ -49,6 +49,23 @@ _RENAMED = {
     "jobs_Job": "Job",
 }
 _BINARY = {"type": "string", "format": "binary"}
+_BY_ID = {each.id: each for each in OPERATIONS.values()}
+_ERRORS = {
+    400: "Something in the request is wrong, or means nothing; `fields` says what",
+    401: "The server wants a token that it knows",
+    403: "This token may not do that",
+    404: "There is no such thing",
+    408: "The request came too slowly",
+    409: "It cannot be done as things are now",
+    413: "The body is too large",
+    422: "The document can be read, and has errors; `fields` has each with its place",
+    429: "Too many requests; Retry-After says when to come back",
+    431: "The headers are too large",
+    500: "The server has a bug; its log has the reason under the id in `fields`",
+    503: "The server, or its store, cannot answer now; nothing was changed",
+}
+_OF_ALL = {400, 401, 403, 404, 408, 409, 429, 431, 500, 503}
+_WITH_BODY = {413, 422}
 
 
 def describe(routes: Sequence[HTTPRouteHandler], dependencies: Mapping[str, Provide]) -> Json:
@@ -121,8 +138,7 @@ def _tidy(operation: Json) -> None:
         content = body["content"]["application/json"]
         content["schema"], optional = _without_null(content["schema"])
         body["required"] = not optional
-    operation["responses"].pop("400", None)
-    operation["responses"] |= {"4XX": _refusal("An error of the caller"), "5XX": _refusal("The server cannot")}
+    operation["responses"] |= _refusals(_BY_ID[operation["operationId"]])
     operation.pop("deprecated", None)
     if special := _SPECIAL.get(operation["operationId"]):
         special(operation)
@@ -159,10 +175,19 @@ def _packed(operation: ApiOperation, asked: type, answered: type) -> Json:
         "requestBody": {"content": {media_type: {"schema": request}}, "required": True},
         "responses": {
             "200": _content(answered.__doc__ or "", media_type, answer),
-            "4XX": _refusal("An error of the caller"),
-            "5XX": _refusal("The server cannot"),
+            **_refusals(operation),
         },
     }
+
+
+def _refusals(operation: ApiOperation) -> Json:
+    """The errors that an operation can answer with, by its place in the table."""
+    found = set(_OF_ALL)
+    if operation.allowed.anybody:
+        found -= {401, 403}
+    if operation.method in ("POST", "PUT"):
+        found |= _WITH_BODY
+    return {str(status): _refusal(_ERRORS[status]) for status in sorted(found)}
 
 
 def _store_file(operation: Json) -> None:

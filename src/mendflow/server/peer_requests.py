@@ -15,6 +15,7 @@ from mendflow.core.model.errors import TemporarilyUnavailable, Unreachable
 from mendflow.lazy import LazyModule
 from mendflow.server.access import FORWARDED_HEADER
 from mendflow.services.base.cluster import ServerDocument
+from mendflow.tls import NO_TLS_SETTINGS, ClientTls, NewestContext
 
 if TYPE_CHECKING:
     import aiohttp
@@ -42,7 +43,8 @@ Find = Callable[[str], ServerDocument | None]
 class PeerRequests:
     """`find` returns a live server. All servers share one pool of connections, opened at the first request."""
 
-    def __init__(self, find: Find, token: str) -> None:
+    def __init__(self, find: Find, token: str, tls: ClientTls = NO_TLS_SETTINGS) -> None:
+        self._context = NewestContext(tls)
         self._find = find
         self._authorization = f"Bearer {token}"
         self._session: aiohttp.ClientSession | None = None
@@ -76,6 +78,7 @@ class PeerRequests:
                 skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=_silence_s(scope)),
                 allow_redirects=False,
+                ssl=self._context.get(),
             ) as response:
                 yield response
         except (*(aiohttp.ClientError, asyncio.TimeoutError, OSError), asyncio.CancelledError) as error:

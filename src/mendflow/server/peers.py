@@ -22,6 +22,7 @@ from mendflow.server.access import PEERS
 from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_error
 from mendflow.server.request_body import read_body
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
+from mendflow.tls import NO_TLS_SETTINGS, ClientTls, NewestContext
 
 if TYPE_CHECKING:
     import aiohttp
@@ -114,7 +115,8 @@ class PeerEndpoint:
 class HttpPeers:
     """Sends requests to other servers. All servers share one pool of connections, opened at the first request."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ClientTls = NO_TLS_SETTINGS) -> None:
+        self._context = NewestContext(tls)
         self._headers = {"Content-Type": "application/vnd.msgpack"}
         self._session: aiohttp.ClientSession | None = None
 
@@ -165,6 +167,7 @@ class HttpPeers:
             headers=self._headers,
             timeout=timeout,
             allow_redirects=False,
+            ssl=self._context.get(),
         )
 
     async def _ask(self, server: ServerDocument, what: str, message: object, type: type[T], patience_s: float) -> T:
@@ -178,7 +181,7 @@ class HttpPeers:
             raise PeerUnavailable(f"server {server.id} answered {response.status}")
         try:
             return msgspec.msgpack.decode(body, type=type)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise PeerUnavailable(f"the answer of server {server.id} cannot be decoded: {error}") from error
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from mendflow.core.model.errors import RequestError
 from mendflow.operations.table import API
 from mendflow.server.access import AccessControl
+from mendflow.server.connection_limits import mark_admitted
 from mendflow.server.error_bodies import send_error
 from mendflow.server.pilot_exchange import PilotExchangeHandler, ReleaseExchanges
 from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
@@ -45,12 +46,15 @@ class PilotApi:
 
     async def _answer_pilot(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         try:
-            caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
+            caller = await self.access.receive(scope)
         except RequestError as error:
             await send_error(send, error)
             return
-        handler = self._exchange if scope["path"] == SYNC_PATH else self._lookups
-        await handler(scope, receive, send, caller.name)
+        mark_admitted(scope, caller)
+        if scope["path"] == SYNC_PATH:
+            await self._exchange(scope, receive, send, caller.name, caller.projects)
+        else:
+            await self._lookups(scope, receive, send, caller.name)
 
     async def stop(self, grace_s: float) -> None:
         """End what would stay open, as the whole API does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -39,8 +39,11 @@ class PilotExchangeHandler:
         self._tasks: set[asyncio.Task[object]] = set()
         self._stopping = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, who: str = "") -> None:
-        await send_packed(self._answer(receive, who), scope, send)
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send, who: str = "", projects: Iterable[str] = ()
+    ) -> None:
+        """`who` is the name of the token that the pilot has, `projects` are those that the token names."""
+        await send_packed(self._answer(receive, who, tuple(sorted(projects))), scope, send)
 
     async def stop(self, grace_s: float) -> None:
         """Accept no more requests and end the held ones. After the grace period the rest are cancelled."""
@@ -52,8 +55,10 @@ class PilotExchangeHandler:
             for task in late:
                 task.cancel()
 
-    async def _answer(self, receive: Receive, who: str) -> bytes:
+    async def _answer(self, receive: Receive, who: str, projects: tuple[str, ...]) -> bytes:
         request = _decoded(await read_body(receive, SYNC_BYTES_MAX))
+        if request.projects != projects:  # whatever the pilot says
+            request = msgspec.structs.replace(request, projects=projects)
         if self._stopping:
             raise Unreachable(STOPPING)
         task = asyncio.current_task()
@@ -127,5 +132,5 @@ def _without_bad_reports(body: bytes) -> SyncRequest | None:
 def _report(job: Any, fence: Any, outcome: Any) -> AttemptReport:
     try:
         return msgspec.convert((job, fence, outcome), AttemptReport, builtin_types=(bytes,))
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         return msgspec.convert((job, fence, unreadable_outcome(str(error))), AttemptReport)

@@ -9,13 +9,14 @@ import socket
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 
 from mendflow.core.model.errors import Conflict
 from mendflow.server.access import check_binding
-from mendflow.server.write_coalescing import CoalescingProtocol
+from mendflow.server.connection_limits import ConnectionLimits, bounded_protocol
+from mendflow.tls import BadTlsFile, ServerCertificate
 
 if TYPE_CHECKING:
     from mendflow.server.app import Api
@@ -29,16 +30,38 @@ STOP_S_MAX = 5
 
 QUICK_CLOSE_S = 0.1
 
+CERTIFICATE_LOOK_S = 5.0
 CLOSED_S_MAX = 2
 """Within this time the remaining connections are closed, or cut."""
 
 
 class _Uvicorn(uvicorn.Server):
-    """Waits for its stop event instead of polling for it ten times a second."""
+    """Waits for its stop event instead of polling for it ten times a second. A TLS handshake has to be complete within
+    `handshake_s`."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, handshake_s: float) -> None:
         super().__init__(config)
+        self._handshake_s = handshake_s
         self._stop_requested = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does for sockets that listen already, which leaves a handshake a minute."""
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            made: asyncio.Protocol = cast(Any, config.http_protocol_class)(
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            return made
+
+        handshake_s = self._handshake_s if config.ssl is not None else None
+        self.servers = [
+            await loop.create_server(
+                protocol, sock=each, ssl=config.ssl, backlog=config.backlog, ssl_handshake_timeout=handshake_s
+            )
+            for each in sockets or []
+        ]
+        self.started = True
 
     def ask_to_stop(self) -> None:
         self.should_exit = True
@@ -70,28 +93,41 @@ class _Uvicorn(uvicorn.Server):
 class HttpServer:
     """A running server. `port` is the real port, also where 0 was asked for."""
 
-    def __init__(self, app: Api | PilotApi, host: str, port: int, server: _Uvicorn, task: asyncio.Task[None]) -> None:
+    def __init__(
+        self,
+        app: Api | PilotApi,
+        host: str,
+        port: int,
+        server: _Uvicorn,
+        task: asyncio.Task[None],
+        certificate: ServerCertificate | None = None,
+    ) -> None:
         self.app = app
         self.host = host
         self.port = port
+        self.certificate = certificate
         self._server = server
         self._task = task
+        self._watching = asyncio.create_task(_watch(certificate)) if certificate is not None else None
+        self._scheme = "http" if certificate is None else "https"
 
     @property
     def url(self) -> str:
         """An address that a client on this machine can use."""
         name = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
+        return f"{self._scheme}://[{name}]:{self.port}" if ":" in name else f"{self._scheme}://{name}:{self.port}"
 
     @property
     def public_url(self) -> str:
         """An address that other machines can use, if this one listens to them."""
         if self.host in ("0.0.0.0", "", "::"):
-            return f"http://{socket.getfqdn()}:{self.port}"
+            return f"{self._scheme}://{socket.getfqdn()}:{self.port}"
         return self.url
 
     async def stop(self) -> None:
         """Take no more requests, end event streams and held exchanges, let the rest finish, and close the port."""
+        if self._watching is not None:
+            self._watching.cancel()
         await self.app.stop(STOP_GRACE_S)
         self._server.ask_to_stop()
         await asyncio.wait([self._task], timeout=STOP_S_MAX)
@@ -123,13 +159,35 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(app: Api | PilotApi, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
+async def _watch(certificate: ServerCertificate) -> None:
+    """Read the certificate again when its files change; one that cannot be used leaves the old one in use."""
+    while True:
+        await asyncio.sleep(CERTIFICATE_LOOK_S)
+        reload_certificate(certificate)
+
+
+def reload_certificate(certificate: ServerCertificate) -> None:
+    try:
+        if certificate.reload_if_changed():
+            log.warning("the certificate of this server was read again; new connections get it")
+    except BadTlsFile as error:
+        log.error("the certificate stays the one before: %s", error)
+
+
+async def serve(
+    app: Api | PilotApi,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    certificate: ServerCertificate | None = None,
+    limits: ConnectionLimits | None = None,
+) -> HttpServer:
     """Start serving; returns when the port is open. Refuses to listen on a public address without a token."""
-    check_binding(host, app.access.tokens)
+    limits = limits or ConnectionLimits()
+    check_binding(host, app.access.tokens, issuer=app.access.issuer is not None)
     listener = _listening_socket(host, port)
     config = uvicorn.Config(
         app,
-        http=CoalescingProtocol,
+        http=bounded_protocol(limits),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -139,11 +197,14 @@ async def serve(app: Api | PilotApi, host: str = "127.0.0.1", port: int = 0) -> 
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        timeout_keep_alive=75,
+        timeout_keep_alive=limits.idle_s,
         timeout_graceful_shutdown=STOP_S_MAX + CLOSED_S_MAX,
     )
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    server = _Uvicorn(config)
+    if certificate is not None:
+        config.load()
+        config.ssl = certificate.context
+    server = _Uvicorn(config, limits.header_s)
     task = asyncio.create_task(server.serve(sockets=[listener]), name="mendflow-http")
     while not server.started:
         if task.done():
@@ -151,4 +212,4 @@ async def serve(app: Api | PilotApi, host: str = "127.0.0.1", port: int = 0) -> 
             task.result()
             raise AssertionError("the HTTP server ended before it began")
         await asyncio.sleep(0.001)
-    return HttpServer(app, host, listener.getsockname()[1], server, task)
+    return HttpServer(app, host, listener.getsockname()[1], server, task, certificate)

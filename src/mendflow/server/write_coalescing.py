@@ -2,12 +2,16 @@
 
 The HTTP server writes the head and the body of an answer separately. Each write is a system call that wakes the reader,
 and for a small exchange that costs more than all the rest. So everything that is written in one iteration of the event
-loop is collected and sent when the iteration ends."""
+loop is collected and sent when the iteration ends.
+
+Also notes which account of this machine has opened a connection: only now, while it is open, can the kernel say so."""
 
 import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from mendflow.server.local_accounts import ACCOUNT_STATE, account_of_transport
 
 
 class CoalescingTransport:
@@ -42,3 +46,6 @@ class CoalescingProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         gathering: Any = CoalescingTransport(transport)
         self.transport = gathering
+        access = getattr(self.app, "access", None)
+        if access is not None and access.is_local:
+            self.app_state = {**self.app_state, ACCOUNT_STATE: account_of_transport(transport)}

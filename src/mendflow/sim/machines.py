@@ -7,6 +7,7 @@ import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
 from contextvars import Context
+from random import Random
 from typing import Any
 
 from mendflow.core.model.ids import Instant
@@ -14,6 +15,12 @@ from mendflow.sim.loop import VirtualHost, VirtualLoop, context_of
 
 BEGINNING: Instant = 1_750_000_000_000
 """The wall-clock time at the start, on a machine whose clock is right."""
+
+DRIFT_MAX = 0.01
+"""How much faster or slower a machine's clock may run. Real clocks are off by a hundredth of that."""
+
+SKEW_MS_MAX = 120_000
+"""How far off a machine's wall clock may be."""
 
 
 class Machine:
@@ -26,6 +33,12 @@ class Machine:
         self.skew_ms = skew_ms
         self.processes: list[VirtualProcess] = []
         self._booted_s = 0.0
+        self.is_lost = False
+
+    def lose(self) -> None:
+        """It is gone, and never comes back."""
+        self.is_lost = True
+        self.power_off()
 
     def boot(self) -> None:
         """Restart after a power failure: the boot clock starts anew."""
@@ -55,6 +68,12 @@ class Machine:
         for process in list(self.processes):
             process.kill()
         self.processes = []
+
+
+def machine_with_clock(loop: VirtualLoop, name: str, chance: Random) -> Machine:
+    """A machine whose clock runs at a rate of its own and is off, as real ones are."""
+    rate = 1 + chance.uniform(-DRIFT_MAX, DRIFT_MAX)
+    return Machine(loop, name, rate=rate, skew_ms=chance.randint(-SKEW_MS_MAX, SKEW_MS_MAX))
 
 
 class VirtualProcess(VirtualHost):

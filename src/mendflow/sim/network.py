@@ -35,7 +35,7 @@ class LineFaults:
 
 class Network:
     def __init__(self, loop: VirtualLoop, chance: Random, counts: FaultCounts) -> None:
-        self._loop = loop
+        self.loop = loop
         self._chance = chance
         self._counts = counts
         self._listening: dict[str, tuple[VirtualProcess, Handler]] = {}
@@ -87,7 +87,7 @@ class Network:
             self._counts.add("line: doubled")
             copies = 2
         for _ in range(copies):
-            self._loop.at(self._loop.true_s + self._travel_s(), deliver)
+            self.loop.at(self.loop.true_s + self._travel_s(), deliver)
 
     def _travel_s(self) -> float:
         faults, chance = self.faults, self._chance

@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.sim.fault_counts import FaultCounts
-from mendflow.stores.contract import Append, Put, Write
+from mendflow.stores.contract import Append, Put, RemoveStream, Write
 
 _decode_job = msgspec.json.Decoder(Job).decode
 NATURAL_ENDS = ("well", "badly")
@@ -30,18 +30,14 @@ class ObservedAttempt(msgspec.Struct):
         return self.ended_s >= 0
 
 
-class Observer:
-    def __init__(self, now_s: Callable[[], float], counts: FaultCounts) -> None:
+class RunRecord:
+    """What happened in a run, and which laws were broken. Two runs of a seed have the same hash."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._counts = counts
         self._digest = hashlib.blake2b(digest_size=8)
         self.story: list[str] | None = None  # every event, for debugging
-        self.runs: dict[str, dict[int, ObservedAttempt]] = {}
-        self.jobs: dict[str, Job] = {}  # as they are on disk
         self.violations: list[str] = []
-        self.gaps_s: list[float] = []  # from the violent end of an attempt to the start of the next
-
-    # messages
 
     def tell(self, line: str) -> None:
         line = f"{self._now_s():.6f} {line}"
@@ -56,6 +52,15 @@ class Observer:
     def report_violation(self, law: str, what: str) -> None:
         self.violations.append(f"{law}, at {self._now_s():.3f} s: {what}")
         self.tell(f"BROKEN {law}: {what}")
+
+
+class Observer(RunRecord):
+    def __init__(self, now_s: Callable[[], float], counts: FaultCounts) -> None:
+        super().__init__(now_s)
+        self._counts = counts
+        self.runs: dict[str, dict[int, ObservedAttempt]] = {}
+        self.jobs: dict[str, Job] = {}  # as they are on disk
+        self.gaps_s: list[float] = []  # from the violent end of an attempt to the start of the next
 
     # attempts
 
@@ -95,7 +100,9 @@ class Observer:
     # the disk
 
     def on_write(self, write: Write, by: str) -> None:
-        if isinstance(write, Append):
+        if isinstance(write, RemoveStream):
+            self.tell(f"{by}: removes {write.stream}")
+        elif isinstance(write, Append):
             self.tell(f"{by}: journal {write.stream} +{len(write.entries)} at {write.expected}")
         else:
             self.tell(f"{by}: {type(write).__name__} {write.kind} {write.id}")

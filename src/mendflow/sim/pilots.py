@@ -54,7 +54,9 @@ class VirtualPilot:
         self._starts = 0
 
     def start(self) -> None:
-        """Start an agent, if there is none."""
+        """Start an agent, if there is none and its machine is there."""
+        if self.machine.is_lost:
+            return
         if self.agent is None or not self.agent.alive:
             self._starts += 1
             self.agent = self.machine.start("agent")

@@ -1,7 +1,8 @@
 """Simulated servers: the product's own services behind the same exchange that pilots use over HTTP."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import msgspec
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.retention import SweptFiles
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import FileRef
 from mendflow.formats.shipped import default_patterns, default_rules
@@ -43,23 +45,44 @@ class EmptyFileStore:
     async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
         raise AssertionError("there are no files in this world")
 
+    async def keep_part(self, name: str, chunks: Any, *, sha256: str, offset: int, source: str) -> FileRef:
+        raise AssertionError("there are no files in this world")
+
+    async def part_bytes(self, sha256: str, source: str) -> int:
+        return 0
+
     async def keep_many(self, contents: Any) -> None:
         raise AssertionError("there are no files in this world")
 
     async def keep_path(self, path: str) -> FileRef:
         raise AssertionError("there are no files in this world")
 
+    async def keep_linked(self, name: str, link: str, sha256: str) -> FileRef:
+        raise AssertionError("there are no files in this world")
+
     async def path_flaw(self, path: str) -> str:
         return ""
 
-    def read(self, sha256: str) -> Any:
+    def read(self, sha256: str, offset: int = 0) -> Any:
         raise AssertionError("there are no files in this world")
+
+    async def clone(self, sha256: str, target: Path) -> bool:
+        return False
 
     async def size(self, sha256: str) -> int | None:
         return None
 
     async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
         return "is not stored here"
+
+    async def stored_bytes(self, digests: Collection[str]) -> dict[str, int]:
+        return {}
+
+    async def sweep(self, digests: Collection[str], unused_since: int) -> SweptFiles:
+        return SweptFiles()
+
+    async def drop_removed(self) -> None:
+        pass
 
 
 class VirtualServer:
@@ -87,7 +110,9 @@ class VirtualServer:
         self.server: Server | None = None
 
     def start(self) -> None:
-        """Start the server, if it does not run."""
+        """Start the server, if it does not run and its machine is there."""
+        if self.machine.is_lost:
+            return
         if self.process is None or not self.process.alive:
             self.server = None
             self.process = self.machine.start("server")

@@ -41,6 +41,7 @@ class StoreFaults:
         self.piecewise_share = 0.1
         self.lag_s = 1.0
         self.away = False  # down, for everybody
+        self.full = False  # no room: what is written is refused at once
         self.patience_s = (0.05, 2.0)
 
 
@@ -116,6 +117,10 @@ class StoreConnection:
     async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         chance, faults = self._store.chance, self._store.faults
         await self._process.reach_point("journal" if any(isinstance(write, Append) for write in writes) else "write")
+        if faults.full:
+            self._store.counts.add("store: no room")
+            await asyncio.sleep(self._travel_s())
+            raise StoreUnavailable("the disk of the store is full; free some space", store="virtual")
         fails = faults.fail_share and chance.random() < faults.fail_share
         if self._unreachable() or (fails and chance.random() < 0.3):
             self._store.counts.add("store: failed before it was done")
@@ -207,6 +212,9 @@ class StoreConnection:
             return await self._store.index.count(kind, where, by=by)
 
         return await self._ask(look)
+
+    async def kinds(self) -> list[str]:
+        return await self._ask(self._store.truth.kinds)
 
     async def refresh(self) -> None:
         await self._ask(lambda: self._store.index.catch_up(whole=True))

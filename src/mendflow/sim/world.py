@@ -18,24 +18,19 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId
 from mendflow.services.runtime.server import ServerSettings
+from mendflow.sim.clients import start_until_accepted
 from mendflow.sim.fault_counts import FaultCounts
 from mendflow.sim.fault_injection import FaultInjector
 from mendflow.sim.invariants import InvariantChecker
 from mendflow.sim.loop import VirtualLoop
-from mendflow.sim.machines import Machine
-from mendflow.sim.network import Network, NoAnswer
-from mendflow.sim.observer import Observer
+from mendflow.sim.machines import Machine, machine_with_clock
+from mendflow.sim.network import Network
+from mendflow.sim.observer import Observer, RunRecord
 from mendflow.sim.pilots import VirtualPilot
-from mendflow.sim.servers import START_PATH, SimStartRequest, VirtualServer
+from mendflow.sim.servers import SimStartRequest, VirtualServer
 from mendflow.sim.virtual_store import VirtualStore
 from mendflow.sim.workload import LONG_S, RandomOutcomes, flow
 from mendflow.stores.contract import Write
-
-DRIFT_MAX = 0.01
-"""How much faster or slower a machine's clock may run. Real clocks are off by a hundredth of that."""
-
-SKEW_MS_MAX = 120_000
-"""How far off a machine's wall clock may be."""
 
 SETTLE_LEASES_MAX = 30
 """Within so many leases after the fault phase everything must have ended, if jobs take no longer than usual."""
@@ -43,7 +38,6 @@ SETTLE_LEASES_MAX = 30
 SERIAL_JOBS_MAX = 10
 """So many of the longest jobs, or of their attempts, may have to wait for each other."""
 
-PATIENCE_S = 3.0
 FAULTS = (0, 5, 10, 20, 40)
 """The default number of faults per run."""
 
@@ -130,9 +124,7 @@ class SimWorld:
         self.invariants.check_write(write, by)
 
     def _machine(self, name: str) -> Machine:
-        chance = self._machines
-        rate = 1 + chance.uniform(-DRIFT_MAX, DRIFT_MAX)
-        return Machine(self.loop, name, rate=rate, skew_ms=chance.randint(-SKEW_MS_MAX, SKEW_MS_MAX))
+        return machine_with_clock(self.loop, name, self._machines)
 
     async def play(self) -> None:
         for server in self.servers:
@@ -162,27 +154,18 @@ class SimWorld:
         return tasks
 
     async def _client(self, wanted: SimStartRequest, at_s: float) -> None:
-        """A client that requests a case until a server has accepted it."""
-        await asyncio.sleep(at_s)
-        chance = self.chance(wanted.key)
-        process = Machine(self.loop, f"client {wanted.key}").start("client")
         until_s = self.scene.fault_period_s + SETTLE_LEASES_MAX * self.lease_s
-        while self.loop.true_s < until_s:
-            server = chance.choice(self.servers)
-            try:
-                body = msgspec.json.encode(wanted)
-                status, answer = await self.network.call(process, server.address, START_PATH, body, PATIENCE_S)
-            except NoAnswer:
-                status, answer = 503, b""
-            if status == 200:
-                self.acknowledged[CaseId(answer.decode())] = wanted.key
-                self.tell(f"acknowledged {answer.decode()}")
-                return
-            if status < 500:
-                self.observer.report_violation("the client", f"{wanted.key} was answered {status}: {answer.decode()}")
-                return
-            await asyncio.sleep(chance.uniform(0.2, 2.0))
-        self.observer.report_violation("liveness", f"no server takes {wanted.key}")
+        case = await start_until_accepted(
+            wanted,
+            self.servers,
+            self.network,
+            self.observer,
+            self.chance(wanted.key),
+            at_s=at_s,
+            until_s=until_s,
+        )
+        if case is not None:
+            self.acknowledged[case] = wanted.key
 
     async def _settle(self) -> None:
         began_s = self.loop.true_s
@@ -207,16 +190,6 @@ class _ErrorLog(logging.Handler):
             self.messages.append(f"{record.getMessage()}\n{story}")
 
 
-class Judged(Protocol):
-    """What an observer has found."""
-
-    violations: list[str]
-    story: list[str] | None
-
-    @property
-    def hash(self) -> str: ...
-
-
 class PlayedWorld(Protocol):
     """A world that can be run."""
 
@@ -225,7 +198,7 @@ class PlayedWorld(Protocol):
     settle_s: float
 
     @property
-    def observer(self) -> Judged: ...
+    def observer(self) -> RunRecord: ...
     async def play(self) -> None: ...
 
 

@@ -7,7 +7,8 @@ searches may lag and are never used for decisions.
 
 **Versions.** A version is a number above 0 that the store chooses; a later one is greater, and has no other meaning. A
 document never has the same version twice, not even after it was deleted and created again: so a writer with an old
-version is always refused. A stream only grows: its length is its version.
+version is always refused. A stream only grows: its length is its version. When nobody appends to it any more, it can be
+removed as a whole; then it is as if it had never been.
 
 **When the store is away.** A store retries by itself, with growing waits, until its patience ends: reads, and writes
 that certainly did not happen. Then it raises StoreUnavailable. If a write was sent and its answer was lost, nobody
@@ -49,7 +50,17 @@ class Append(msgspec.Struct, frozen=True):
     expected: int
 
 
-Write = Union[Put, Delete, Append]
+class RemoveStream(msgspec.Struct, frozen=True):
+    """Remove a stream with all its entries, if there is one. Whoever asks for it knows that nobody appends to it any
+    more, so there is nothing to compare, and it may be repeated."""
+
+    stream: str
+
+
+ConditionalWrite = Union[Put, Delete, Append]
+"""A write that is refused if the document or stream is not at the expected version."""
+
+Write = Union[Put, Delete, Append, RemoveStream]
 
 
 class WriteDone(msgspec.Struct, frozen=True):
@@ -129,6 +140,10 @@ class Store(Protocol):
 
     async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
         """How many documents match, per value of a field, or all under the empty name."""
+        ...
+
+    async def kinds(self) -> list[str]:
+        """The kinds of which there are documents; does not lag."""
         ...
 
     async def refresh(self) -> None:

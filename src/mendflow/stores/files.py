@@ -5,33 +5,39 @@ same content do no harm. A disk or a person may damage it afterwards. So what th
 what has changed since, is hashed before it is read; a damaged file is put aside, so that it can be stored again."""
 
 import asyncio
-import errno
+import fcntl
 import hashlib
 import logging
 import os
 import secrets
+import stat
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from difflib import get_close_matches
-from itertools import islice
+from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable, unusable_file
+from mendflow.core.model.errors import NOT_STORED, NotFound, RequestError, StoreUnavailable, unusable_file
+from mendflow.core.model.retention import SweptFiles
 from mendflow.core.model.values import FileRef, is_executable
 from mendflow.lazy import lazy_pattern
-from mendflow.stores.verified_files import FileState, VerifiedFiles
+from mendflow.stores.lasting_writes import make_durable, sync_path, unavailable
+from mendflow.stores.local_paths import CHUNK_BYTES, content_of, flaw_now, is_sealed, path_flaw_of
+from mendflow.stores.partial_files import PartialFiles
+from mendflow.stores.used_files import UsedFiles
+from mendflow.stores.verified_files import ANY_CHANGE, FileState, VerifiedFiles, state_by, state_of
 
 log = logging.getLogger("mendflow.files")
 
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
-_CHUNK_BYTES = 1 << 20
+_LINK = lazy_pattern(r"[0-9a-f]{16}")
+_FICLONE = 0x40049409
 SYNCED_TOGETHER = 16
-NAMES_MAX = 10_000
-"""How many names of a folder a misspelt one is compared with."""
+LINKED = ".linked"
+"""Suffix of a link in the folder of incoming files."""
 
 VERIFIED_AGAIN_MAX = 10
 """How often a file is hashed anew because it was written meanwhile."""
@@ -42,7 +48,10 @@ class FolderFileStore:
         self._folder = folder
         self._incoming = folder / "incoming"
         self._damaged = folder / "damaged"
+        self._parts = PartialFiles(folder / "parts")
+        self._condemned = folder / "condemned"
         self._verified = VerifiedFiles(folder / "verified")
+        self._used = UsedFiles(folder / "used")
         self._durable_folders: set[str] = set()
         self._changing = threading.Lock()
 
@@ -50,6 +59,10 @@ class FolderFileStore:
         self._incoming.mkdir(parents=True, exist_ok=True)
         for leftover in self._incoming.iterdir():
             leftover.unlink(missing_ok=True)
+        self._parts.tidy()
+        if self._condemned.is_dir():  # a sweep was cut short: what it had not removed is where it was
+            for path in self._condemned.iterdir():
+                self._take_back(path.name)
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         """Store a file on the server; refused if `sha256` is given and does not match."""
@@ -65,17 +78,32 @@ class FolderFileStore:
                     digest.update(chunk)
                     size += len(chunk)
                     out.write(chunk)
-                await asyncio.to_thread(_make_durable, out.fileno())
+                await asyncio.to_thread(make_durable, out.fileno())
             found = digest.hexdigest()
-            if sha256 and found != sha256:
-                raise RequestError(
-                    f"the content of {name} has the digest {found}, not {sha256} as announced; send it again"
-                )
+            if sha256:
+                _demand_digest(found, sha256, name)
             return await asyncio.to_thread(self._settle, draft, found, size, name)
         except OSError as error:
-            raise _unavailable(error, self._folder) from error
+            raise unavailable(error, self._folder) from error
         finally:
             draft.unlink(missing_ok=True)
+
+    async def keep_part(
+        self, name: str, chunks: AsyncIterator[bytes], *, sha256: str, offset: int, source: str
+    ) -> FileRef:
+        """Go on at this byte with a file that comes piece by piece. It is stored when its end has come and it has this
+        digest; what comes before a break stays for the next try."""
+        self._place(sha256)
+        try:
+            async with self._parts.receive(sha256, source, _received(chunks, name), offset) as whole:
+                return await asyncio.to_thread(self._settle, whole.path, sha256, whole.bytes, name)
+        except OSError as error:
+            raise unavailable(error, self._folder) from error
+
+    async def part_bytes(self, sha256: str, source: str) -> int:
+        """How much of a file that is not stored yet has come from this source."""
+        self._place(sha256)
+        return self._parts.bytes_of(sha256, source)
 
     async def keep_many(self, contents: Mapping[str, bytes]) -> None:
         """Store small files, by their SHA-256: all of them, or none if one has another."""
@@ -94,13 +122,13 @@ class FolderFileStore:
             folders = {place.parent for place in new.values()}
             with ThreadPoolExecutor(SYNCED_TOGETHER) as pool:
                 # Syncs that run side by side share the disk's work.
-                list(pool.map(_sync_path, drafts.values()))
+                list(pool.map(sync_path, drafts.values()))
                 states = {sha256: self._put_in_place(draft, sha256) for sha256, draft in drafts.items()}
-                list(pool.map(_sync_path, folders))
+                list(pool.map(sync_path, folders))
             for sha256, state in states.items():
                 self._remember(sha256, state)
         except OSError as error:
-            raise _unavailable(error, self._folder) from error
+            raise unavailable(error, self._folder) from error
         finally:
             for draft in drafts.values():
                 draft.unlink(missing_ok=True)
@@ -109,37 +137,82 @@ class FolderFileStore:
         """Store a copy of a file on this machine."""
         return await asyncio.to_thread(self._keep_path, Path(path))
 
+    async def keep_linked(self, name: str, link: str, sha256: str) -> FileRef:
+        """Store a file that somebody on this machine has linked into the folder of incoming files, without copying it
+        unless somebody may still write to it. Whoever may write to that folder may do so. It is refused if it does not
+        have this digest."""
+        return await asyncio.to_thread(self._keep_linked, name, link, sha256)
+
+    def _keep_linked(self, name: str, link: str, sha256: str) -> FileRef:
+        self._place(sha256)
+        if not _LINK.fullmatch(link):
+            raise RequestError(f"{link[:80]!r} is no name of a link: 16 digits, 0-9 and a-f")
+        draft = self._incoming / f"{link}{LINKED}"
+        try:
+            source = os.fdopen(os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+        except OSError as error:
+            raise NotFound(f"nothing is linked as {draft.name}: send the content") from error
+        try:
+            with source:
+                if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                    raise RequestError(f"{name} is not a file: send the content")
+                if not is_sealed(source.fileno()):  # else somebody could change what is stored
+                    return replace(self._copied(source, draft, sha256=sha256), name=name)
+                return self._moved(source, draft, FileRef(sha256=sha256, bytes=0, name=name))
+        except OSError as error:
+            raise unavailable(error, self._folder) from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _moved(self, source: BufferedReader, draft: Path, ref: FileRef) -> FileRef:
+        """Store a file that nobody writes to, without copying it."""
+        before = os.fstat(source.fileno())
+        _demand_digest(hashlib.file_digest(source, "sha256").hexdigest(), ref.sha256, ref.name)
+        make_durable(source.fileno())
+        state = self._put_in_place(draft, ref.sha256)
+        sync_path(self._place(ref.sha256).parent)
+        if state[1:3] == (before.st_size, before.st_mtime_ns):  # else somebody wrote to it: it is hashed again
+            self._remember(ref.sha256, (*state[:3], ANY_CHANGE))  # whoever linked it removes the other link later
+        return replace(ref, bytes=before.st_size)
+
     async def path_flaw(self, path: str) -> str:
         """Why this path of this machine cannot be stored now; empty if it can."""
-        return await asyncio.to_thread(_flaw_now, Path(path))
+        return await asyncio.to_thread(flaw_now, Path(path))
 
     def _keep_path(self, path: Path) -> FileRef:
+        try:
+            source = path.open("rb")
+        except OSError as error:
+            raise NotFound(path_flaw_of(path, error)) from error
+        try:
+            with source:
+                ref = self._copied(source, path)
+                return replace(ref, executable=is_executable(os.fstat(source.fileno()).st_mode))
+        except OSError as error:
+            raise unavailable(error, self._folder) from error
+
+    def _copied(self, source: BufferedReader, path: Path, *, sha256: str = "") -> FileRef:
+        """Store a copy; refused if `sha256` is given and does not match."""
         draft = self._incoming / secrets.token_hex(8)
         digest = hashlib.sha256()
         size = 0
         try:
-            source = path.open("rb")
-        except OSError as error:
-            raise NotFound(_path_flaw(path, error)) from error
-        try:
-            with source, draft.open("wb") as out:
-                for chunk in _read(source, path):
+            with draft.open("wb") as out:
+                for chunk in content_of(source, path):
                     digest.update(chunk)
                     size += len(chunk)
                     out.write(chunk)
                 out.flush()
-                _make_durable(out.fileno())
-                mode = os.fstat(source.fileno()).st_mode
-            ref = self._settle(draft, digest.hexdigest(), size, path.name)
-            return replace(ref, executable=is_executable(mode))
-        except OSError as error:
-            raise _unavailable(error, self._folder) from error
+                make_durable(out.fileno())
+            if sha256:
+                _demand_digest(digest.hexdigest(), sha256, path.name)
+            return self._settle(draft, digest.hexdigest(), size, path.name)
         finally:
             draft.unlink(missing_ok=True)
 
     def _settle(self, draft: Path, sha256: str, size: int, name: str) -> FileRef:
         state = self._put_in_place(draft, sha256)
-        _sync_path(self._place(sha256).parent)
+        sync_path(self._place(sha256).parent)
         self._remember(sha256, state)
         return FileRef(sha256=sha256, bytes=size, name=name)
 
@@ -150,7 +223,7 @@ class FolderFileStore:
         self._make_folder(place.parent)
         with self._changing:
             os.replace(draft, place)
-            return _state_of(place)
+            return state_of(place)
 
     def _make_folder(self, folder: Path) -> None:
         """Make a folder that lasts. One that is there may have been made a moment ago, and not be synced yet."""
@@ -159,7 +232,7 @@ class FolderFileStore:
         except FileExistsError:
             if folder.name in self._durable_folders:
                 return
-        _sync_path(self._folder)
+        sync_path(self._folder)
         self._durable_folders.add(folder.name)
 
     def _remember(self, sha256: str, state: FileState) -> None:
@@ -168,23 +241,123 @@ class FolderFileStore:
 
     def _is_verified(self, sha256: str) -> bool:
         try:
-            return self._verified.holds(sha256, _state_of(self._place(sha256)))
+            return self._verified.holds(sha256, self._wanted(sha256))
         except OSError:
             return False
 
-    async def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
-        while await self.size(sha256) is None:
+    def _wanted(self, sha256: str) -> FileState:
+        """The state of a file that somebody asks for: it is not removed for a while. Raises FileNotFoundError."""
+        state = self._found(sha256)
+        if self._used.is_noted(sha256):
+            return state
+        self._used.note(sha256)
+        return self._found(sha256)  # whoever removes it may not have seen the note
+
+    def _found(self, sha256: str) -> FileState:
+        """The state of a file, which is taken back if it was put aside to be removed. Raises FileNotFoundError."""
+        place = self._place(sha256)
+        try:
+            return state_of(place)
+        except FileNotFoundError:
+            self._take_back(sha256)
+            return state_of(place)
+
+    def _opened(self, sha256: str) -> BufferedReader:
+        """A file that was there a moment ago, open for reading. Raises FileNotFoundError."""
+        place = self._place(sha256)
+        try:
+            return place.open("rb")
+        except FileNotFoundError:
+            self._take_back(sha256)
+            return place.open("rb")
+
+    def _take_back(self, sha256: str) -> None:
+        """Put a file that was put aside to be removed where it was, unless somebody else has done that."""
+        with suppress(FileNotFoundError):
+            os.rename(self._condemned / sha256, self._place(sha256))
+
+    async def stored_bytes(self, digests: Collection[str]) -> dict[str, int]:
+        """The sizes of those of these files that are stored. That somebody asks is not noted: they may be removed."""
+        return await asyncio.to_thread(self._stored_bytes, digests)
+
+    def _stored_bytes(self, digests: Collection[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for sha256 in digests:
+            try:
+                found[sha256] = self._place(sha256).stat().st_size
+            except OSError:
+                continue  # it is not stored, or nobody can tell
+        return found
+
+    async def sweep(self, digests: Collection[str], unused_since: int) -> SweptFiles:
+        """Remove these files, but for those that were stored or asked for since then."""
+        return await asyncio.to_thread(self._sweep, digests, unused_since)
+
+    async def drop_removed(self) -> None:
+        """All servers that use this folder have swept it."""
+
+    def _sweep(self, digests: Collection[str], unused_since: int) -> SweptFiles:
+        removed = freed_bytes = 0
+        in_use: list[str] = []
+        try:
+            self._condemned.mkdir(parents=True, exist_ok=True)
+            for sha256 in digests:
+                size = self._remove(sha256, unused_since)
+                if size is None:
+                    in_use.append(sha256)
+                elif size >= 0:
+                    removed, freed_bytes = removed + 1, freed_bytes + size
+            self._used.forget_before(unused_since)
+        except OSError as error:
+            raise unavailable(error, self._folder) from error
+        return SweptFiles(removed=removed, bytes=freed_bytes, in_use=in_use)
+
+    def _remove(self, sha256: str, unused_since: int) -> int | None:
+        """The size of a file that was removed; -1 if there is none, None if it is in use. One that is in use stays in
+        its place; any other is put aside first: see used_files."""
+        place, aside = self._place(sha256), self._condemned / sha256
+        try:
+            if self._is_used(sha256, place.stat(), unused_since):
+                return None
+            os.rename(place, aside)
+        except FileNotFoundError:
+            return -1
+        try:
+            status = aside.stat()
+        except FileNotFoundError:
+            return None  # somebody has taken it back
+        if self._is_used(sha256, status, unused_since):
+            self._take_back(sha256)
+            return None
+        aside.unlink(missing_ok=True)  # somebody may have taken it back
+        if place.exists():
+            return None
+        self._verified.forget(sha256)
+        return status.st_size
+
+    def _is_used(self, sha256: str, status: os.stat_result, unused_since: int) -> bool:
+        return status.st_mtime_ns >= unused_since * 1_000_000 or self._used.used_since(sha256, unused_since)
+
+    async def read(self, sha256: str, offset: int = 0) -> AsyncGenerator[bytes, None]:
+        with await self._whole(sha256) as source:
+            source.seek(offset)
+            while chunk := await asyncio.to_thread(source.read, CHUNK_BYTES):
+                yield chunk
+
+    async def _whole(self, sha256: str) -> BufferedReader:
+        """A stored file with the right content, open for reading."""
+        while True:
+            if await self.size(sha256) is not None:
+                with suppress(FileNotFoundError):  # it was removed, or put aside as damaged, a moment ago
+                    return self._opened(sha256)
             if flaw := await self.stored_flaw(sha256):  # none: it was stored again meanwhile
                 raise unusable_file(sha256, flaw)
-        with self._place(sha256).open("rb") as source:
-            while chunk := await asyncio.to_thread(source.read, _CHUNK_BYTES):
-                yield chunk
 
     async def size(self, sha256: str) -> int | None:
         """The size of a stored file; None if there is none with the right content."""
         place = self._place(sha256)
         try:
-            state = _state_of(place)
+            state = self._wanted(sha256)
             if self._verified.holds(sha256, state):
                 return state[1]
             whole = await asyncio.to_thread(self._verify, place, sha256)
@@ -192,18 +365,18 @@ class FolderFileStore:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _unavailable(error, self._folder) from error
+            raise unavailable(error, self._folder) from error
 
     def _verify(self, place: Path, sha256: str) -> FileState | None:
         """Hash a file; its state if it is whole. A damaged one is put aside, and one that was stored again meanwhile is
         hashed again."""
         for _ in range(VERIFIED_AGAIN_MAX):
-            with place.open("rb") as source:
-                state = _state(os.fstat(source.fileno()))
+            with self._opened(sha256) as source:
+                state = state_by(os.fstat(source.fileno()))
                 found = hashlib.file_digest(source, "sha256").hexdigest()
             if found == sha256:
                 self._make_folder(place.parent)
-                _sync_path(place.parent)  # whoever put it there may not have got so far
+                sync_path(place.parent)  # whoever put it there may not have got so far
                 self._remember(sha256, state)
                 return state
             if self._put_aside(place, sha256, state):
@@ -213,18 +386,32 @@ class FolderFileStore:
 
     def _put_aside(self, place: Path, sha256: str, state: FileState) -> bool:
         with self._changing:
-            if _state_of(place) != state:
+            if state_of(place) != state:
                 return False
             self._damaged.mkdir(exist_ok=True)
             os.replace(place, self._damaged / sha256)
             return True
+
+    async def clone(self, sha256: str, target: Path) -> bool:
+        """Write a stored file to a path of this machine such that both share their blocks until one of them is written
+        to. False where the file system cannot do that, or the file is not here: then `read` has its content."""
+        size = await self.size(sha256)
+        return size is not None and await asyncio.to_thread(self._clone, sha256, target, size)
+
+    def _clone(self, sha256: str, target: Path, size: int) -> bool:
+        try:
+            with self._opened(sha256) as known, target.open("wb") as made:
+                fcntl.ioctl(made.fileno(), _FICLONE, known.fileno())
+                return os.fstat(made.fileno()).st_size == size
+        except OSError:
+            return False
 
     async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
         """Why a stored file of this size cannot be used; empty if it can. A large one that nobody has written to since
         it was last hashed is not hashed again for that."""
         place = self._place(sha256)
         try:
-            state = _state_of(place)
+            state = self._wanted(sha256)
             if bytes not in (None, state[1]):
                 return f"is damaged: it has {state[1]} bytes instead of {bytes}"
             if (
@@ -235,9 +422,9 @@ class FolderFileStore:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise _unavailable(error, self._folder) from error
+            raise unavailable(error, self._folder) from error
         aside = self._damaged / sha256
-        return f"was damaged, and is put aside as {aside}" if aside.exists() else "is not stored here"
+        return f"was damaged, and is put aside as {aside}" if aside.exists() else NOT_STORED
 
     def _place(self, sha256: str) -> Path:
         if not _SHA256.fullmatch(sha256):
@@ -245,12 +432,9 @@ class FolderFileStore:
         return self._folder / sha256[:2] / sha256
 
 
-def _state_of(place: Path) -> FileState:
-    return _state(place.stat())
-
-
-def _state(status: os.stat_result) -> FileState:
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+def _demand_digest(found: str, sha256: str, name: str) -> None:
+    if found != sha256:
+        raise RequestError(f"the content of {name} has the digest {found}, not {sha256} as announced; send it again")
 
 
 async def _received(chunks: AsyncIterator[bytes], name: str) -> AsyncIterator[bytes]:
@@ -260,55 +444,3 @@ async def _received(chunks: AsyncIterator[bytes], name: str) -> AsyncIterator[by
             yield chunk
     except OSError as error:
         raise RequestError(f"the content of {name} did not arrive completely ({error}); send it again") from error
-
-
-def _read(source: BinaryIO, path: Path) -> Iterator[bytes]:
-    """What is in a file of this machine. If it cannot be read, nothing is wrong with the store."""
-    try:
-        while chunk := source.read(_CHUNK_BYTES):
-            yield chunk
-    except OSError as error:
-        raise NotFound(_path_flaw(path, error)) from error
-
-
-def _flaw_now(path: Path) -> str:
-    try:
-        path.open("rb").close()
-        return ""
-    except OSError as error:
-        return _path_flaw(path, error)
-
-
-def _path_flaw(path: Path, error: OSError) -> str:
-    """What is wrong with a path that could not be opened. A misspelt one is told with the name that was meant."""
-    if not isinstance(error, FileNotFoundError):
-        return f"{path} cannot be read: {error.strerror}"
-    missing = path
-    while not missing.parent.exists():
-        missing = missing.parent
-    try:
-        close = get_close_matches(missing.name, islice(os.listdir(missing.parent), NAMES_MAX), 1)
-    except OSError:
-        close = []
-    meant = f" (did you mean {missing.parent / close[0]}?)" if close else ""
-    if missing != path:
-        return f"there is no file {path}: there is no folder {missing}{meant}"
-    return f"there is no file {path}{meant}"
-
-
-def _sync_path(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        _make_durable(fd)
-    finally:
-        os.close(fd)
-
-
-def _make_durable(fd: int) -> None:
-    os.fsync(fd)
-
-
-def _unavailable(error: OSError, folder: Path) -> StoreUnavailable:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailable(f"{folder}: the disk is full; free some space, nothing was stored")
-    return StoreUnavailable(f"{folder}: {error.strerror}")

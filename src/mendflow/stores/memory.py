@@ -15,6 +15,7 @@ from mendflow.stores.contract import (
     Delete,
     FieldCondition,
     Put,
+    RemoveStream,
     StoredDocument,
     Write,
     WriteConflict,
@@ -115,12 +116,19 @@ class MemoryStore:
             counts[name] = counts.get(name, 0) + 1
         return counts
 
+    async def kinds(self) -> list[str]:
+        self._demand_open()
+        return sorted(kind for kind, documents in self._documents.items() if documents)
+
     async def refresh(self) -> None:
         self._demand_open()
 
     def _apply(self, write: Write) -> WriteDone | WriteConflict:
         if isinstance(write, Append):
             return self._append(write)
+        if isinstance(write, RemoveStream):
+            self._streams.pop(write.stream, None)
+            return WriteDone(0)
         documents = self._documents.setdefault(write.kind, {})
         present = documents.get(write.id)
         actual = 0 if present is None else present.version

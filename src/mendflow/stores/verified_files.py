@@ -13,7 +13,17 @@ VERIFIED_MAX: Final = 100_000
 """How many files are remembered as whole: one that is forgotten is hashed again."""
 
 FileState = tuple[int, int, int, int]
-"""Inode, size, time of modification and time of change: the same as long as nobody has written to a file."""
+"""Inode, size, time of modification and time of change: the same as long as nobody has written to a file. Of a file
+that had another link when it was noted the time of change is `ANY_CHANGE`: it changes when that link goes."""
+ANY_CHANGE: Final = 0
+
+
+def state_of(place: Path) -> FileState:
+    return state_by(place.stat())
+
+
+def state_by(status: os.stat_result) -> FileState:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class VerifiedFiles:
@@ -34,16 +44,21 @@ class VerifiedFiles:
 
     def holds(self, sha256: str, state: FileState) -> bool:
         """Whether this process wrote or hashed the file in this state."""
-        return self._states.get(sha256) == state
+        return _is_same(self._states.get(sha256), state)
 
     def was_whole(self, sha256: str, state: FileState) -> bool:
         """Whether any process did."""
         if self.holds(sha256, state):
             return True
         try:
-            return state[1] > LARGE_BYTES and (self._notes / sha256).read_text() == _text(state)
+            return state[1] > LARGE_BYTES and _is_same(_state((self._notes / sha256).read_text()), state)
         except (OSError, ValueError):
             return False
+
+    def forget(self, sha256: str) -> None:
+        """The file was removed."""
+        self._states.pop(sha256, None)
+        (self._notes / sha256).unlink(missing_ok=True)
 
     def _note(self, sha256: str, state: FileState) -> None:
         """A note that cannot be written, or is lost, costs hashing the file once more."""
@@ -54,6 +69,15 @@ class VerifiedFiles:
             os.replace(draft, self._notes / sha256)
         except OSError:
             draft.unlink(missing_ok=True)
+
+
+def _is_same(known: FileState | None, state: FileState) -> bool:
+    return known is not None and known[:3] == state[:3] and known[3] in (ANY_CHANGE, state[3])
+
+
+def _state(text: str) -> FileState:
+    inode, size, modified_ns, changed_ns = map(int, text.split())
+    return inode, size, modified_ns, changed_ns
 
 
 def _text(state: FileState) -> str:

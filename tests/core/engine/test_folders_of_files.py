@@ -108,3 +108,17 @@ def test_a_folder_for_which_no_file_is_given_is_there_all_the_same() -> None:  #
     assert submitted(merging([])).folders == ("parts/",)
     assert submitted(merging([None])).folders == ("parts/",)
     assert submitted(merging([kept("a.dat").as_value()])).folders == ()
+
+
+def test_the_job_s_own_folder_takes_a_list_of_files() -> None:  # PJ-9
+    files: list[Value] = [kept("a.dat").as_value(), kept("b.dat", "1").as_value()]
+    spec = submitted(started(JobActivity(name="merge", command="cat *", inputs={"./": files})))
+    assert spec.inputs == {"a.dat": kept("a.dat"), "b.dat": kept("b.dat", "1")}
+    empty = submitted(started(JobActivity(name="merge", command="cat *", inputs={"./": []})))
+    assert (empty.inputs, empty.folders) == ({}, ()), "it is there anyway"
+
+
+def test_a_file_of_a_list_and_another_at_one_place_in_the_job_s_own_folder_are_refused() -> None:
+    given: dict[str, Value] = {"./": [kept("a").as_value()], "a": kept("a", "1").as_value()}
+    fault = started(JobActivity(name="merge", command="x", inputs=given)).ended.fault
+    assert fault is not None and "two of its inputs are to stand at a" in fault.message

@@ -58,16 +58,16 @@ def test_a_case_that_lost_nothing_is_not_told_of(flow: Flow) -> None:
 def test_those_that_ask_for_the_loop_and_ran_are_told_of_and_no_others(flow: Flow) -> None:
     told = sentences(flow, lost(1))
     assert told.keys() == {"merge", "count"}
-    assert told["count"] == "count works without clean[1], which failed"
+    assert told["count"] == "count ran without the results of clean[1], which failed"
 
 
 @pytest.mark.parametrize(
     ("places", "groups"),
     [
-        ((1,), "groups incomplete by sample: a"),
-        ((3,), "groups gone as a whole: c"),
-        ((0, 1), "groups gone as a whole: a"),
-        ((1, 3), "groups incomplete by sample: a; gone as a whole: c"),
+        ((1,), "groups by sample: a incomplete"),
+        ((3,), "groups by sample: c missing as a whole"),
+        ((0, 1), "groups by sample: a missing as a whole"),
+        ((1, 3), "groups by sample: a incomplete; c missing as a whole"),
     ],
 )
 def test_the_groups_that_lack_something_are_named(flow: Flow, places: tuple[int, ...], groups: str) -> None:
@@ -75,7 +75,7 @@ def test_the_groups_that_lack_something_are_named(flow: Flow, places: tuple[int,
 
 
 def test_groups_that_cannot_be_known_are_not_invented(flow: Flow) -> None:
-    assert "lack them, or are gone" in sentences(flow, lost(1), {"lanes": []})["merge"]
+    assert "lack them, or are missing" in sentences(flow, lost(1), {"lanes": []})["merge"]
 
 
 def test_an_iteration_that_was_cancelled_is_told_as_such(flow: Flow) -> None:

@@ -107,6 +107,35 @@ def test_a_condition_that_is_neither_true_nor_false_is_a_fault_of_the_flow(condi
     assert (play.ended.fault.name, play.ended.fault.category) == (fault, "flow")
 
 
+DOUBLED = "[range(9000)]" + ".map(a, a + a)" * 7
+
+
+def test_too_much_work_is_a_fault_of_the_flow_and_again_when_it_is_replayed() -> None:  # SE-3
+    play = started(choose(f"{DOUBLED}.size() > 0"))
+    while play.status == "running":
+        play.proceed(next(iter(play.out)))  # the rest of the event, which was cut after so much work
+    fault = play.ended.fault
+    assert fault is not None
+    assert (fault.name, "too much work: more than 200,000 units" in fault.message) == (
+        "subLanguageExecutionFault",
+        True,
+    )
+    assert play.replayed().status == play.status
+
+
+def test_expressions_that_take_long_cut_an_event_short() -> None:  # SE-3
+    heavy = Assign(name="count", copies=(Copy("n", "${{ range(9000).map(a, a + n).size() - 9000 + n + 1 }}"),))
+    play = started(counting(While(name="w", condition=Expr("n < 40"), body=heavy)))
+    pieces = 1
+    while play.status == "running":
+        assert play.case.meter.work < 400_000
+        play.crash(with_snapshot=bool(pieces % 2))
+        play.proceed(next(iter(play.out)))
+        pieces += 1
+    assert pieces > 2
+    assert play.status == "completed"
+
+
 def counting(loop: Activity) -> Scope:
     return Scope(name="scope", variables={"n": 0}, body=loop)
 

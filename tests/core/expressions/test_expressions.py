@@ -410,3 +410,5 @@ def test_rows_are_grouped_by_a_member_in_the_order_of_their_values() -> None:
     assert evaluate(Expr("rows.group_by('s').map(g, g.items.map(i, i.n))"), names.__getitem__) == [[1, 3], [2]]
     with pytest.raises(ExpressionError, match="element 1 has no member `s` to group by; it has t"):
         evaluate(Expr("odd.group_by('s')"), names.__getitem__)
+    names["holes"] = [None, rows[0], None]
+    assert evaluate(Expr("holes.group_by('s')"), names.__getitem__) == [{"key": "b", "items": [rows[0]]}]

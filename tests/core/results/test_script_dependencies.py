@@ -196,6 +196,18 @@ def test_a_folder_above_is_seen_also_if_it_is_made_of_that_of_the_job(script: st
         ("flock l timeout 5 sh -c 'curl -s host'", "curl"),
         ('python3 -c \'import subprocess; subprocess.run(["curl", "host"])\'', "curl"),
         ("python3 -c 'import requests'", "requests"),
+        ("psql -c 'select * from t' > out.csv", "psql"),
+        ("mysql < query.sql > out.tsv", "mysql"),
+        ("kubectl get pods > out.txt", "kubectl"),
+        ("fasterq-dump SRR000001", "fasterq-dump"),
+        ("apt-get install -y samtools", "apt-get"),
+        ("docker run ubuntu true", "docker run"),
+        ("sudo docker run --rm image bash -c 'echo 1'", "docker run"),
+        ("podman pull image", "podman pull"),
+        ("pip install numpy", "pip install"),
+        ("python3 -m pip install numpy", "pip install"),
+        ("conda install -y numpy", "conda install"),
+        ("uv pip install numpy", "uv pip"),
     ],
 )
 def test_a_program_that_gets_data_from_elsewhere_is_seen(script: str, program: str) -> None:  # DU-2
@@ -300,3 +312,37 @@ def test_scripts_of_other_shells_are_read_too(shell: str, script: str, named: st
 @pytest.mark.parametrize("script", ["echo don't /x", "cat $(echo", 'echo "$x', "echo ${x", "echo " + "$(" * 5_000])
 def test_a_script_that_cannot_be_read_is_in_doubt(script: str) -> None:  # DU-2
     assert "cannot be read" in first_doubt(script, "", KNOWN)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *("LABEL+=x; echo $LABEL", "LABEL+=(x)", "declare -x LABEL; echo $LABEL", "declare LABEL; echo $LABEL"),
+        *(
+            "typeset LABEL; echo $LABEL",
+            "[[ -v LABEL ]] && echo y",
+            "[ -v LABEL ] || exit 1",
+            "test -v LABEL && echo y",
+        ),
+        *("[[ -v LABEL[0] ]]", "for f in a b; do LABEL+=$f; done", "export LABEL+=x"),
+    ],
+)
+def test_a_variable_that_is_only_kept_added_to_or_asked_for_comes_from_outside(script: str) -> None:  # DU-2
+    assert first_doubt(script, "", frozenset()).startswith("it uses $LABEL, which it does not set itself")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *("L=a; L+=x; echo $L", "a=(); a+=(1); echo ${a[@]}", "declare L=1; echo $L", "L=1; [[ -v L ]] && echo y"),
+        *("f() { local x; x=1; echo $x; }; f", "grep -v LABEL in.txt", "awk -v n=3 '{print n}' in.txt"),
+        "declare -A c; for i in a b; do c[$i]=1; done; echo ${c[@]}",
+        *("docker run image@sha256:0123 true", "docker --version", "echo pip install", "conda run -n e python x.py"),
+    ],
+)
+def test_what_the_script_has_itself_is_not_doubted(script: str) -> None:  # DU-2
+    assert first_doubt(script, "", frozenset()) == ""
+
+
+def test_a_slash_that_is_put_into_a_variable_may_begin_a_path() -> None:  # DU-2
+    assert first_doubt("S=/; cat ${S}data/x", "", frozenset()).startswith("it names /,")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.values import Value
-from mendflow.core.rules import candidates
+from mendflow.core.rules import candidates, differences, narrowed
 from mendflow.core.rules.candidates import between
 from tests.core.rules.trees import holds
 
@@ -97,3 +97,38 @@ def test_a_threshold_is_above_the_one_and_not_above_the_other(a: float, b: float
     low, high = sorted((a, b))
     if low < high:
         assert low < between(low, high) <= high
+
+
+def test_ex_7_every_value_that_differs_is_shown_the_most_telling_first_with_conditions_to_paste() -> None:
+    found = differences(HERE, THERE)
+    assert [(each.path, each.here, each.there, each.conditions) for each in found[:2]] == [
+        ("fault.type", "disk-full", "out-of-memory", ['fault.type == "disk-full"']),
+        ("job.exit_code", 28, 137, ["job.exit_code == 28"]),
+    ]
+    by_path = {each.path: each for each in found}
+    assert by_path["case.data['max-size']"].missing == "there"
+    assert not {"fault.category", "job.site", "case.data.kind"} & by_path.keys(), "what is the same is left out"
+    for each in found:
+        for condition in each.conditions:
+            assert (holds(condition, HERE), holds(condition, THERE)) == (True, False), condition
+
+
+def test_ex_7_what_only_the_other_case_has_is_a_difference_too() -> None:
+    here, there = {"job": {"site": "leeds"}}, {"job": {"site": "leeds", "domain": "york"}}
+    [found] = differences(here, there)
+    assert (found.path, found.missing, found.conditions) == ("job.domain", "here", ["!has(job.domain)"])
+
+
+@pytest.mark.parametrize(
+    ("condition", "whole"),
+    [
+        ("true", "job.exit_code == 28"),
+        ("job.attempts > 2", "job.attempts > 2 && job.exit_code == 28"),
+        ("job.attempts > 2 || now > 1", "(job.attempts > 2 || now > 1) && job.exit_code == 28"),
+        ("[1].exists(i, i == 1)", "([1].exists(i, i == 1)) && job.exit_code == 28"),
+    ],
+)
+def test_ex_7_a_refused_condition_is_offered_again_narrowed(condition: str, whole: str) -> None:
+    assert narrowed(condition, "job.exit_code == 28") == whole
+    assert holds(whole, HERE)
+    assert not holds(whole, THERE)

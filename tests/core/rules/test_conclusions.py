@@ -148,7 +148,7 @@ def test_a_task_has_its_own_tree_or_that_of_all_tasks() -> None:  # EX-5
 def test_a_type_without_rules_concludes_nothing() -> None:  # EX-5
     asked = compile_rules(one_tree(row(("true", "a"))))
     assert asked.tree_for(ExceptionType.TIMEOUT, "align") is None
-    assert asked.judge(ExceptionType.TIMEOUT, "align", context_lookup({})) == (None, [])
+    assert asked.judge(ExceptionType.TIMEOUT, "align", context_lookup({})) == (None, [], ())
 
 
 def test_an_error_counts_as_not_held_and_is_told() -> None:  # EX-6

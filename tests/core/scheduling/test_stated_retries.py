@@ -1,6 +1,7 @@
 """What an author says about retries holds: by cause, with its waits, and over all submissions of the job."""  # DU-7
 
 import pytest
+from msgspec.structs import replace
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
@@ -84,6 +85,19 @@ def test_what_earlier_submissions_used_up_counts() -> None:
     assert play(job_of(retries=3, spent=(2,)), "1", "1") == [400]
     assert play(job_of(ON_75, ON_MEMORY, spent=(3, 0)), "75") == []
     assert play(job_of(ON_75, ON_MEMORY, spent=(0, 1)), "75", "memory") == [1000]
+
+
+def test_waits_after_losses_grow_on_where_the_job_goes_elsewhere() -> None:
+    assert play(job_of(), *["lost"] * 4) == [0, 1000, 2000, 4000]
+    elsewhere = job_of()
+    elsewhere.spec = replace(elsewhere.spec, earlier_losses=2)
+    assert play(elsewhere, *["lost"] * 3) == [2000, 4000, 8000]
+
+
+def test_only_waits_are_carried_over_and_each_submission_has_the_whole_budget_of_losses() -> None:
+    elsewhere = job_of()
+    elsewhere.spec = replace(elsewhere.spec, earlier_losses=21)
+    assert len(play(elsewhere, *["lost"] * 30)) == POLICY.losses_max
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class Fleet(Site):
     def start_pilot(self, name: str, server: str) -> None:
         token = {"MENDFLOW_TOKEN": self._tokens[name][0], _SIGN: str(self.folder / name)}
         place = ["--server", self.urls[server], "--work", str(self.folder / name)]
-        self._start(name, "pilot", *place, "--jobs", str(SLOTS), "--cpus", str(SLOTS), **token)
+        self._start(name, "pilot", *place, "--jobs", str(SLOTS), "--cpus", str(SLOTS), "--pass-env", _SIGN, **token)
 
     def pilot_id(self, name: str) -> str:
         return msgspec.json.decode((self.folder / name / "pilot.json").read_bytes(), type=PilotIdentity).pilot

@@ -30,6 +30,8 @@ from tests.e2e.chaos.torment import ROUND, Torment
 from tests.servers import opensearch
 from tests.servers.postgresql import postgresql_server
 
+pytestmark = pytest.mark.law
+
 _ASKED = int(os.environ.get("MENDFLOW_CHAOS_SEEDS", "1"))
 SEEDS = _ASKED if _ASKED > 2 else 1  # a seed takes a minute: the usual check plays one
 JOBS = int(os.environ.get("MENDFLOW_CHAOS_JOBS", "2000"))
@@ -43,7 +45,7 @@ BESIDE_LEASE_S = 5
 """A wait that is longer than the lease and this is told with all that happened meanwhile. It breaks no law: how long
 recovery takes is a figure of bench/servers_in_turn."""
 
-PATIENCE_S = 480
+PATIENCE_S = 900
 FLOW = """
 name: chaos
 inputs:
@@ -86,8 +88,7 @@ def _on_opensearch(folder: Path) -> Iterator[Fleet]:
 STORES = {"postgresql": _on_postgresql, "opensearch": _on_opensearch}
 
 
-@pytest.mark.alone
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 @pytest.mark.parametrize("store", ["postgresql", pytest.param("opensearch", marks=pytest.mark.opensearch)])
 def test_nothing_is_lost_and_nothing_runs_twice_while_servers_pilots_store_and_lines_fail(

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.servers.line import HOST, Switchboard, opened
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -26,7 +27,7 @@ async def board() -> AsyncIterator[Switchboard]:
 
 async def _said(streams: Streams, text: bytes) -> bytes:
     streams[1].write(text)
-    return await asyncio.wait_for(streams[0].readline(), 5)
+    return await asyncio.wait_for(streams[0].readline(), PATIENCE_S)
 
 
 @pytest.mark.short
@@ -38,10 +39,12 @@ async def test_one_caller_is_cut_off_and_the_others_speak_on(board: Switchboard)
     late = await asyncio.open_connection(HOST, board.port)
     east[1].write(b"lost\n")
     late[1].write(b"word-1 lost too\n")
-    await asyncio.wait_for(board.lost.wait(), 5)
+    await asyncio.wait_for(board.lost.wait(), PATIENCE_S)
     assert await _said(west, b"still here\n") == b"still here\n"
     board.join("east")
-    assert [await asyncio.wait_for(each[0].read(), 5) for each in (east, late)] == [b"", b""], "what was cut is broken"
+    assert [await asyncio.wait_for(each[0].read(), PATIENCE_S) for each in (east, late)] == [b"", b""], (
+        "what was cut is broken"
+    )
     again = await asyncio.open_connection(HOST, board.port)
     assert await _said(again, b"word-1 again\n") == b"word-1 again\n"
     for _, writer in (east, west, late, again):

@@ -16,6 +16,8 @@ from tests.e2e.chaos.attempts import Attempts, check_job, read_attempts
 from tests.e2e.chaos.fleet import Fleet, fleet, now_us, steady_us
 from tests.servers.postgresql import postgresql_server
 
+pytestmark = pytest.mark.law
+
 LEASE_S = 6  # shorter than the jobs, which so cannot end by themselves
 FLOW = """
 name: two

@@ -28,7 +28,7 @@ RECEIVED = f"""<assign><copy>
 </copy></assign>{ASK}"""
 """The partner's address is in the request. ODE makes a reference of it with the address as bare text."""
 BODIES = {"static": ASK, "assigned": ASSIGNED, "received": RECEIVED}
-WAITING = 50
+WAITING = 20
 SLOW_S = 75
 """Longer than ODE waits for an answer, which is a minute."""
 

@@ -29,4 +29,4 @@ def test_tier0_runs_on_slurm_and_finds_its_files_in_caches(farm: Farm) -> None: 
     assert {job.site for job in farm.client.pilots()} == {"farm"}
     reports = {path.name: path.read_text() for path in (work / "reports").iterdir()}
     assert {"repack.html", "merge.html", "reco.html", "alca.html"} <= reports.keys()
-    assert "cache hits" in reports["reco.html"]
+    assert "share from caches" in reports["reco.html"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.beyond import SCENARIOS, beyond
+from experiments.beyond.domains import domains
 from experiments.beyond.findings import ScenarioFindings, ScenarioPlan
 from experiments.beyond.lives import SAYS, lives
 from experiments.beyond.million import million
@@ -55,6 +56,15 @@ def test_jobs_that_say_how_long_they_take_are_not_cut_short_by_the_end_of_a_pilo
 
 
 @pytest.mark.full
+def test_jobs_that_go_by_data_and_capacity_are_done_sooner_than_those_that_stay_at_home() -> None:  # FM-4
+    found = domains(plan(jobs=100))
+    numbers = found.numbers
+    assert numbers["by data and capacity, turnaround_s"] < numbers["at home, turnaround_s"]
+    fetched = {row[0]: float(row[3].removesuffix(" GiB")) for row in found.table.rows}
+    assert fetched["by data and capacity"] < min(fetched["at random"], fetched["by capacity"])
+
+
+@pytest.mark.full
 def test_urgent_jobs_are_done_first_and_cost_the_others_no_more_than_their_own_time() -> None:  # PJ-11
     found = priorities(plan(jobs=1_000)).numbers
     assert found["urgent, times as soon"] > 2
@@ -76,6 +86,7 @@ def test_the_million_is_played_with_as_many_jobs_as_wanted() -> None:  # PJ-11
     assert "3,000 jobs on 100 pilots of 10 sites" in found.sentence
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_bytes_of_all_but_what_was_measured_here(tmp_path: Path) -> None:
     one, two = (
         beyond(scenarios=("priorities", "million"), jobs=400, seeds=1, folder=tmp_path / name)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import BadRules
 from mendflow.core.model.flow import Call, Parallel, PrimitiveStep, Sequence
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -155,7 +156,7 @@ def test_what_cannot_be_translated_is_told_with_its_place_and_kept() -> None:  #
     line = next(at for at, text in enumerate(EVERYTHING.splitlines(), 1) if "boolean(//a)" in text)
     assert [message.split(";")[0] for _, message in told] == [
         "the condition `{boolean(//a)}` cannot be translated: it is XQuery",
-        "there is no counterpart of the action `rollback`",
+        "step 1: there is no counterpart of the action `rollback`",
         "`strange` is no exception that is known here",
     ]
     assert told[0][0] == line
@@ -254,3 +255,74 @@ def test_other_encodings_and_marks_at_the_beginning_are_understood() -> None:
         rules = read_xrs(data).rule_set
         assert rules.name == "Größe"
         assert rules.trees[ExceptionType.VIOLATION]["A"].rules[0].condition == 'data["Maß"] == 3'
+
+
+def rule_file(*nodes: str, place: str = "abort", task: str = "A") -> str:
+    """A file with one tree, at this place."""
+    opened, closed = (
+        "".join(f"<{mark}{tag}>" for tag in place.split("/")[:: 1 if not mark else -1]) for mark in ("", "/")
+    )
+    inner = f'<task name="{task}">{"".join(nodes)}</task>'
+    return f'<spec uri="F">{opened}{inner}{closed}</spec>'
+
+
+@pytest.mark.parametrize("place", ["constraints/case/pre", "constraints/case/post", "external/case"])
+def test_ex_12_a_task_that_stands_for_the_whole_case_holds_the_rules_of_the_case(place: str) -> None:
+    text = rule_file(node(0, "n = 1", steps(("remove", "case"))), place=place, task="_case_level_")
+    found = read_xrs(text)
+    [(_, trees)] = found.rule_set.trees.items()
+    assert (found.problems, list(trees), trees[""].rules[0].condition) == ([], [""], "data.n == 1")
+    written, left = write_xrs(found.rule_set)
+    assert left == []
+    assert '<task name="_case_level_">' in written
+    assert read_xrs(written).rule_set == found.rule_set
+
+
+def test_ex_12_a_second_tree_for_the_case_is_refused() -> None:
+    both = f'<task name="_case_level_">{ROOT}</task><task name="other">{ROOT}</task>'
+    with pytest.raises(BadRules, match="a case has one tree of rules"):
+        read_xrs(f'<spec uri="F"><constraints><case><pre>{both}</pre></case></constraints></spec>')
+
+
+DROPPED = [
+    ([("suspend", "case"), ("rollback", "case"), ("continue", "case")], ["suspend", "continue"], "step 2:"),
+    ([("rollback", "case")], [], "concludes nothing"),
+    ([("restart", "case"), ("remove", "workitem")], ["remove"], "`restart` cannot be done to `case`"),
+    ([("remove", "case")], ["remove"], ""),
+]
+
+
+@pytest.mark.parametrize(("given", "kept", "said"), DROPPED)
+def test_ex_12_a_step_without_a_counterpart_is_left_out_and_told_and_the_others_stay(
+    given: list[tuple[str, str]], kept: list[str], said: str
+) -> None:
+    text = rule_file(node(0, "True", steps(*given)))
+    found = read_xrs(text)
+    rule = found.rule_set.trees[ExceptionType.ABORT]["A"].rules[0]
+    done = list(walk_activities(found.rule_set.exlets[rule.exlet]))[::-1] if rule.exlet else []
+    assert [step.do.value for step in done if isinstance(step, PrimitiveStep)] == kept
+    assert [said in str(problem) for problem in found.problems] == ([True] if said else [])
+    written, _ = write_xrs(found.rule_set)
+    assert all(f"<action>{action}</action>" in written for action, _ in given), "written again as it was"
+    assert read_xrs(written).rule_set == found.rule_set
+
+
+TYPED = [
+    ("string", "0123", "0123"),
+    ("string", "true", "true"),
+    ("number", "0123", 123),
+    ("boolean", "true", True),
+    ("", "0123", 123),
+    ("list", "<e>1</e><e>2</e>", [1, 2]),
+    ("list", "<e>1</e>", [1]),
+    ("list", "", []),
+]
+
+
+@pytest.mark.parametrize(("type", "text", "value"), TYPED)
+def test_ex_12_data_in_a_file_has_the_types_that_its_flow_declares(type: str, text: str, value: Value) -> None:
+    made = rule_file(node(0, "True", steps(("remove", "workitem")), stone=f"<n>{text}</n>"))
+    rules = read_xrs(made, types={"n": type} if type else {}).rule_set
+    stone = rules.trees[ExceptionType.ABORT]["A"].rules[0].cornerstone
+    assert stone == {"data": {"n": value}}
+    assert read_xrs(write_xrs(rules)[0]).rule_set == rules, "nothing is lost on the way out and in"

@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.core.model.values import Value
-from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel, to_yawl
+from mendflow.formats.rules.yawl_conditions import TODAY, Untranslatable, to_cel, to_yawl
 from tests.core.rules.trees import holds
 
 
@@ -33,6 +33,12 @@ from tests.core.rules.trees import holds
         ("Urgent", "data.Urgent"),
         ("hasTimerExpired(this)", "timed_out == item.id"),
         ("isNotCompleted(this)", '!(item.status in ["completed", "failed"])'),
+        ("max(a, b + 1) > 3", "math.greatest(data.a, data.b + 1) > 3"),
+        ("MIN(a, max(b, 2)) = 3", "math.least(data.a, math.greatest(data.b, 2)) == 3"),
+        ("Day = today()", f"data.Day == {TODAY}"),
+        ("cost(case()) > 5 * 2", 'sources["cost"]["cost(case())"] > 5 * 2'),
+        ("cost( case(last 5), task('A b') ) > 5", """sources["cost"]["cost( case(last 5), task('A b') )"] > 5"""),
+        ("cheapestVariant(a b) = c", 'sources["cost"]["cheapestVariant(a b)"] == data.c'),
     ],
 )
 def test_a_condition_in_cel(theirs: str, ours: str) -> None:  # EX-12
@@ -48,6 +54,8 @@ def test_a_condition_in_cel(theirs: str, ours: str) -> None:  # EX-12
         ("a < b = (c < d)", {"a": 1, "b": 2, "c": 1, "d": 2}, True),
         ("Name = smith", {"Name": "smith"}, True),
         ("missing > 3", {}, False),
+        ("max(a, b) = 3", {"a": 3, "b": 2}, True),
+        ("min(a, b) = 3", {"a": 3, "b": 2.5}, False),
     ],
 )
 def test_a_condition_means_what_it_means_there(theirs: str, data: dict[str, Value], held: bool) -> None:  # EX-12
@@ -60,8 +68,10 @@ def test_a_condition_means_what_it_means_there(theirs: str, data: dict[str, Valu
         ("", "empty"),
         ("{/a/b = 3}", "XQuery"),
         ("/a/b = 3", "XQuery"),
-        ("cost(case) > 5", "function `cost`"),
-        ("today() = x", "function `today`"),
+        ("cost(case( > 5", "not closed"),
+        ("max(1) > x", "take two values"),
+        ("max(1, 2, 3) > x", "take two values"),
+        ("later() = x", "function `later`"),
         ("a =", "ends too early"),
         ("(a = 1", "not closed"),
         ("a = 1)", "not expected"),

@@ -10,6 +10,7 @@ from mendflow.pilot.cache import entries
 from mendflow.pilot.cache.contract import Cache, CacheOrigin, LinkState
 from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.cache.entries import REST, DamagedEntry, seal_of, wait_for_tick
+from tests.patience import PATIENCE_S
 from tests.pilot.cache.files import bringing, digest_of, fill, never, read
 
 
@@ -52,14 +53,14 @@ def test_asked_by_many_at_a_time_a_file_is_fetched_once(cache: DiskCache) -> Non
 
     def ask() -> None:
         cache.pin(digest)
-        begun.wait(10)
+        begun.wait(PATIENCE_S)
         cache.take_in(digest, fetch)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
     assert len(fetched) == 1
 
 

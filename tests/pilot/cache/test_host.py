@@ -13,6 +13,7 @@ from mendflow.pilot.cache.contract import CacheOrigin
 from mendflow.pilot.cache.entries import seal_of
 from mendflow.pilot.cache.host_sharing import LINGER_S, HostSharing
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
+from tests.patience import PATIENCE_S
 from tests.pilot.cache.files import bringing, digest_of, fill, folder_bytes, never, pilots_of_a_host, read
 
 SPACE = CacheOptions(space_bytes=1_000, threshold_bytes=100)
@@ -112,7 +113,7 @@ def test_a_file_that_is_being_fetched_holds_up_nobody_who_looks_around(tmp_path:
         fill(two.disk, b"shared")
         looking = threading.Thread(target=one.rebalance)
         looking.start()
-        looking.join(10)
+        looking.join(PATIENCE_S)
         assert not looking.is_alive()
         Path(target).write_bytes(b"shared")
 

@@ -12,6 +12,7 @@ from mendflow.core.model.ids import JobId
 from mendflow.pilot.cache.contract import CacheOrigin
 from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.cache.shared import CacheOptions
+from tests.patience import PATIENCE_S
 from tests.pilot.cache.files import bringing, digest_of, fill, folder_bytes, pilots_of_a_host
 from tests.pilot.cache.sharing import SharingServer
 from tests.pilot.conftest import Pilot
@@ -39,7 +40,7 @@ def watched(*folders: Path) -> Iterator[list[int]]:
         yield seen
     finally:
         over.set()
-        thread.join(10)
+        thread.join(PATIENCE_S)
 
 
 async def reading_all(server: SharingServer, *, link: bool = False) -> list[JobId]:
@@ -90,7 +91,7 @@ def test_a_file_waits_for_the_room_of_another_that_is_being_brought(tmp_path: Pa
     may_end, order = threading.Event(), list[str]()
 
     def slowly(target: str) -> None:
-        may_end.wait(20)
+        may_end.wait(PATIENCE_S)
         order.append("first")
         Path(target).write_bytes(first)
 
@@ -111,7 +112,7 @@ def test_a_file_waits_for_the_room_of_another_that_is_being_brought(tmp_path: Pa
         os.sched_yield()
     may_end.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
     assert order == ["first", "second"] and cache.digests() == {digest_of(second)}
 
 

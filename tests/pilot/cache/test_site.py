@@ -16,6 +16,7 @@ from mendflow.pilot.cache.server import CacheServer
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
 from mendflow.pilot.cache.signatures import signature
 from mendflow.pilot.cache.site_sharing import SiteSharing
+from tests.patience import PATIENCE_S
 from tests.pilot.cache.files import bringing, digest_of, fill, never, read
 
 SITE = CacheOptions(space_bytes=1 << 24, threshold_bytes=0, share="site", address="127.0.0.1")
@@ -82,7 +83,7 @@ def test_pilots_that_want_the_same_file_at_once_do_not_wait_for_each_other(pilot
     origins = []
 
     def fetch(target: str) -> None:
-        together.wait(10)  # each has asked the other before, and heard that it has nothing
+        together.wait(PATIENCE_S)  # each has asked the other before, and heard that it has nothing
         Path(target).write_bytes(b"new")
 
     def want(cache: SharedCache) -> None:
@@ -93,7 +94,7 @@ def test_pilots_that_want_the_same_file_at_once_do_not_wait_for_each_other(pilot
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(15)
+        thread.join(PATIENCE_S)
     assert origins == [CacheOrigin.FETCHED] * 2
 
 

@@ -9,6 +9,7 @@ import pytest
 from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
+from tests.patience import PATIENCE_S
 from tests.pilot.cache.files import bringing, digest_of, folder_bytes
 
 CONTENTS = [bytes([number]) * (500 * number) for number in range(1, 13)]
@@ -68,7 +69,7 @@ def test_threads_of_pilots_that_share_get_right_files_and_leave_a_cache_of_its_s
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(90)
+        thread.join(PATIENCE_S)
     assert not wrong and not any(thread.is_alive() for thread in threads)
     assert "changed" not in caplog.text, "nobody writes into a file, and none is taken for one that somebody wrote into"
     for cache in [*caches, *caches]:

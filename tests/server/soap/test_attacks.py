@@ -156,17 +156,26 @@ async def test_an_answer_of_a_partner_that_attacks_is_a_fault(
     assert re.search(reason, body.decode()) and SECRET not in body.decode()
 
 
+def importing(folder: Path) -> Path:
+    """A process with a schema of its own."""
+    schema = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:types"></xs:schema>'
+    path = written(folder, "evil", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>")
+    imported = '<import importType="http://www.w3.org/2001/XMLSchema" namespace="urn:types" location="types.xsd"/>'
+    path.write_text(path.read_text().replace("<partnerLinks>", f"{imported}<partnerLinks>", 1))
+    (folder / "types.xsd").write_text(schema)
+    return path
+
+
+def test_without_an_attack_the_files_of_the_process_are_taken(tmp_path: Path) -> None:
+    assert load(importing(tmp_path)).name == "evil"
+
+
 @pytest.mark.parametrize(("attack", "reason"), ATTACKS)
 @pytest.mark.parametrize("file", ["shop.wsdl", "evil.bpel", "types.xsd"])
 def test_files_of_a_process_that_attack_are_refused(
     tmp_path: Path, secret: Path, attack: Attack, reason: str, file: str
 ) -> None:
-    schema = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:types"></xs:schema>'
-    path = written(tmp_path, "evil", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>")
-    imported = '<import importType="http://www.w3.org/2001/XMLSchema" namespace="urn:types" location="types.xsd"/>'
-    path.write_text(path.read_text().replace("<partnerLinks>", f"{imported}<partnerLinks>", 1))
-    (tmp_path / "types.xsd").write_text(schema)
-    load(path)
+    path = importing(tmp_path)
     (tmp_path / file).write_text(attack((tmp_path / file).read_text(), secret))
     with pytest.raises(BadFlow) as refused:
         load(path)

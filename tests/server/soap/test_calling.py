@@ -11,8 +11,10 @@ from mendflow.client import Client
 from mendflow.core.model.faults import Category
 from mendflow.core.soap.envelope import read_envelope, write_envelope, write_fault
 from mendflow.server.soap.caller import HttpCaller
+from mendflow.services.base.addresses import OWN_MACHINE
 from mendflow.services.messaging.contracts import CallFailed
 from mendflow.wiring import RunningServer
+from tests.patience import PATIENCE_S
 from tests.server.soap.shop import INVOKE, RECEIVE, REPLY, SHOP, number_in, order, partner, process, told
 
 BUYS = f"<sequence>{RECEIVE}{INVOKE}{REPLY}</sequence>"
@@ -81,7 +83,7 @@ async def test_a_one_way_call_is_done_when_the_partner_has_taken_it(client: Clie
 
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1/a", "file:///etc/passwd", "", "http://", "http://a:0/", "//a"])
 async def test_only_the_web_is_called(address: str) -> None:
-    caller = HttpCaller()
+    caller = HttpCaller(OWN_MACHINE)
     with pytest.raises(CallFailed) as failed:
         await caller.call(address, b"", action="")
     assert failed.value.fault.category is Category.REFUSED
@@ -89,7 +91,7 @@ async def test_only_the_web_is_called(address: str) -> None:
 
 async def test_no_more_of_an_answer_is_taken_than_is_allowed() -> None:
     async with partner(lambda _: told(b"a" * 10_000)) as (address, _):
-        caller = HttpCaller(bytes_max=5_000)
+        caller = HttpCaller(OWN_MACHINE, bytes_max=5_000)
         with pytest.raises(CallFailed, match="more than the allowed 5000 bytes"):
             await caller.call(address, b"", action="")
         await caller.close()
@@ -116,6 +118,6 @@ async def test_a_case_that_is_removed_lets_go_of_its_partner(
     status, body = await asked
     assert status == 500
     assert b"processTerminated" in body
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await hung_up.wait()
     listening.close()

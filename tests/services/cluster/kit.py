@@ -79,6 +79,9 @@ class Line:
     async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
         return await self._store.count(kind, where, by=by)
 
+    async def kinds(self) -> list[str]:
+        return await self._store.kinds()
+
     async def refresh(self) -> None:
         await self._store.refresh()
 
@@ -103,10 +106,13 @@ class ServerProcess:
             machine.boot()
         self.process: VirtualProcess = machine.start("server")
         self.line = Line(cluster.store)
+        clock = WallClock(machine)
+        self.wall_shift_ms = 0  # by how much the wall clock has jumped
         self.server = Server(
             store=self.line,
             file_store=EmptyFileStore(),
-            clock=WallClock(machine),
+            clock=clock,
+            wall=lambda: clock.now() + self.wall_shift_ms,
             settings=settings,
             version="test",
             shipped=shipped,

@@ -1,6 +1,5 @@
 """The same on a real PostgreSQL, in real time: two houses with a connection each, and one of them falls silent."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.postgresql.store import PostgresqlStore
+from tests import patience
 from tests.servers.postgresql import PostgresqlServer, postgresql_server
 from tests.services.conftest import HandPilot
 from tests.services.recovery.kit import flow
@@ -58,11 +58,7 @@ async def houses(database: PostgresqlServer, tmp_path: Path) -> AsyncIterator[li
 
 
 async def until(check: Callable[[], Awaitable[bool]], what: str) -> None:
-    for _ in range(1_000):
-        if await check():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"this never came: {what}")
+    await patience.until(check, what, every_s=0.02)
 
 
 async def test_a_silent_server_loses_its_case_and_what_it_still_writes_is_refused(houses: list[Server]) -> None:

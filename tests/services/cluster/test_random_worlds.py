@@ -15,11 +15,12 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.core.model.sync import SyncAnswer
+from tests.examples import examples
 from tests.services.cluster.world import LEASE_MS, Hand, Line, ServerProcess, World, spin
 
 JOBS = 10
 PROMISE_MS, TAKEOVER_MS = LEASE_MS // 10, LEASE_MS // 3
-STEPS, SEEDS = 150, 40
+STEPS, SEEDS = 150, examples(40)
 LEASE_OVER = Outcome(fault=Fault(name="leaseOver", category=Category.RESOURCE, message="its lease ended"))
 
 
@@ -266,6 +267,7 @@ class Storm:
         return sum(len(server.meta.queue) for server in self.world.servers.values())
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_no_two_attempts_of_a_job_run_at_once_and_every_job_ends_once(seed: int) -> None:  # JS-1 JS-6 JS-7
     chance = random.Random(seed)

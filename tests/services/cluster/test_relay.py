@@ -9,6 +9,7 @@ from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobState, Outcome, Resources
 from mendflow.core.model.sync import AttemptControl, AttemptRef
+from tests.patience import PATIENCE_S
 from tests.services.cluster.world import LEASE_MS, Hand, Line, World, spin
 
 
@@ -188,7 +189,7 @@ async def test_an_order_for_a_lent_pilot_is_answered_through_its_front(world: Wo
     held = asyncio.create_task(pilot.sync(wait_ms=400))
     await spin()
     await world.servers["a"].meta.suspend(JobId("align/0"))
-    await asyncio.wait_for(held, 5)
+    await asyncio.wait_for(held, PATIENCE_S)
     assert world.nudges[-1] == ("a", "b", ["p"], False)
     answer = await pilot.sync()
     assert [(order.job, order.control) for order in answer.orders] == [("align/0", AttemptControl.SUSPEND)]
@@ -200,7 +201,7 @@ async def test_idle_pilots_elsewhere_hear_of_work_that_nobody_here_takes(world: 
     await spin()
     await world.servers["a"].begin("align", 1)
     await world.time.pass_by(50)
-    answer = await asyncio.wait_for(held, 5)
+    answer = await asyncio.wait_for(held, PATIENCE_S)
     assert [job.job for job in answer.jobs] == ["align/0"]
     assert ("a", "b", [], True) in world.nudges
 

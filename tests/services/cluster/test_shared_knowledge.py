@@ -10,6 +10,7 @@ from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
+from mendflow.core.model.sources import SourceSpec
 from mendflow.services.base.cluster_terms import cluster_terms
 from mendflow.services.cluster.progress import INTERVAL_MS
 from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, pilot_of, run
@@ -93,6 +94,18 @@ def test_notices_of_all_servers_are_in_one_list() -> None:
         told = await one.do(one.domain.notices())
         assert [each.message for each in told] == ["fourth", "third", "second", "first"]
         assert [each.serial for each in told] == [4, 3, 2, 1]
+
+    run(story)
+
+
+def test_a_source_that_one_server_registers_is_known_to_the_next() -> None:  # EX-6
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        source = SourceSpec(name="stock", kind="http", address="https://example.org/", secret="hush")
+        await one.do(one.domain.put_rule_source(source, who="ann"))
+        await asyncio.sleep(3 * TERMS.beat_ms / 1000)
+        rules = rule_set("f", ExceptionType.ABORT, ("sources.stock", "force"), exlets=[FORCE])
+        assert two.runtime.recovery.sources.unknown(rules) == []
 
     run(story)
 

@@ -19,6 +19,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import FlowView
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.poster import NoPoster
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.memory import MemoryStore
@@ -30,10 +31,8 @@ FILE = {"file": Input(type="file", required=True)}
 FAST = {"match": "*.csv", "every_ms": 100, "stable_ms": 150}
 
 
-class Receiver:
+class Receiver(NoPoster):
     """Whoever gets notifications."""
-
-    private = True
 
     def __init__(self) -> None:
         self.got: dict[str, list[Notification]] = {}

@@ -1,7 +1,6 @@
 """Two domains in this process, each a server on a store in memory with a pilot in the test's hands, and the lines
 between them, which the test can cut."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import msgspec
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, DomainRights
 from mendflow.core.model.errors import Forbidden, Unreachable
 from mendflow.services.base.contracts import FileStore
-from mendflow.services.domains.line import DomainLine
+from mendflow.services.domains.domain_lines import DomainLine
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
+from tests.patience import until
 from tests.services.recovery.kit import World
 
 HOME, AWAY = "home", "away"
@@ -51,29 +51,28 @@ class DirectLine:
         self._pass(self.cut_there or self.cut_back)
         return answer
 
-    async def has_file(self, sha256: str) -> bool:
+    async def missing_from(self, sha256: str) -> int | None:
         self._pass(self.cut_there or self.cut_back)
-        may_read = self._host().runtime.domains.hosted.may_read(self.origin, sha256)
-        return may_read and await self._files.size(sha256) is not None
+        has_shown = self._host().runtime.domains.hosted.has_shown(self.origin, sha256)
+        if has_shown and await self._files.size(sha256) is not None:
+            return None
+        return await self._files.part_bytes(sha256, self.origin)
 
-    async def put_file(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
+    async def put_file(self, sha256: str, chunks: AsyncIterator[bytes], offset: int = 0) -> None:
         self._pass(self.cut_there)
         if not self._host().runtime.domains.hosted.wants_file(self.origin, sha256):
             raise Forbidden("nobody has asked for this file")
-        await self._files.keep(sha256, chunks, sha256=sha256)
+        await self._files.keep_part(sha256, chunks, sha256=sha256, offset=offset, source=self.origin)
         self._host().runtime.domains.hosted.file_delivered(self.origin, sha256)
         self._pass(self.cut_back)
 
     async def get_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
         if not self._host().runtime.domains.hosted.may_read(self.origin, sha256):
             raise Forbidden("this file belongs to no work of yours")
-        passed = 0
-        async for chunk in self._files.read(sha256):
+        async for chunk in self._files.read(sha256, offset):
             self._pass(self.cut_there or self.cut_back)
-            rest = chunk[max(0, offset - passed) :]
-            passed += len(chunk)
-            self.moved_bytes += len(rest)
-            yield rest
+            self.moved_bytes += len(chunk)
+            yield chunk
 
 
 class Domains:
@@ -140,8 +139,4 @@ class Domains:
 
 
 async def soon(check: Callable[[], bool], what: str = "") -> None:
-    for _ in range(4_000):
-        if check():
-            return
-        await asyncio.sleep(0.003)
-    raise AssertionError(f"this never came: {what or check}")
+    await until(check, what)

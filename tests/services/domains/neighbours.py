@@ -1,17 +1,18 @@
 """Domains in this process that reach each other without a network: each address leads to the gate of one."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, InvitationAcceptance, InvitationAnswer
-from mendflow.core.model.errors import NotFound, Unreachable
+from mendflow.core.model.errors import Unreachable
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.domain_gate import DomainGate
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.domains.connected import ConnectedDomains
+from mendflow.services.domains.connected_domains import ConnectedDomains
 from mendflow.services.domains.connections import Connections
-from mendflow.services.domains.dialing import Token
+from mendflow.services.domains.domain_lines import Token
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderFileStore
@@ -68,22 +69,18 @@ class LocalLine:
         self._lines.demand_answer(self._url)
         return answer
 
-    async def has_file(self, sha256: str) -> bool:
+    async def missing_from(self, sha256: str) -> int | None:
         gate = self._lines.reach(self._url)
-        try:
-            return await gate.file_size(await gate.admit(await self._sha256()), sha256) >= 0
-        except NotFound:
-            return False
+        return await gate.missing_from(await gate.admit(await self._sha256()), sha256)
 
-    async def put_file(self, sha256: str, chunks: AsyncIterator[bytes]) -> None:
+    async def put_file(self, sha256: str, chunks: AsyncIterator[bytes], offset: int = 0) -> None:
         gate = self._lines.reach(self._url)
-        await gate.take_file(await gate.admit(await self._sha256()), sha256, chunks)
+        await gate.take_file(await gate.admit(await self._sha256()), sha256, chunks, offset)
 
     async def get_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
         gate = self._lines.reach(self._url)
         await gate.file_size(await gate.admit(await self._sha256()), sha256)
-        content = b"".join([piece async for piece in gate.file(sha256)])
-        yield content[offset:]
+        yield b"".join([piece async for piece in gate.file(sha256, offset)])
 
     async def _sha256(self) -> str:
         return hashlib.sha256((await self._token()).encode()).hexdigest()
@@ -108,6 +105,12 @@ class Neighbour:
         self.server.listens_at(self.url)
         self.domain = Domain(self.server)
         lines.gates[self.url] = DomainGate(self.server)
+
+    async def restart(self) -> None:
+        """As after a crash: new services over what the store holds."""
+        self.server.on_broken(self.server.runtime, "the test says so")
+        while self.server.health().status != "ok":
+            await asyncio.sleep(0.01)
 
     @property
     def services(self) -> ConnectedDomains:

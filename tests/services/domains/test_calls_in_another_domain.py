@@ -58,7 +58,7 @@ async def test_a_call_that_fails_there_fails_here(tmp_path: Path) -> None:
 
 async def test_a_call_to_a_domain_that_is_not_connected_does_not_run_here_instead(tmp_path: Path) -> None:
     async with Domains(tmp_path, recovery=False) as domains:
-        with pytest.raises(InvalidRequest, match="is for the domain 'nowhere', which is not connected here"):
+        with pytest.raises(InvalidRequest, match="the domain 'nowhere' is not connected here"):
             await domains.home.start(outer(inner(), domain="nowhere"))
         assert not await domains.home.domain.cases()
 
@@ -186,3 +186,18 @@ async def test_a_call_that_is_over_and_acknowledged_leaves_no_document(tmp_path:
             await domains.home.runtime.ledger.settled()
             sent = [1 async for _ in domains.home.store.scan(SENT_KIND)]
         assert not await domains.home.runtime.domains.counts()
+
+
+async def test_who_suspends_the_caller_suspends_the_call_and_resuming_resumes_it(tmp_path: Path) -> None:  # FM-4
+    async with Domains(tmp_path) as domains:
+        case = await domains.home.start(outer(inner()))
+        await domains.away.take()
+        [there] = domains.away.runtime.manager.live.values()
+        await domains.home.domain.suspend(case, who="ann")
+        await soon(lambda: there.document.status == "suspended", "the case there is suspended")
+        await domains.home.domain.resume(case, who="ann")
+        await soon(lambda: there.document.status == "running", "the case there runs again")
+        await domains.away.report(count=Outcome(outputs={"n": 12}))
+        await domains.home.take()
+        await domains.home.report(after=Outcome())
+        await domains.home.until_status(case, "completed")

@@ -136,4 +136,4 @@ async def test_files_of_a_sent_job_start_no_flow_that_its_origin_may_not_start(t
         said = await origin.say(away.runtime.domains.hosted)
         outcome = said["k-1"].outcome
         assert outcome is not None and outcome.fault is not None
-        assert "start the flow 'secret'" in outcome.fault.message
+        assert "files start the flow 'secret'" in outcome.fault.message

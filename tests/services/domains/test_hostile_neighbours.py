@@ -97,7 +97,7 @@ async def test_a_wanted_file_cannot_be_read_and_counts_only_if_its_content_came(
         await origin.say(hosted, work)
         with pytest.raises(RequestError):
             await domains.line.put_file(ref.sha256, one(b"a guess"))
-        assert not await domains.line.has_file(ref.sha256)
+        assert await domains.line.missing_from(ref.sha256) == 0
         assert (await origin.say(hosted, work))["k-1"].state == "missing-files"
         await domains.line.put_file(ref.sha256, one(b"secret"))
         await origin.say(hosted, work)
@@ -119,7 +119,7 @@ async def test_a_host_gets_no_file_that_the_work_does_not_refer_to(
 
         asked = []
 
-        async def put_file(self: DirectLine, sha256: str, chunks: AsyncIterator[bytes]) -> None:
+        async def put_file(self: DirectLine, sha256: str, chunks: AsyncIterator[bytes], offset: int = 0) -> None:
             asked.append(sha256)
 
         monkeypatch.setattr(DirectLine, "exchange", exchange)
@@ -168,9 +168,35 @@ async def test_a_request_is_bounded_in_what_it_names(tmp_path: Path) -> None:
             (DomainRequest(sender="s", serial=1, sent=works), "sent"),
             (DomainRequest(sender="s", serial=1, sent=(sent_job("k" * 256),)), "key"),
             (DomainRequest(sender="s", serial=1, claims=(WorkClaim("a\nb", 1),)), "key"),
+            (DomainRequest(sender="s", serial=1, claims=(WorkClaim("a", 1, "run", "r" * 10_001),)), "reason"),
+            (DomainRequest(sender="s", serial=1, sent=(sent_job(fence=-5),)), "fence"),
+            (DomainRequest(sender="s", serial=1, sent=(sent_job(fence=1 << 62),)), "fence"),
+            (DomainRequest(sender="s", serial=-1), "serial"),
+            (DomainRequest(sender="s", serial=1, heard=1 << 62), "heard"),
+            (DomainRequest(sender="s", serial=1, lease_ms=-1), "lease_ms"),
+            (DomainRequest(sender="s", serial=1, granted_meter="m" * 201), "granted_meter"),
         ):
             with pytest.raises(InvalidRequest, match=field):
                 await hosted.exchange("home", DomainRights(), request)
         many = [FileRef(sha256=f"{number:064x}", bytes=1, name="f") for number in range(10_001)]
         said = await HandOrigin().say(hosted, sent_job(files=many))
         assert said["k-1"].state == "refused" and "10001 files" in said["k-1"].reason
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("owner", "o" * 100_000),
+        ("owner", "a\nb"),
+        ("owner", "a\x1b[31m"),
+        ("name", "n" * 1_001),
+        ("way", ("home",) * 10_000),
+        ("way", ("a\nb",)),
+    ],
+)
+async def test_work_with_names_that_are_none_is_refused(tmp_path: Path, field: str, value: object) -> None:
+    async with Domains(tmp_path) as domains:
+        work = replace(sent_job(), **{field: value})
+        said = await HandOrigin().say(domains.away.runtime.domains.hosted, work)
+        assert said["k-1"].state == "refused" and said["k-1"].reason.startswith(f"{field}: ")
+        assert not domains.away.runtime.manager.live

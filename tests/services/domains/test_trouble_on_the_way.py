@@ -1,11 +1,12 @@
 """What goes wrong while work is sent, or its outcome is fetched, hurts that piece of work alone, and only as long as it
 lasts."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId, ItemId, JobId
@@ -13,6 +14,9 @@ from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.base.contracts import NewJob
 from mendflow.services.domains import peer_link
 from mendflow.services.domains.peer_scheduler import PeerScheduler
+from mendflow.services.domains.work_documents import HOSTED_KIND
+from mendflow.stores.contract import Put, Write, WriteConflict, WriteDone
+from tests.services.domains.by_hand import HandOrigin, sent_job
 from tests.services.domains.kit import AWAY, DirectLine, Domains, soon
 
 
@@ -104,3 +108,59 @@ async def test_the_latency_is_measured_again_and_again(tmp_path: Path, monkeypat
         requests = domains.line.requests
         await soon(lambda: sum(not each.hold_ms for each in requests) >= 4, "requests that are answered at once")
         assert sum(each.hold_ms > 0 for each in requests) >= 3
+
+
+async def test_work_that_is_sent_while_the_host_is_silent_has_its_own_lease_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # FM-4, FM-8
+    async with Domains(tmp_path) as domains:
+        sent, later_ms = domains.home.runtime.domains.sent, 0
+        real = sent.meter
+        monkeypatch.setattr(sent, "meter", lambda: real() + later_ms)
+        domains.line.cut_there = domains.line.cut_back = True
+        await peer(domains).submit([job(1)])
+        await soon(lambda: sent.silence(AWAY) is not None, "the silence")
+        later_ms += 600_000
+        await soon(lambda: sent.open_work(job(1).id) is None, "the first is lost")
+        await peer(domains).submit([job(2)])
+        seen = len(domains.line.requests)
+        await soon(lambda: len(domains.line.requests) > seen + 2, "the host was asked in vain")
+        assert sent.open_work(job(2).id) is not None
+        later_ms += 600_000
+        await soon(lambda: sent.open_work(job(2).id) is None, "the second is lost")
+
+
+async def test_all_that_an_origin_claims_in_a_new_life_is_written_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # FM-4: a host that writes one after the other answers too late, and its leases end
+    async with Domains(tmp_path) as domains:
+        hosted, before, after = domains.away.runtime.domains.hosted, HandOrigin(), HandOrigin()
+        await before.say(hosted, *(sent_job(f"k-{number}") for number in range(40)))
+        after.claims = before.claims
+        written: list[int] = []
+        store = domains.away.server.store
+        write = store.write
+
+        async def counted(writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
+            written.append(sum(isinstance(each, Put) and each.kind == HOSTED_KIND for each in writes))
+            return await write(writes)
+
+        monkeypatch.setattr(store, "write", counted)
+        await after.say(hosted)
+        works = domains.away.runtime.domains.runs.register.works.values()
+        assert {work.document.sender for work in works} == {after.sender}
+        assert [each for each in written if each] == [40]
+
+
+async def test_a_write_whose_answer_comes_after_that_of_a_later_one_takes_nothing_back(tmp_path: Path) -> None:
+    # FM-4: what was stopped stays stopped, whoever else has claimed it at the same time
+    async with Domains(tmp_path) as domains:
+        origin, register = HandOrigin(), domains.away.runtime.domains.runs.register
+        await origin.say(domains.away.runtime.domains.hosted, sent_job())
+        [work] = register.works.values()
+        older, version = replace(work.document, sender="another"), work.version
+        await register.change(work, sender="another", stopped="it was silent")
+        register.know(older, version)
+        assert work.document.stopped == "it was silent"

@@ -10,6 +10,7 @@ from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.base.contracts import SubmissionFailed
 from mendflow.services.domains import router
+from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot
 from tests.services.domains.conftest import Settle
 from tests.services.domains.neighbours import LocalLines, Neighbour
@@ -55,7 +56,7 @@ async def test_nothing_goes_to_a_domain_that_is_being_disconnected(
 
 async def _faults(one: Neighbour, case: CaseId, wanted: str) -> list[str]:
     """What went wrong in a case, once it says this."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             view = await one.domain.case(case)
             said = [view.fault.message] if view.fault is not None else []
@@ -75,7 +76,7 @@ async def test_what_went_through_two_domains_does_not_come_back_to_the_first(
     lines.idle = False
     back = leaf("north") if what == "job" else calling("last", leaf(), "north")
     await start(north, calling("outer", calling("middle", back, "east"), "south"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not (there := await east.domain.cases()):
             await asyncio.sleep(0.01)
     hosted = await east.server.runtime.manager.document(there[0].id)

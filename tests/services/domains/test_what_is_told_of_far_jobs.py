@@ -2,14 +2,20 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.domains.peer_scheduler import PeerScheduler
 from mendflow.services.domains.work_counts import NO_WORK
 from mendflow.services.scheduling.facts import FarWaits
+from tests.patience import PATIENCE_S
+from tests.services.domains.by_hand import HandOrigin, sent_job
 from tests.services.domains.kit import AWAY, Domains, soon
 
 GB = 1024**3
@@ -66,6 +72,25 @@ async def test_why_tells_that_it_runs_there_and_since_when_the_host_is_silent(tm
         await domains.home.until_status(case, "completed")
 
 
+async def test_a_job_that_a_pilot_takes_before_its_case_is_noted_is_told_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # FM-4
+    async with Domains(tmp_path) as domains:
+        starter = domains.away.runtime.domains.runs.starter
+        begin = starter.begin
+
+        async def begin_and_take(*given: Any) -> CaseDocument:
+            begun = await begin(*given)
+            assert await domains.away.take() == ["align"]
+            return begun
+
+        monkeypatch.setattr(starter, "begin", begin_and_take)
+        said = await HandOrigin().say(domains.away.runtime.domains.hosted, sent_job())
+        assert (said["k-1"].state, said["k-1"].progress) == ("running", "running")
+        assert said["k-1"].host
+
+
 async def test_the_log_of_a_job_that_is_away_says_where_it_is(tmp_path: Path) -> None:
     async with Domains(tmp_path) as domains:
         case = await domains.home.start(flow())
@@ -75,6 +100,13 @@ async def test_the_log_of_a_job_that_is_away_says_where_it_is(tmp_path: Path) ->
         view = await domains.home.domain.log(f"{case}/1")
         assert view.note == "it runs in the domain away; its log comes from there when it has ended"
         assert not view.silent
+        [pilot] = domains.away.runtime.meta.pilots.values()
+        [there] = domains.away.runtime.meta.jobs
+        pilot.log_tails[there] = "hel"
+        async with asyncio.timeout(PATIENCE_S):
+            while "So far it ends with:\nhel" not in view.note:
+                view = await domains.home.domain.log(f"{case}/1")
+                await asyncio.sleep(0.1)
         await domains.away.report(big=Outcome(log_tail="hello\n"))
         await domains.home.until_status(case, "completed")
         view = await domains.home.domain.log(f"{case}/1")
@@ -113,7 +145,7 @@ async def test_a_case_that_waits_for_its_next_try_there_still_needs_the_domain(t
         await domains.home.runtime.levels.enter("k", level=1, job=id, case=case, item=item, wait_ms=600_000)
         await peer(domains).cancel(id)
         await soon(lambda: domains.away.runtime.domains.hosted.held("home") == 0, "that it is given up there")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while (count := (await work.counts()).get(AWAY, NO_WORK)).sent:
                 await asyncio.sleep(0.01)
         assert (count.retrying, count.cases, count.none) == (1, (case,), False)

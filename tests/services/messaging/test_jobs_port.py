@@ -11,18 +11,21 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Receive
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.principals import EVERYTHING
 from mendflow.core.model.values import FileRef
 from mendflow.core.soap import ADDRESSING
 from mendflow.core.soap.envelope import element_of, read_envelope
 from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.poster import NoPoster
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
 from mendflow.services.messaging.ports.job_messages import JOBS
 from mendflow.services.messaging.ports.messages import PortFault, child, text_in
 from mendflow.services.runtime.server import Server
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import read_job
+from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot, server_on
 from tests.services.test_domain import named, start
 
@@ -37,7 +40,7 @@ LISTENER = "<callback>http://listener/</callback>"
 DONE = Outcome(files={"output": FileRef(sha256="ab" * 32, bytes=3, name="out.txt")}, exit_code=0)
 
 
-class Receiver:
+class Receiver(NoPoster):
     """Takes what is posted, or refuses it for a while."""
 
     private = True
@@ -92,7 +95,7 @@ async def ask(server: Server, text: str, message_id: str = "") -> Element:
 
 
 async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not true():
             await asyncio.sleep(0.01)
 
@@ -174,7 +177,7 @@ async def test_a_forgotten_job_is_taken_and_nothing_is_answered(
     fault = Fault(name="exit", category=Category.JOB, message="it broke", exit_code=1)
     await pilot.run_all(lambda spec: Outcome(fault=fault))
     assert (await domain.case(case.id)).status == "failed"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not any("it broke" in each.message for each in await domain.notices()):
             await asyncio.sleep(0.01)
 
@@ -257,12 +260,12 @@ async def test_whom_the_api_lets_do_the_same_with_any_case_the_port_lets_too_and
         return read(await server.runtime.ports["jobs"].handle_request(text, who="boss", reach=reach) or "")
 
     job = text_in(await ask(server, asking("submit", "<key>k</key>")), "jobId")
-    await unknown(server, about("cancel", job), "boss", CaseAccess(can_view=True))
-    await unknown(server, about("status", job), "boss", CaseAccess(can_end=True))
-    told = await asked("status", CaseAccess(can_view=True))
+    await unknown(server, about("cancel", job), "boss", CaseAccess(can_view=EVERYTHING))
+    await unknown(server, about("status", job), "boss", CaseAccess(can_end=EVERYTHING))
+    told = await asked("status", CaseAccess(can_view=EVERYTHING))
     assert text_in(told, "state") == "running" and child(told, "key") is None
-    await asked("subscribe", CaseAccess(can_view=True))
-    told = await asked("cancel", CaseAccess(can_end=True))
+    await asked("subscribe", CaseAccess(can_view=EVERYTHING))
+    told = await asked("cancel", CaseAccess(can_end=EVERYTHING))
     assert text_in(told, "state") == "cancelled" and child(told, "key") is None
     await until(lambda: receiver.taken)
     assert child(receiver.taken[0], "key") is None

@@ -22,6 +22,7 @@ from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Store, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.core.engine.xml.conversations import on_message, process, receive, reply, said, sequence, step
+from tests.patience import PATIENCE_S
 from tests.services.conftest import server_on
 
 YES = said(1, "yes")
@@ -51,7 +52,7 @@ class Post:
         return await self.server.runtime.message_router.post(self.flow.name, channel, message, id=name, who="ada")
 
     async def answer(self, posted: PostReceipt) -> MessageReply:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             return await self.server.runtime.message_router.answer(posted.id)
 
     async def ask(self, operation: str, message: dict[str, Value], id: str = "") -> MessageReply:
@@ -258,7 +259,7 @@ async def test_a_flow_that_begins_with_a_message_is_not_called(post: Post) -> No
     domain = Domain(post.server)
     await domain.deploy(Flow(name=FlowName("caller"), body=Call(name="call", flow="talks")))
     case = (await domain.start("caller", {}, who="ada")).id
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while (ended := await domain.case(case)).status == "running":
             await asyncio.sleep(0.01)
     assert ended.fault is not None and "begins with a message" in ended.fault.message
@@ -305,7 +306,7 @@ async def test_whoever_waits_is_told_to_ask_again_when_everything_is_read_again(
     old.ledger.give_up("the disk is full")
     with pytest.raises(StoreUnavailable):
         await waiting
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while post.server.present is None:
             await asyncio.sleep(0.01)
     await post.ask("begin", said(1))

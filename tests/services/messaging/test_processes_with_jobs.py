@@ -24,6 +24,7 @@ from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import read_job
+from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot
 from tests.services.messaging.test_message_router import Dying
 
@@ -118,7 +119,7 @@ async def test_a_process_that_moves_in_an_archive_hears_of_its_jobs_where_it_goe
     async with opened(tmp_path / "there", Outage()) as there:
         await Domain(there).import_archive(archive, resume=True, who="me")
         run_on = HandPilot(Domain(there))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while (await Domain(there).case("callback-soap.1")).status == "running":
                 await run_on.run_all(well)
         assert (await Domain(there).case("callback-soap.1")).status == "completed"
@@ -127,7 +128,7 @@ async def test_a_process_that_moves_in_an_archive_hears_of_its_jobs_where_it_goe
 
 async def answered(answer: asyncio.Task[MessageReply], pilot: HandPilot) -> str:
     """What the process says in the end, while its jobs are run."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while not answer.done():
             await pilot.run_all(well)
     told = answer.result()
@@ -150,7 +151,7 @@ async def test_a_process_finds_its_jobs_again_after_every_crash(
 ) -> None:  # FM-5 FM-10
     answer = await ask(server, name)
     begun: set[str] = set()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while not answer.done():
             await pilot.sync(want=4, wait_ms=50)
             begun |= {each.job for each in pilot.held}
@@ -170,7 +171,7 @@ async def test_a_job_whose_process_gives_it_up_is_ended(server: Server, domain: 
     case = held.job.partition(".")[0] + "." + held.job.split(".")[1]
     await domain.cancel(case, who="me")
     assert (await answer).end_fault == "processTerminated"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (await domain.case(CaseId(held.job.partition("/")[0]))).status == "running":
             await asyncio.sleep(0.01)
     assert (await domain.job(held.job)).state == "failed", "its pilot is told to end it"

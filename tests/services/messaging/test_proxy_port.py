@@ -20,6 +20,7 @@ from mendflow.services.messaging.ports.proxy_messages import PROXY
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 
 CALL = """<call xmlns="urn:mendflow:proxy:1" {more}>
 <activity>AskShop</activity><address>http://shop.example/x<r xmlns="urn:r"><Address>{address}</Address></r></address>
@@ -89,7 +90,7 @@ async def server(tmp_path: Path, shop: Shop) -> AsyncIterator[Server]:
 
 
 async def ask(server: Server, text: str, id: str = "") -> Element:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         answer = await server.runtime.ports["proxy"].handle_request(text, who="me", message_id=id)
     assert answer is not None
     return read(answer)
@@ -205,7 +206,7 @@ async def test_a_posted_call_is_made_though_nobody_waits(server: Server, shop: S
     shop.answers = [PartnerResponse(202, b"")]
     text = call(answer="").replace("<call", "<post").replace("</call", "</post")
     assert await server.runtime.ports["proxy"].handle_request(text, who="me") is None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not shop.heard:
             await asyncio.sleep(0.01)
 
@@ -249,7 +250,7 @@ async def test_a_slow_partner_is_called_once_however_often_the_call_is_begun_und
     progress = await ask(server, begun(key))
     assert (text_in(progress, "over"), text_in(progress, "askAfter")) == ("false", "PT1S")
     shop.awake.set()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while text_in(progress := await ask(server, about("ask", progress)), "over") == "false":
             await asyncio.sleep(0.01)
     await restart(server)

@@ -19,6 +19,7 @@ from mendflow.services.runtime.settings import ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from tests.formats.bpel.documents import put, sequence
+from tests.patience import PATIENCE_S
 
 SHEET = """<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:o="urn:orders" version="1.0">
 <xsl:param name="word"/><xsl:template match="/"><o:receipt><xsl:value-of select="concat($word, ' ', o:order/o:number)"/>
@@ -55,7 +56,7 @@ async def bought(server: Server, flow: Flow) -> MessageReply:
 
 
 async def answered(server: Server, id: str) -> MessageReply:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         return await server.runtime.message_router.answer(id)
 
 
@@ -103,7 +104,7 @@ async def test_a_transformation_that_a_crash_cut_off_is_made_again(
     await made.open()
     await Domain(made).deploy(process)
     posted = await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
-    await asyncio.wait_for(slow.begun.wait(), 20)
+    await asyncio.wait_for(slow.begun.wait(), PATIENCE_S)
     await restart(made)
     answer = await answered(made, posted.id)
     assert answer.value == {"receipt": element_value('<o:receipt xmlns:o="urn:orders">late</o:receipt>')}
@@ -118,8 +119,8 @@ async def test_a_transformation_ends_with_the_case_that_asked_for_it(tmp_path: P
     domain = Domain(made)
     await domain.deploy(process)
     await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
-    await asyncio.wait_for(slow.begun.wait(), 20)
+    await asyncio.wait_for(slow.begun.wait(), PATIENCE_S)
     [case] = await domain.cases(flow=process.name)
     await made.runtime.manager.command(case.id, Cancel(reason="enough"))
-    await asyncio.wait_for(slow.cut_off.wait(), 20)
+    await asyncio.wait_for(slow.cut_off.wait(), PATIENCE_S)
     await made.close()

@@ -18,6 +18,7 @@ from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 
 SECRET = "only servers know it"
 
@@ -63,7 +64,7 @@ def store() -> Shared:
 
 async def known(domain: Domain, servers: int) -> list[str]:
     """The servers that answer, when so many do."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while len(found := await domain.stats(running=1)) != servers:
             await asyncio.sleep(0.05)
     return [each.server for each in found]

@@ -10,21 +10,22 @@ from mendflow.core.model.alerts import Notification, WebhookSpec, WebhookView
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.repair import Primitive
+from mendflow.core.model.repair_views import RepairRequest
 from mendflow.services.base.delivery import SENDS_PER_ADDRESS_MAX, wait_ms
+from mendflow.services.base.poster import NoPoster
 from mendflow.services.observe.notifications.signing import EVENT_HEADER
 from tests.services.cluster.kit import Cluster, ServerProcess, pilot_of, run
 from tests.services.observe.test_monitors import alerts, until_alert
-from tests.services.recovery.kit import flow
+from tests.services.recovery.kit import exlet, flow, mend
 
 FAILED = Outcome(fault=Fault(name="exitCode", category=Category.JOB, message="it ended with exit code 3"))
 
 WELL = Outcome()
 
 
-class Receiver:
+class Receiver(NoPoster):
     """Whoever gets notifications, by address. An address that stands in `dead` takes nothing."""
-
-    private = True
 
     def __init__(self) -> None:
         self.got: dict[str, list[Notification]] = {}
@@ -111,6 +112,42 @@ def test_items_are_told_of_only_to_who_asked_for_them() -> None:  # JS-8
         [told] = receiver.got["http://items"]
         assert (told.case, told.item, told.message) == (case, "a", "it ended with exit code 3")
         assert sorted(each.kind for each in await feed(one)) == ["alert", "failed", "item-failed"]
+
+    run(story)
+
+
+def test_every_decision_is_told_when_it_is_made_and_when_it_is_over() -> None:  # JS-8, EX-8
+    async def story(cluster: Cluster) -> None:
+        receiver = Receiver()
+        [one] = await servers(cluster, receiver, "one")
+        await add_hook(one, url="http://decisions", on=["decision"])
+        await add_hook(one, url="http://others", on=["decision"], flow="another")
+        await ended_case(cluster, one, FAILED)
+        await asyncio.sleep(1)
+        [ignored] = receiver.got["http://decisions"]
+        assert (ignored.state, ignored.message) == (
+            "ignored",
+            "abort of a (it ended with exit code 3): nothing is done",
+        )
+        case = (await one.do(one.domain.start("f", {}, who="me"))).id
+        await one.do(one.domain.raise_trigger(case, "the river rises", who="ann"))
+        tell = exlet("tell", mend(Primitive.NOTIFY, message="it rises"))
+        await one.do(one.domain.mend(case, RepairRequest(flow=tell), who="bea"))
+        await asyncio.sleep(1)
+        waits, begun, over = receiver.got["http://decisions"][1:]
+        assert {(each.kind, each.case, each.flow, each.owner) for each in (waits, begun, over)} == {
+            ("decision", case, "f", "me")
+        }
+        assert [(each.state, each.result) for each in (waits, begun, over)] == [
+            ("waiting", ""),
+            ("running", ""),
+            ("done", "completed"),
+        ]
+        assert len({waits.id, begun.id, over.id}) == 3, "a receiver can tell them apart"
+        assert over.message.startswith(f"case-external of {case}: tell (by bea): completed")
+        [stored] = [each for each in await one.do(one.domain.decisions()) if each.case == case]
+        assert {each.decision for each in (waits, begun, over)} == {stored.id}
+        assert "http://others" not in receiver.got, "a webhook of another flow hears nothing of it"
 
     run(story)
 

@@ -12,19 +12,22 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.addresses import PUBLIC_ONLY
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.poster import NoPoster
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot
 from tests.services.recovery.kit import flow
 
 
-class Public:
+class Public(NoPoster):
     """A way out to public addresses only."""
 
-    private = False
+    guard = PUBLIC_ONLY
 
     def __init__(self) -> None:
         self.got: list[tuple[str, Notification]] = []
@@ -64,7 +67,7 @@ async def test_an_address_given_with_a_case_is_told_of_its_end(
     await domain.deploy(flow(JobActivity(name="a", command="true")))
     case = (await domain.start("f", {}, who="me", notify="https://example.org/told")).id
     await pilot.run_all(lambda _: Outcome())
-    await asyncio.wait_for(way_out.news.wait(), 10)
+    await asyncio.wait_for(way_out.news.wait(), PATIENCE_S)
     [(url, told)] = way_out.got
     assert (url, told.id, told.kind, told.serial) == ("https://example.org/told", f"{case}:end", "completed", 1)
     assert await domain.notifications() == await domain.notifications(after=0) == [told]

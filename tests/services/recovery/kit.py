@@ -16,9 +16,11 @@ from mendflow.core.model.views import CaseView
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.contracts import Clock, MetaScheduler
+from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.runtime.server import NO_DOMAINS, Runtime, Server, ServerSettings
 from mendflow.stores.contract import FieldCondition, Store
 from mendflow.stores.files import FolderFileStore
+from tests.patience import until
 from tests.services.conftest import HandPilot
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="it ended with exit code 3", exit_code=3))
@@ -85,6 +87,7 @@ class World:
         shipped: RuleSet | None = None,
         domains: Mapping[str, MetaScheduler] = NO_DOMAINS,
         clock: Clock | None = None,
+        source_reader: SourceReader = NO_SOURCE_READER,
     ) -> None:
         file_store = FolderFileStore(folder / "files")
         file_store.open()
@@ -97,6 +100,7 @@ class World:
             version="test",
             shipped=shipped,
             domains=domains,
+            source_reader=source_reader,
         )
         self.domain = Domain(self.server)
         self.pilot = HandPilot(self.domain)
@@ -135,11 +139,7 @@ class World:
 
     async def until(self, check: Callable[[], Awaitable[Any]], what: str = "") -> Any:
         """What the check gives when it gives something."""
-        for _ in range(2_000):
-            if found := await check():
-                return found
-            await asyncio.sleep(0.003)
-        raise AssertionError(f"this never came: {what or check}")
+        return await until(check, what)
 
     async def until_status(self, case: str, *wanted: str) -> None:
         async def reached() -> bool:

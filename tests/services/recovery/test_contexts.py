@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import pytest
-
-from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Assign,
@@ -18,7 +15,7 @@ from mendflow.core.model.flow import (
     UserTask,
 )
 from mendflow.core.model.jobs import Measurements, Outcome
-from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.recovery.contexts import CONTEXT_BYTES_MAX, bounded_context
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set, tree
@@ -132,30 +129,6 @@ async def test_a_condition_sees_what_happened_before_in_numbers(world: World) ->
     await world.restart()
     again = (await failed(world, flow(A)))["history"]
     assert (again["task"]["failures"], again["flow"]["failed"], again["cause"]["count"]) == (3, 3, 3)
-
-
-class Weather:
-    async def facts(self, event: ExceptionEvent) -> Any:
-        return {"rain": True, "of": event.case}
-
-
-class Broken:
-    async def facts(self, event: ExceptionEvent) -> Any:
-        raise RuntimeError("no line")
-
-
-async def test_a_condition_sees_registered_sources_and_a_broken_one_is_null(world: World) -> None:
-    # EX-6
-    contexts = world.runtime.exceptions.contexts
-    contexts.register("weather", Weather())
-    contexts.register("stocks", Broken())
-    stop = exlet("stop", mend(Primitive.SUSPEND))
-    await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("sources.weather.rain", "stop"), exlets=[stop]))
-    case = await world.start(flow(A))
-    decision = await world.until_decided(case, "done")
-    assert decision.context["sources"] == {"weather": {"rain": True, "of": case}, "stocks": None}
-    with pytest.raises(RequestError, match="not a valid name for a source"):
-        contexts.register("a b", Weather())
 
 
 async def test_a_condition_that_errs_does_not_hold_and_says_so(world: World) -> None:

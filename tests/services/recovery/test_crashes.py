@@ -34,9 +34,9 @@ from mendflow.stores.memory import MemoryStore
 from tests.examples import examples
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, tree
 
-WRITES = 90
+WRITES = 110
 """About so many writes has the whole story; a crash is at one of them."""
-READS = 49
+READS = 92
 """And about so many reads."""
 
 

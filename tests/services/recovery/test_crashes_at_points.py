@@ -38,17 +38,18 @@ class InterceptedTypes(Story):
     what = flow(
         JobActivity(name="a", command="true", env={"N": "${{ inputs.n }}"}),
         inputs={"n": Input(default="0")},
-        outputs={"a": "${{ jobs.a.outputs }}", "x": 1},
+        outputs={"a": "${{ jobs.a.outputs.n }}", "t": "${{ jobs.a.outputs.told }}", "x": 1},
     )
     rules = RuleSet(
         name="f",
         trees={
             ExceptionType.CASE_PRE: {"": tree(("true", "begin"))},
-            ExceptionType.ITEM_POST: {"a": tree(("item.outputs < 5", "again"))},
+            ExceptionType.ITEM_POST: {"a": tree(("item.outputs.n < 5", "again"), ("true", "tell"))},
             ExceptionType.CASE_POST: {"": tree(("true", "end"))},
         },
         exlets={
             "again": exlet("again", mend(Primitive.RESTART)),
+            "tell": exlet("tell", mend(Primitive.WRITE, values={"told": "yes"})),
             "begin": holding("begin", "n"),
             "end": holding("end", "x"),
         },
@@ -59,7 +60,7 @@ class InterceptedTypes(Story):
         """The first run gives too little, the second, under another serial, enough."""
         if item != "a":
             return Outcome(outputs=400)
-        return Outcome(outputs=9 if job.endswith("/3") else 3)
+        return Outcome(outputs={"n": 9 if job.endswith("/3") else 3})
 
 
 async def play(crashes: Many[int]) -> int:
@@ -67,13 +68,13 @@ async def play(crashes: Many[int]) -> int:
         story = InterceptedTypes(Path(folder), crashes)
         case = await story.tell()
         await story.world.runtime.ledger.settled()
-        assert (await story.world.case(case)).outputs == {"a": 9, "x": 400}
+        assert (await story.world.case(case)).outputs == {"a": 9, "t": "yes", "x": 400}
         jobs = [msgspec.json.decode(found.body, type=JobDocument) async for found in story.store.scan("job")]
         assert Counter(str(job.spec.item) for job in jobs) == Counter({"a": 2, "venue": 2})
         assert [job.spec.env for job in jobs if job.spec.item == "a"] == [{"N": "400"}, {"N": "400"}]
         assert set((await journal(story.store, case)).values()) == {1}
         decided = sorted((each.exlet, each.state) for each in await story.world.decisions(case))
-        assert decided == [("again", "done"), ("begin", "done"), ("end", "done")]
+        assert decided == [("again", "done"), ("begin", "done"), ("end", "done"), ("tell", "done")]
         assert [each.id async for each in story.store.scan("open-decision")] == []
         await story.world.server.close()
         return story.store.written

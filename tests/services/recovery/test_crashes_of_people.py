@@ -142,6 +142,19 @@ class RejectingAWorklet(Command):
         assert called == {("small", "cancelled"): 1, ("large", "completed"): 1}
 
 
+class RejectingAWorkletByHand(RejectingAWorklet):
+    async def command(self) -> None:
+        wish = RejectRequest(decision=f"{self.cases[0]}/1/selection", exlet="large")
+        try:
+            await self.world.domain.reject_choice(wish, who="ann")
+        except Conflict as conflict:
+            assert "rejected already" in conflict.message
+
+    async def check(self) -> None:
+        await super().check()
+        assert self.world.runtime.exceptions.rules.newest("f").version == 1, "no rule was made"
+
+
 class Raising(Command):
     """What is raised is known, or it is not and somebody mends it."""
 
@@ -219,7 +232,18 @@ async def play(story: type[Command], writes: int) -> int:
         return written
 
 
-@pytest.mark.parametrize("story", [Rejecting, RejectingAWorklet, Raising, RaisingWhatIsKnown, MendingAsItIs, Applying])
+STORIES = [
+    Rejecting,
+    RejectingAWorklet,
+    RejectingAWorkletByHand,
+    Raising,
+    RaisingWhatIsKnown,
+    MendingAsItIs,
+    Applying,
+]
+
+
+@pytest.mark.parametrize("story", STORIES)
 def test_a_crash_at_any_write_of_a_persons_command_neither_skips_nor_repeats_anything(story: type[Command]) -> None:
     # EX-8 EX-9 EX-7
     whole = asyncio.run(play(story, 10_000))

@@ -71,6 +71,53 @@ async def test_an_item_post_constraint_holds_the_end_of_an_item(world: World) ->
     assert await world.take() == ["b"]
 
 
+async def test_a_write_at_item_post_changes_what_the_item_gave_before_the_flow_sees_it(world: World) -> None:
+    # EX-1 ItemPostConstraint
+    fix = exlet(
+        "fix", mend(Primitive.WRITE, values={"total": 7, "parts[0].size": 2}), mend(Primitive.WRITE, values={"x": 1})
+    )
+    await world.put(rule_set("f", ExceptionType.ITEM_POST, ("item.outputs.total < 0", "fix"), exlets=[fix]))
+    then = JobActivity(name="b", command="true", env={"N": "${{ jobs.a.outputs.total }}"})
+    case = await world.start(flow(Sequence(name="s", body=(JOB, then)), outputs={"given": "${{ jobs.a.outputs }}"}))
+    await world.take()
+    await world.report(a=Outcome(outputs={"total": -1, "kept": "k", "parts": [{"size": 1}]}))
+    assert await world.take() == ["b"]
+    [held] = world.pilot.held
+    assert held.spec.env == {"N": "7"}, "what comes next sees what was written"
+    await world.report(b=Outcome())
+    await world.until_status(case, "completed")
+    assert (await world.case(case)).outputs == {"given": {"total": 7, "kept": "k", "parts": [{"size": 2}], "x": 1}}
+    written = [each.message for each in await world.domain.history(case) if each.what == "written"]
+    assert written == ["total, parts[0].size", "x"]
+
+
+async def test_a_write_at_item_post_after_a_restart_is_for_the_new_run(world: World) -> None:
+    # EX-1 ItemPostConstraint
+    again = exlet("again", mend(Primitive.RESTART), mend(Primitive.WRITE, values={"N": "5"}))
+    await world.put(rule_set("f", ExceptionType.ITEM_POST, ("item.outputs == null", "again"), exlets=[again]))
+    case = await world.start(flow(JOB, outputs={"given": "${{ jobs.a.outputs }}"}))
+    await world.take()
+    await world.report(a=Outcome())
+    await world.take()
+    await world.until_decided(case, "done")
+    await world.report(a=Outcome(outputs={"n": 1}))
+    await world.until_status(case, "completed")
+    assert (await world.case(case)).outputs == {"given": {"n": 1}}
+
+
+async def test_a_write_at_item_post_into_what_has_no_names_fails_and_says_why(world: World) -> None:
+    # EX-1 ItemPostConstraint
+    fix = exlet("fix", mend(Primitive.WRITE, values={"total": 7}))
+    await world.put(rule_set("f", ExceptionType.ITEM_POST, ("true", "fix"), exlets=[fix]))
+    case = await world.start(flow(JOB, outputs={"given": "${{ jobs.a.outputs }}"}))
+    await world.take()
+    await world.report(a=Outcome(outputs=3))
+    failed = await world.until_decided(case, "failed")
+    assert "item a gave 3, which has no names that could be written; `force-complete` with `outputs`" in failed.note
+    await world.until_status(case, "completed")
+    assert (await world.case(case)).outputs == {"given": 3}
+
+
 async def test_a_case_post_constraint_holds_the_end_of_a_case(world: World) -> None:
     # EX-1 CasePostConstraint
     fix = exlet("fix", mend(Primitive.WRITE, "case", values={"total": 7}))

@@ -177,6 +177,8 @@ async def test_what_a_foreign_engine_calls_a_job_is_none_of_ours(world: World) -
     await world.runtime.engines.tell("evil", told)
 
     async def over() -> bool:
+        for order in await world.runtime.engines.orders("evil"):
+            world.runtime.engines.done("evil", order.id, False)
         found = await world.runtime.exceptions.decisions.search([])
         return bool(found) and all(each.state != "running" for each in found)
 
@@ -227,3 +229,20 @@ async def test_a_try_of_a_foreign_case_does_not_end_with_a_job_of_ours(world: Wo
     await world.report(help=Outcome())
     await world.until_status(case, "completed")
     assert foreign.result == "tried-again"
+
+
+async def test_an_event_with_too_much_in_it_is_refused_with_what_to_tell_instead(memory: World) -> None:  # EX-10
+    await memory.domain.register_engine("north", who="ann")
+    item = {"task": "sail", "kind": "step", "status": "running"}
+    many = {"items": [{"item": f"i{number}", **item} for number in range(5_001)]}
+    with pytest.raises(InvalidRequest, match=r"`facts\.case\.items` has 5,001 entries, and at most 5,000 are taken"):
+        await memory.domain.engine_case("north", "s-1", "ship", many, who="ann")
+    with pytest.raises(InvalidRequest, match=r"`facts\.case\.statuses` has 5,001 entries"):
+        statuses = {f"i{number}": "running" for number in range(5_001)}
+        await memory.domain.engine_case("north", "s-1", "ship", {"statuses": statuses}, who="ann")
+    large = ExceptionEvent(
+        id="e", type=ExceptionType.CASE_PRE, case=CaseId("s-1"), flow="ship", facts={"values": {"x": "y" * (1 << 20)}}
+    )
+    with pytest.raises(InvalidRequest, match=r"bytes, and at most 1,048,576 are taken"):
+        await memory.domain.engine_event("north", large, who="ann")
+    assert await memory.domain.engine_cases("north") == [], "a refused event leaves nothing behind"

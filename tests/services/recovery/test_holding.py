@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, Sequence, Throw, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair import Decision, ExceptionType, Primitive
+from mendflow.core.model.repair_views import RepairRequest
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet
-from mendflow.services.recovery.exception_service import DEPTH_MAX
+from mendflow.services.recovery.repair_runner import DEPTH_MAX
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
@@ -152,13 +153,43 @@ async def test_an_exlet_that_is_nowhere_holds_nothing(memory: World) -> None:
     assert "nowhere" in fault.message
 
 
-async def test_no_rule_for_a_selection_fails_the_call_with_a_sentence(memory: World) -> None:
+async def test_a_selection_without_a_rule_waits_for_a_person_who_chooses(world: World) -> None:
     # EX-8
+    await world.domain.deploy(flow(B, "help"))
+    case = await world.start(flow(Call(name="a")))
+
+    async def waiting() -> list[Decision]:
+        return [each for each in world.runtime.exceptions.decisions.open.values() if each.state == "waiting"]
+
+    [decision] = await world.until(waiting)
+    assert "no rule chooses a worklet for a" in decision.note
+    told = await world.domain.why(case)
+    assert any("waits for a worklet" in fact for fact in told.facts)
+    await world.restart()
+    await world.quiet()
+    assert await world.status(case) == "running"
+    await world.domain.mend(case, RepairRequest(exlet="help"), who="ann")
+    await world.take()
+    await world.report(b=Outcome())
+    await world.until_status(case, "completed")
+    [over] = await world.decisions(case)
+    assert (over.state, over.exlet, over.result) == ("done", "help", "completed")
+
+
+async def test_a_selection_that_waits_is_taken_up_by_a_new_rule(memory: World) -> None:
+    # EX-8
+    await memory.domain.deploy(flow(B, "help"))
     case = await memory.start(flow(Call(name="a")))
-    await memory.until_status(case, "failed")
-    fault = (await memory.case(case)).fault
-    assert fault is not None
-    assert "no rule chooses a worklet for a" in fault.message
+
+    async def waiting() -> list[Decision]:
+        return [each for each in memory.runtime.exceptions.decisions.open.values() if each.state == "waiting"]
+
+    [decision] = await memory.until(waiting)
+    await memory.put(rule_set("f", ExceptionType.SELECTION, ("true", "help")))
+    assert await memory.runtime.administration.apply(decision.id, who="ann") is not None
+    await memory.take()
+    await memory.report(b=Outcome())
+    await memory.until_status(case, "completed")
 
 
 async def test_a_selection_of_what_is_nowhere_or_cannot_begin_has_failed(world: World) -> None:
@@ -285,7 +316,7 @@ async def test_an_exlets_case_is_linked_to_what_it_mends(world: World) -> None:
 
 async def test_what_is_not_out_yet_cannot_be_submitted_again_and_the_repair_says_so(world: World) -> None:
     # FM-8
-    again = exlet("again", mend(Primitive.RESUBMIT, env={"MODE": "second"}))
+    again = exlet("again", mend(Primitive.RESUBMIT, item="a", env={"MODE": "second"}))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "again"), exlets=[again]))
     case = await world.start(flow(A))
     decided = await world.until_decided(case, "failed")

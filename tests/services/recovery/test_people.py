@@ -9,6 +9,7 @@ from mendflow.core.model.errors import BadRules, Conflict, InvalidRequest, NotFo
 from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import RejectRequest
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.rules import CornerstoneConflict
 from mendflow.services.recovery.rules.editor import RuleRequest
@@ -28,8 +29,7 @@ async def waiting_for_somebody(world: World) -> Any:
 # From outside
 
 
-async def test_the_triggers_of_a_case_are_those_that_its_rules_name(world: World) -> None:
-    # EX-9
+async def test_the_triggers_of_a_case_are_those_that_its_rules_name(world: World) -> None:  # EX-9
     stop = exlet("stop", mend(Primitive.REMOVE, "case"))
     rules = rule_set(
         "f",
@@ -86,8 +86,7 @@ async def test_mending_an_unexpected_exception_makes_exlet_and_rule_and_applies_
     assert known.exlet == "without-drums", "every later case has it"
 
 
-async def test_what_waits_is_taken_up_when_a_rule_for_it_was_made(world: World) -> None:
-    # EX-7
+async def test_what_waits_is_taken_up_when_a_rule_for_it_was_made(world: World) -> None:  # EX-7
     office = world.runtime.administration
     cases = [await world.start(flow(A)) for _ in range(3)]
     waiting = [await office.raise_exception(case, "flood", who="ann") for case in cases]
@@ -126,8 +125,7 @@ async def test_what_waits_in_a_level_is_taken_up_when_another_rule_was_made_for_
     assert sum(world.runtime.levels.counts().values()) == 0, "nothing is left behind in the level"
 
 
-async def test_what_waits_survives_a_restart(world: World) -> None:
-    # EX-9
+async def test_what_waits_survives_a_restart(world: World) -> None:  # EX-9
     case = await world.start(flow(A))
     await world.runtime.administration.raise_exception(case, "flood", who="ann")
     await world.restart()
@@ -175,8 +173,7 @@ async def test_a_case_that_is_over_cannot_be_mended(world: World) -> None:
 # Rejecting
 
 
-async def test_a_rejected_exlet_is_replaced_by_the_right_one_while_the_case_stands_still(world: World) -> None:
-    # EX-8
+async def test_a_rejected_exlet_is_replaced_by_the_right_one_while_the_case_stands_still(world: World) -> None:  # EX-8
     wrong = exlet("wrong", mend(Primitive.SUSPEND), HOLD)
     right = exlet("right", mend(Primitive.WRITE, values={"N": "9"}))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "wrong"), exlets=[wrong]))
@@ -208,8 +205,96 @@ async def test_a_rejected_abort_is_held_until_the_right_exlet_is_over(world: Wor
     assert await world.take() == ["a"]
     await world.report(a=Outcome())
     await world.until_status(case, "completed")
-    rule = world.runtime.exceptions.rules.newest("f").trees[ExceptionType.ABORT]["a"].rules[0]
-    assert rule.exlet == "right", "without a condition the rule itself is corrected"
+    rules = world.runtime.exceptions.rules.newest("f")
+    assert [rule.exlet for rule in rules.trees[ExceptionType.ABORT]["a"].rules.values()] == ["wrong"]
+    assert "right" in rules.exlets, "it can be found again"
+
+
+REPLACED = [
+    # type, the condition that is given, what the next case like it gets
+    (ExceptionType.ABORT, "", "wrong"),
+    (ExceptionType.ABORT, 'item.name == "a"', "right"),
+    (ExceptionType.SELECTION, "", "wrong"),
+    (ExceptionType.SELECTION, 'item.name == "a"', "right"),
+]
+
+
+@pytest.mark.parametrize(("type", "condition", "later"), REPLACED)
+async def test_a_rejection_makes_a_rule_only_when_it_is_asked_for_one(
+    world: World, type: ExceptionType, condition: str, later: str
+) -> None:
+    # EX-8: without a condition this one choice is replaced, and every other case keeps what the rules conclude
+    chosen = {name: UserTask(name=f"do-{name}", role="clerk") for name in ("wrong", "right")}
+    if type is ExceptionType.SELECTION:
+        for name, task in chosen.items():
+            await world.domain.deploy(flow(task, name))
+        await world.put(rule_set("f", type, ("true", "wrong")))
+        body: Any = Call(name="a")
+    else:
+        await world.put(rule_set("f", type, ("true", "wrong"), exlets=[exlet(*each) for each in chosen.items()]))
+        body = A
+    for turn in ("first", "second"):
+        case = await world.start(flow(body))
+        if type is ExceptionType.ABORT:
+            await world.take()
+            await world.report(a=FAILED)
+        if turn == "first":
+            await waiting_for_somebody(world)
+            decision = await world.decision(case)
+            wish = RejectRequest(decision=decision.id, exlet="right", condition=condition)
+            stands = await world.domain.reject_choice(wish, who="ann")
+            replaced = stands.replaced_by or stands.id
+        expected = "do-right" if turn == "first" else f"do-{later}"
+
+        async def is_offered(case: str = case, expected: str = expected) -> bool:
+            tasks = await world.domain.worklist(state="offered")
+            return any(str(task.item) == expected and task.case.startswith(case) for task in tasks)
+
+        await world.until(is_offered)
+    right = await world.domain.decision(replaced)
+    assert (right.exlet, right.ordered_by) == ("right", "" if condition else "ann")
+    rules = world.runtime.exceptions.rules.newest("f").trees[type]["a"].rules
+    assert [rule.exlet for rule in rules.values()] == (["wrong", "right"] if condition else ["wrong"])
+
+
+async def test_a_rejection_of_a_default_rule_leaves_the_default_rules_alone(world: World) -> None:
+    # EX-8: the flow gets the rule; all other flows keep theirs
+    wrong, right = exlet("wrong", HOLD), exlet("right", mend(Primitive.RESUBMIT))
+    await world.put(rule_set(DEFAULT_RULES, ExceptionType.ABORT, ("job.generation == 1", "wrong"), exlets=[wrong]))
+    before = world.runtime.exceptions.rules.newest(DEFAULT_RULES)
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await waiting_for_somebody(world)
+    wish = RejectRequest(decision=(await world.decision(case)).id, flow=right, condition="job.generation == 1")
+    await world.domain.reject_choice(wish, who="ann")
+    assert await world.take() == ["a"]
+    assert world.runtime.exceptions.rules.newest(DEFAULT_RULES) == before
+    assert world.runtime.exceptions.rules.newest("f").trees[ExceptionType.ABORT]["a"].rules[1].exlet == "right"
+
+
+async def test_a_rule_made_by_a_rejection_is_held_to_the_cornerstones(world: World) -> None:
+    # EX-8 EX-7
+    office, rules = world.runtime.administration, world.runtime.exceptions.rules
+    wrong, right = exlet("wrong", HOLD), exlet("right", mend(Primitive.RESUBMIT))
+    first = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    decision = await world.decision(first)
+    await office.add_rule(
+        RuleRequest(condition='fault.category == "job"', exlet="wrong", steps=wrong, decision=decision.id), who="ann"
+    )
+    second = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await waiting_for_somebody(world)
+    before = rules.newest("f")
+    with pytest.raises(CornerstoneConflict):
+        await office.reject(
+            (await world.decision(second)).id, exlet="right", steps=right, condition='item.name == "a"', who="ann"
+        )
+    assert rules.newest("f") == before
+    assert (await world.decision(second)).state == "running", "the choice stands until a right one can replace it"
 
 
 async def test_a_rejected_worklet_is_cancelled_and_the_right_one_runs_in_its_place(world: World) -> None:

@@ -118,12 +118,11 @@ async def test_continue_ancestors_lets_the_way_up_go_on(world: World) -> None:
     assert [await world.status(case) for case in (worklet, above, first)] == ["running"] * 3
 
 
-async def test_continue_lets_go_only_of_what_the_same_exlet_suspended(world: World) -> None:
-    # EX-3
+async def test_continue_lets_go_only_of_what_the_same_exlet_suspended(world: World) -> None:  # EX-3
     case = await world.start(flow(BOTH))
     await world.domain.suspend(case, who="ann")
     await apply(world, case, mend(Primitive.SUSPEND), item="a")
-    await apply(world, case, mend(Primitive.CONTINUE, "case"), mend(Primitive.CONTINUE), item="a")
+    await apply(world, case, mend(Primitive.SUSPEND, "case"), mend(Primitive.CONTINUE, "case"), item="a")
     assert await world.status(case) == "suspended", "a person holds it"
     await world.domain.resume(case, who="ann")
     assert await states(world, case) == {"a": "suspended", "b": "waiting"}, "another exlet holds the item"
@@ -250,8 +249,7 @@ async def test_write_puts_values_into_the_case(world: World) -> None:
     assert world.pilot.held[0].spec.env == {"N": "5"}
 
 
-async def test_write_puts_values_into_an_item_that_has_not_gone_out(world: World) -> None:
-    # EX-4
+async def test_write_puts_values_into_an_item_that_has_not_gone_out(world: World) -> None:  # EX-4
     case = await world.start(flow(Sequence(name="s", body=(UserTask(name="a", role="r", data={"n": 1}),))))
     await apply(world, case, mend(Primitive.WRITE, values={"n": 2}), mend(Primitive.RESTART, with_={"n": 3}), item="a")
 
@@ -395,8 +393,7 @@ async def test_repoll_and_reregister_ask_again_for_what_is_under_way(world: Worl
     await world.until_status(case, "completed")
 
 
-async def test_what_is_no_job_is_started_again_instead_of_submitted(world: World) -> None:
-    # FM-8
+async def test_what_is_no_job_is_started_again_instead_of_submitted(world: World) -> None:  # FM-8
     repair = exlet("repair", mend(Primitive.RESUBMIT))
     await world.put(rule_set("f", ExceptionType.ABORT, ("history.case.of_task < 1", "repair"), exlets=[repair]))
     case = await world.start(flow(UserTask(name="a", role="clerk")))

@@ -54,14 +54,6 @@ async def test_what_an_expression_gives_is_judged_when_it_is_known(memory: World
     await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later]))
 
 
-async def test_writing_into_an_item_that_has_ended_is_refused_with_what_to_say_instead(memory: World) -> None:
-    # EX-1 ItemPostConstraint
-    write = exlet("write", PrimitiveStep(name="here", do=Primitive.WRITE, settings={"values": {"n": 1}}))
-    with pytest.raises(BadRules, match="`force-complete` with `outputs` gives it other outputs"):
-        await memory.put(rule_set("f", ExceptionType.ITEM_POST, ("true", "write"), exlets=[write]))
-    await memory.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "write"), exlets=[write]))
-
-
 async def test_what_is_raised_is_bounded(memory: World) -> None:
     # EX-9
     case = await memory.start(flow(A))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.services.base.cluster import story_of
+from mendflow.services.base.cluster import first_case_of
 from mendflow.services.observe.tracing.ids import trace_of_case
 
 
@@ -19,7 +19,7 @@ from mendflow.services.observe.tracing.ids import trace_of_case
     ],
 )
 def test_everything_belongs_to_the_case_that_it_began_with(id: str, story: str) -> None:
-    assert story_of(id) == story
+    assert first_case_of(id) == story
 
 
 def test_two_conversations_are_two_traces() -> None:

@@ -1,12 +1,12 @@
 """What the triggers of a flow become: a watch, a data set that starts a case for each file, and for a plain folder a
-storage element.
+storage element. Its schedule is made by services/schedules.
 
 All have names that follow from the flow's name or from the folder, so deploying twice makes one of each."""
 
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mendflow.core.data.path_patterns import pattern_flaw
 from mendflow.core.data.paths import path_flaw
@@ -15,7 +15,12 @@ from mendflow.core.model.data_sets import DataSetSpec, FolderWatch, Gathering
 from mendflow.core.model.flow import FILES, Flow
 from mendflow.core.model.flow_triggers import FileArrival
 from mendflow.core.model.values import Value
-from mendflow.lazy import lazy_pattern
+from mendflow.lazy import LazyModule, lazy_pattern
+
+if TYPE_CHECKING:
+    from mendflow.core.schedules import trigger_spec
+else:
+    trigger_spec = LazyModule("mendflow.core.schedules.trigger_spec")
 
 EVERY_MS_MIN: Final = 100
 FILE_TYPES: Final = ("file", FILES)
@@ -91,6 +96,9 @@ def trigger_flaws(flow: Flow) -> Iterator[TriggerFlaw]:
         yield TriggerFlaw((), "cases of this flow are started by messages; it cannot have `on`")
     if (files := flow.triggers.files) is not None:
         yield from (TriggerFlaw(("files", *keys), message) for keys, message in _arrival_flaws(flow, files))
+    if (schedule := flow.triggers.schedule) is not None:
+        flaws = trigger_spec.schedule_trigger_flaws(flow, schedule)
+        yield from (TriggerFlaw(("schedule", *keys), message) for keys, message in flaws)
     for notice in flow.triggers.notices:
         if not notice.on or not notice.notify or not all(notice.notify):
             yield TriggerFlaw((), "a notice says after which ends it is sent, and to whom")

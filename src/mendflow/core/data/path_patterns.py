@@ -5,6 +5,7 @@ from typing import Final
 from mendflow.lazy import lazy_pattern
 
 SIGNS: Final = lazy_pattern(r"[*?\[]")
+OWN_FOLDER: Final = "./"
 CHARACTERS: Final = lazy_pattern(r"\[!?\]?[^\]]*\]")
 
 
@@ -15,6 +16,11 @@ def is_pattern(path: str) -> bool:
 def means_many(path: str) -> bool:
     """Whether a path in a flow file means a list of files."""
     return path.endswith("/") or is_pattern(path)
+
+
+def is_own_folder(path: str) -> bool:
+    """Whether a path is the job's folder itself, as `./` and `.` are."""
+    return path.startswith(".") and all(part in ("", ".") for part in path.split("/"))
 
 
 def fixed_folder(path: str) -> str:

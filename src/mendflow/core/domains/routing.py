@@ -32,12 +32,14 @@ HOUR_MS: Final = 3_600_000
 
 class WorkNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """What a piece of work needs. `logical` are its logical files, with their bytes, `stored_bytes` the size of its
-    other files. `flow` is a flow that only the other domain has. `way` are the domains that it has come through;
-    `refused` those that have refused it, with their reasons; `lost` those that have lost it before."""
+    other files. `publishes` is a logical name that it publishes. `flow` is a flow that only the other domain has. `way`
+    are the domains that it has come through; `refused` those that have refused it, with their reasons; `lost` those
+    that have lost it before."""
 
     resources: Resources = Resources()
     logical: Mapping[str, int] = {}
     stored_bytes: int = 0
+    publishes: str = ""
     flow: str = ""
     expected_ms: int = 0
     way: tuple[str, ...] = ()
@@ -157,6 +159,8 @@ def _against(needs: WorkNeeds, offer: DomainOffer, *, is_here: bool) -> str:
         return f"it was refused there: {needs.refused[offer.name]}"
     if offer.closed:
         return offer.closed
+    if needs.publishes and not is_here:
+        return f"it publishes {needs.publishes}, which belongs into the catalogue of this domain"
     report = offer.report
     if report is None:
         return ""
@@ -194,6 +198,7 @@ def _fits(needs: Resources, shape: Capacity) -> bool:
         and needs.gpus <= shape.gpus
         and (not needs.system or shape.system == needs.system)
         and (not needs.machine or suits(shape.machine, needs.machine))
+        and (not needs.runtimes or shape.runtime in needs.runtimes)
     )
 
 
@@ -212,6 +217,8 @@ def _lacking(needs: Resources, shapes: Sequence[Capacity]) -> str:
         return f"none of its pilots runs {needs.system}"
     if needs.machine and not any(suits(shape.machine, needs.machine) for shape in shapes):
         return f"none of its pilots is a machine of the kind {needs.machine}"
+    if needs.runtimes and not any(shape.runtime in needs.runtimes for shape in shapes):
+        return f"none of its pilots has {' or '.join(needs.runtimes)} for its container"
     return "none of its pilots has all of it"
 
 

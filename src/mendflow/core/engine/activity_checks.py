@@ -4,14 +4,16 @@ A flow comes from a file that was checked, or from any API client. What no pilot
 refused before a case exists, all of it at once."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from msgspec.structs import asdict
 
+from mendflow.core.data.path_patterns import OWN_FOLDER
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
-from mendflow.core.domains.names import domain_name_flaw
+from mendflow.core.domains.domain_names import domain_name_flaw
+from mendflow.core.model.containers import container_flaws
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.expr import XPATH, Expr
@@ -37,7 +39,10 @@ from mendflow.core.model.flow import (
     UserTask,
     Wait,
 )
+from mendflow.core.model.named_limits import limit_amount_flaw, limit_name_flaw
+from mendflow.core.model.secrets import secret_use_flaw
 from mendflow.core.model.shells import shell_flaw
+from mendflow.core.model.units import auto_bound, duration_ms, is_auto, size_bytes
 from mendflow.core.model.values import Value, check_value
 from mendflow.lazy import lazy_pattern
 
@@ -87,6 +92,12 @@ def _job(job: JobActivity) -> Iterator[str]:
         yield "the command holds a NUL character; take it out"
     if flaw := shell_flaw(job.shell):
         yield flaw
+    if job.container is not None:
+        yield from container_flaws(job.container)
+        if job.function is not None:
+            yield "a function runs in the pilot's own Python, not in a container; run it as a command"
+        if job.software is not None:
+            yield "it has a container, and an environment or modules, which would not be seen in it; choose one"
     if job.function is not None:
         for what, text in (("module", job.function.module), ("function", job.function.name)):
             if not REFERENCE.fullmatch(text):
@@ -96,7 +107,8 @@ def _job(job: JobActivity) -> Iterator[str]:
             yield f"{name!r:.80} cannot be the name of an environment variable; use letters, digits and _"
         if isinstance(value, str) and "\0" in value:
             yield f"the environment variable {name:.80} holds a NUL character; take it out"
-    for path in (*job.inputs, *(path for path in job.files.values() if isinstance(path, str))):
+    inputs = [path for path in job.inputs if path != OWN_FOLDER]
+    for path in (*inputs, *(path for path in job.files.values() if isinstance(path, str))):
         yield from _path(path)
     yield from _domain(job.domain)
     yield from _publications(job)
@@ -146,6 +158,11 @@ def _path(path: str) -> Iterator[str]:
         yield f"{path!r:.200} must be a path inside the job's folder, without `..`"
 
 
+def _input_above(path: str, inputs: Iterable[str]) -> str:
+    """The input that a path is, or lies in; empty if there is none."""
+    return next((each for each in inputs if f"{path}/".startswith(f"{each.rstrip('/')}/")), "")
+
+
 def _numbers(job: JobActivity) -> Iterator[str]:
     yield from _number("retries", job.retries, COUNT_MAX)
     yield from _number("retry_wait_ms", job.retry_wait_ms, DURATION_MS_MAX)
@@ -156,16 +173,37 @@ def _numbers(job: JobActivity) -> Iterator[str]:
     yield from _number("expected_ms", job.expected_ms, DURATION_MS_MAX)
     yield from _number("priority", job.priority, PRIORITY_MAX, -PRIORITY_MAX)
     for name, limit in asdict(job.limits).items():
-        yield from _number(f"limits.{name}", limit, SIZE_MAX)
+        if name != "named":
+            yield from _number(f"limits.{name}", limit, SIZE_MAX)
+    for use in job.secrets:
+        if flaw := secret_use_flaw(use):
+            yield flaw
+        elif use.variable in job.env:
+            yield f"`{use.variable}` is in `env` and in `secrets`; give it once"
+        elif use.path and (taken := _input_above(use.path, (*job.inputs, *job.replicas))):
+            yield f"the secret file `{use.path}` would be written into the input `{taken}`; give it another path"
+    for name, amount in job.limits.named:
+        if flaw := limit_name_flaw(name) or limit_amount_flaw(name, amount):
+            yield flaw
     for name, amount in asdict(job.resources).items():
         if name == "hosts" and isinstance(amount, (list, tuple)) and all(isinstance(each, str) for each in amount):
             continue
         if isinstance(amount, str) and (name in NAME_HINT or "${{" in amount):
             continue
+        if is_auto(amount) and name in ("memory_bytes", "wall_ms"):
+            yield from _bound(name, amount)
+            continue
         if name in NAME_HINT or isinstance(amount, bool) or not isinstance(amount, (int, float)):
             yield f"{name} is {amount!r:.80}; give a number or an expression"
         else:
             yield from _number(name, amount, DURATION_MS_MAX if name == "wall_ms" else SIZE_MAX)
+
+
+def _bound(name: str, text: str) -> Iterator[str]:
+    """The bound of an amount that is learned."""
+    bound = auto_bound(text)
+    if bound and not (duration_ms(bound) if name == "wall_ms" else size_bytes(bound)):
+        yield f"{name} is {text!r:.80}; give a bound with its unit, as in `auto up to 16 GB` or `auto up to 4 h`"
 
 
 def _number(what: str, value: Any, most: int, least: int = 0) -> Iterator[str]:

@@ -16,7 +16,7 @@ from mendflow.core.expressions.cel import closest_name
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
-from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.values import SMALL_MAX, SMALL_MIN, Value, check_value
 from mendflow.core.model.xml import Operation, XmlType
 
 NOT_DATA: Final = "notData"
@@ -85,9 +85,14 @@ def sanitize_outcome(outcome: Outcome) -> Outcome:
     if reason := check_value(outcome.outputs):
         kept = replace(outcome, outputs=None)
         return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be stored: {reason}"))
-    measures = outcome.measures
-    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *_numbers_in(measures)]
-    rest += [*measures.damaged, *measures.changed_inputs, outcome.code_mismatch, outcome.undeclared_reads]
+    measures, numbers = outcome.measures, _numbers_in(outcome.measures)
+    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, outcome.code_mismatch, outcome.undeclared_reads]
+    if outcome.left_running or outcome.image:
+        rest += [outcome.left_running, outcome.image]
+    if measures.damaged or measures.changed_inputs:
+        rest += [*measures.damaged, *measures.changed_inputs]
+    if not SMALL_MIN < min(numbers) <= max(numbers) < SMALL_MAX:
+        rest += numbers
     if outcome.files or outcome.file_lists:
         rest += _parts_of_files(outcome)
     if reason := check_value(rest):

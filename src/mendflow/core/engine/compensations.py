@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.compensation import discard
+from mendflow.core.engine.item_ids import item_id
 from mendflow.core.engine.name_lookup import NameLookup
-from mendflow.core.engine.run import Run, item_id
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Case, CompensationRecord, ScopeInstance
 from mendflow.core.engine.xml.declarations import visible_declarations
 from mendflow.core.expressions import ExpressionError, references

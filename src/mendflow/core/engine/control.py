@@ -7,9 +7,11 @@ person releases for all."""
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
+from msgspec.structs import replace
+
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.compensations import forget_compensations
-from mendflow.core.engine.data_updates import update_order, write_case, write_item
+from mendflow.core.engine.data_updates import update_order, write_case, write_item, write_outputs
 from mendflow.core.engine.faults import FlowFault
 from mendflow.core.engine.messages import (
     Cancel,
@@ -36,6 +38,7 @@ from mendflow.core.engine.state import Case, InstanceEnd, Item
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import REMOVED_WORDS, Category, Fault
 from mendflow.core.model.ids import ItemId
+from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value
 
 COMMANDS_MAX: Final = 1_000
@@ -272,6 +275,12 @@ def write(run: Run, fact: WriteData) -> None:
 
 
 def write_live(case: Case, instance: Item, fact: WriteData) -> None:
+    if fact.serial:
+        if instance.serial == fact.serial:
+            earlier = case.written_outputs.get(fact.serial, {})
+            kept = {path: value for path, value in earlier.items() if path not in fact.values}
+            case.written_outputs[fact.serial] = {**kept, **fact.values}
+        return
     before = instance.order
     instance.order = write_item(instance, fact.values)
     if before is None or instance.order is before:
@@ -280,6 +289,17 @@ def write_live(case: Case, instance: Item, fact: WriteData) -> None:
         case.at_start.setdefault(instance.id, before)
     elif (first := case.at_start.get(instance.id)) is not None:
         case.at_start[instance.id] = update_order(first, fact.values)
+
+
+def with_written_outputs(case: Case, instance: Item, fact: FinishItem) -> Outcome:
+    """The answer with what was written into its outputs while it was held; a failure has none."""
+    if fact.outcome.fault is not None:
+        return fact.outcome
+    try:
+        outputs = write_outputs(fact.outcome.outputs, case.written_outputs[fact.serial], instance.item)
+    except RequestError:
+        return fact.outcome  # as `write`: what does not fit changes nothing
+    return replace(fact.outcome, outputs=outputs)
 
 
 def mark_compensated(run: Run, fact: MarkCompensated) -> None:

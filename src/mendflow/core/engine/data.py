@@ -3,6 +3,8 @@
 Values are immutable: an assignment to a path copies the containers along that path and shares the rest, so two names
 never share a change, and a failed assignment leaves no trace."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from mendflow.core.engine.faults import (
@@ -19,6 +21,7 @@ from mendflow.core.engine.xml import xpath_lookup
 from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
 from mendflow.core.expressions.comparisons import never_equal
+from mendflow.core.expressions.work_budget import WORK, WORK_MAX
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import DURATION_MS_MAX, Template
 from mendflow.core.model.ids import Instant
@@ -29,11 +32,22 @@ COUNT_VALUE_MAX: Final = 2**53
 STEP: Final = lazy_pattern(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
+@contextmanager
+def _work_counted(case: Case) -> Iterator[None]:
+    """Count the work of an expression among that of the event, so that one with many is cut."""
+    before = WORK.spent_in_all
+    try:
+        yield
+    finally:
+        case.meter.spend(min(WORK.spent_in_all - before, WORK_MAX))
+
+
 def value_of(case: Case, env: int, template: Template) -> Value:
     """A template's value; throws a fault."""
     names = NameLookup(case, env)
     try:
-        return resolve(template, names)
+        with _work_counted(case):
+            return resolve(template, names)
     except ExpressionError as error:
         raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
 
@@ -42,7 +56,8 @@ def text_of(case: Case, env: int, template: Template) -> str:
     """A template's value as text."""
     names = NameLookup(case, env)
     try:
-        return resolve_as_text(template, names)
+        with _work_counted(case):
+            return resolve_as_text(template, names)
     except ExpressionError as error:
         raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
 
@@ -53,7 +68,8 @@ def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = 
         return xpath_lookup.result(case, env, expr)
     names = NameLookup(case, env, links)
     try:
-        return evaluate(expr, names)
+        with _work_counted(case):
+            return evaluate(expr, names)
     except ExpressionError as error:
         raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
 
@@ -193,6 +209,14 @@ def flow_variables(case: Case) -> dict[str, Value]:
 def case_data(case: Case) -> dict[str, Value]:
     """The data of a case: its inputs, overridden by the variables of its flow."""
     return {**case.inputs, **flow_variables(case)}
+
+
+def all_results(case: Case) -> dict[str, dict[str, Value]]:
+    """What the items of a whole case left; of several of one name, that of the outer scope."""
+    found: dict[str, dict[str, Value]] = {}
+    for env in reversed(case.envs.values()):
+        found |= env.results
+    return found
 
 
 def open_env(case: Case, parent: int, variables: dict[str, Value], node: int, *, home: bool = False) -> Env:

@@ -17,6 +17,7 @@ from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions import RESERVED
 from mendflow.core.expressions.text_values import as_text
 from mendflow.core.model.errors import RequestError
+from mendflow.core.model.ids import ItemId
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.xml import XmlType
 from mendflow.lazy import lazy_pattern
@@ -99,6 +100,20 @@ def write_item(item: Item, values: dict[str, Value], *, dry: bool = False) -> Or
         if not dry:
             item.sources = renewed
     return order
+
+
+def write_outputs(outputs: Value, values: dict[str, Value], item: ItemId) -> Value:
+    """What an item gave, with these values in it, or a RequestError if it has no place for them."""
+    whole: Value = {} if outputs is None else outputs
+    if not isinstance(whole, dict):
+        raise RequestError(
+            f"item {item} gave {outputs!r:.80}, which has no names that could be written; `force-complete` with"
+            " `outputs` gives it others",
+            item=item,
+        )
+    for path, value in values.items():
+        whole = _put(whole, path, value)
+    return whole
 
 
 def _with_env(given: dict[str, str], values: dict[str, Value]) -> dict[str, str]:

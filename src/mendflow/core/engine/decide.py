@@ -4,6 +4,7 @@ An accepted command becomes one event. A repeated message becomes none, and so d
 of an exlet. Anything else is refused, with the reason and what to do."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
@@ -41,8 +42,9 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, Item
 from mendflow.core.model.errors import Conflict, NotFound, RequestError
-from mendflow.core.model.flow import TABLE, Flow, Input
+from mendflow.core.model.flow import FILES, TABLE, Flow, Input
 from mendflow.core.model.ids import Instant, ItemId
+from mendflow.core.model.moments import MOMENTS, is_moment
 from mendflow.core.model.values import Value, file_of
 
 
@@ -89,7 +91,8 @@ def check_inputs(flow: Flow, given: dict[str, Value]) -> None:
             if declared.required:
                 problems.append(f"input {name} is missing; give it a value")
         elif not is_of_type(declared, given[name]):
-            problems.append(f"input {name} must be a {declared.type}, not {given[name]!r:.80}")
+            expected = MOMENTS.get(declared.type) or _LISTED.get(declared.type) or f"a {declared.type}"
+            problems.append(f"input {name} must be {expected}, not {given[name]!r:.80}")
     if problems:
         raise RequestError("; ".join(problems), problems=problems)
 
@@ -102,7 +105,12 @@ _TYPES: Final[dict[str, Callable[[Value], bool]]] = {
     "map": lambda value: isinstance(value, dict),
     TABLE: is_table,
     "file": lambda value: (isinstance(value, str) and value != "") or file_of(value) is not None,
+    FILES: lambda value: all(
+        isinstance(each, str) or file_of(each) is not None for each in (value if isinstance(value, list) else [value])
+    ),
+    **{moment: partial(is_moment, moment) for moment in MOMENTS},
 }
+_LISTED: Final = {FILES: "a pattern of files, or a list of them"}
 
 
 def is_of_type(declared: Input, value: Value) -> bool:
@@ -182,6 +190,12 @@ def _on_item(case: Case, command: RestartItem | ForceComplete | ForceFail | Remo
 
 def _write(case: Case, command: WriteData) -> bool:
     item = _target_item(case, command.item)
+    if item is not None and command.serial:
+        if item.serial != command.serial:
+            raise Conflict(f"item {item.item} of case {case.id} does not wait with its outputs any more", case=case.id)
+        for path, value in command.values.items():
+            demand_value(value, path)
+        return True
     if item is not None:
         _demand_writable(case, command.values, item)
         return True

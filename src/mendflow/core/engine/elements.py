@@ -1,7 +1,7 @@
 """Which element of its loops an item is for, in a few words for people: `clean[2]` is `s3.txt`."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mendflow.core.data.table_files import ROW_NAMES
@@ -24,11 +24,13 @@ def element_of(case: Case, serial: int) -> str:
         return _called_with(case.plan, case.plan.nodes[instance.node])
     told: list[str] = []
     env = case.envs[instance.env]
-    columns = _columns_around(case, instance)
-    for names in _loops_around(case.plan, case.plan.nodes[instance.node]):
+    inner: Instance | None = instance
+    node = case.plan.nodes[instance.node]
+    for names in node.loops if node.loops is not None else _loops_around(case.plan, node):
         while env.parent and not _has_element(env.variables, names):
             env = case.envs[env.parent]
-        told.append(_shown_element(env.variables, names, next(columns, ())))
+        inner = _loop_around(case, inner) if inner is not None else None
+        told.append(_shown_element(env.variables, names, _columns_of(case, inner) if inner is not None else ()))
         env = case.envs[env.parent] if env.parent else env
     return told[0] if len(told) == 1 else ", ".join(reversed(told))
 
@@ -75,17 +77,20 @@ def _arguments(node: PlanNode) -> dict[str, str]:
     return shown
 
 
-def _columns_around(case: Case, instance: Instance) -> Iterator[tuple[str, ...]]:
-    """The columns that tell the rows apart of each loop around an instance, the innermost loop first; none of a loop
-    over anything else."""
-    known = case.telling_columns
+def _loop_around(case: Case, instance: Instance) -> ForEachInstance | None:
+    """The innermost loop that an instance is in."""
     above = case.instances.get(instance.parent)
-    while above is not None:
-        if isinstance(above, ForEachInstance):
-            if above.id not in known:
-                known[above.id] = telling_columns(above.elements or ())
-            yield known[above.id]
+    while above is not None and not isinstance(above, ForEachInstance):
         above = case.instances.get(above.parent)
+    return above
+
+
+def _columns_of(case: Case, loop: ForEachInstance) -> tuple[str, ...]:
+    """The columns that tell the rows of a loop apart; none of a loop over anything else."""
+    known = case.telling_columns.get(loop.id)
+    if known is None:
+        known = case.telling_columns[loop.id] = telling_columns(loop.elements or ())
+    return known
 
 
 def telling_columns(rows: Sequence[Value]) -> tuple[str, ...]:

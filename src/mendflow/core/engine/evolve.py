@@ -120,7 +120,10 @@ def _finish(run: Run, fact: FinishItem, event: Event) -> None:
         owner.facts.append(event)
         run.case.answered[fact.serial] = None
         return
-    _run_guarded(run, owner, run.kinds[run.nodes[owner.node].kind].order_finished, owner, fact.outcome)
+    outcome = fact.outcome
+    if fact.serial in run.case.written_outputs:
+        outcome = control.with_written_outputs(run.case, owner, fact)
+    _run_guarded(run, owner, run.kinds[run.nodes[owner.node].kind].order_finished, owner, outcome)
 
 
 def _fire(run: Run, fact: FireTimer, event: Event) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from mendflow.core.engine.activities.foreach import place_names
 from mendflow.core.engine.activities.job import each_file
-from mendflow.core.engine.run import item_id, path_of
+from mendflow.core.engine.item_ids import item_id, path_of
 from mendflow.core.expressions import ExpressionError, resolve
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import Activity, Assign, Empty, Flow, ForEach, JobActivity, Parallel, Scope, Sequence

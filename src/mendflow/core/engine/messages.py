@@ -134,11 +134,13 @@ class WriteData(EngineMessage, frozen=True, tag="write-data"):
     paths: `order.rows[0]`. It takes effect at once, also while the case or the item is suspended.
 
     An item's order changes under the same serial. `held` means that it has not been sent: then the values are part of
-    the item's data at its start. Otherwise a restart drops them."""
+    the item's data at its start. Otherwise a restart drops them. `serial` means that the answer to this order is held:
+    the values are written into its outputs, and count as soon as the item completes."""
 
     values: dict[str, Value]
     item: ItemId | None = None
     held: bool = False
+    serial: int = 0
     by: str = ""
 
 

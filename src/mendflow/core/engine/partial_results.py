@@ -14,12 +14,12 @@ from mendflow.core.engine.activities.foreach import place_names
 from mendflow.core.engine.activity_parts import parts_of
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.result_checks import templates_of
-from mendflow.core.expressions import ExpressionError, expressions_of, resolve
+from mendflow.core.expressions import ExpressionError, evaluate, expressions_of, resolve
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import reason_in
 from mendflow.core.model.flow import ActivityNode, Flow, ForEach, JobActivity, Scope
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseView, ItemView
+from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.lazy import lazy_pattern
 
 PLACES_MAX: Final = 20_000
@@ -57,6 +57,44 @@ def partial_in_case(flow: Flow, case: CaseView, items: Iterable[ItemView]) -> li
     lost = [LostIteration(each.item, each.shown, each.state) for each in items if each.state in ("failed", "cancelled")]
     ran = {each.name for each in case.counts if each.done or each.cached or each.running or each.failed}
     return partial_results(flow, case.inputs, lost, ran)
+
+
+def tolerated_items(flow: Flow, case: CaseView, items: Iterable[ItemView]) -> set[str]:
+    """The failed items of loops that may lose as many: they failed, and the flow went on. Of a loop inside another, or
+    one whose limit cannot be known from the case's inputs, none."""
+    failed = [LostIteration(each.item, each.shown, each.state) for each in items if each.state == "failed"]
+    if flow.xml is not None or not failed:
+        return set()
+    found: set[str] = set()
+    for loop in walk_activities(flow):
+        if isinstance(loop, ForEach) and (loop.tolerate is not None or loop.tolerate_percent is not None):
+            names = {loop.name, *(_shown(each) for each in _inside(loop))}
+            places = _lost_places(failed, names)
+            if places and len(places) <= _tolerated(flow, case, loop, names):
+                found |= {each.item for each in failed if _lost_places([each], names)}
+    return found
+
+
+def _tolerated(flow: Flow, case: CaseView, loop: ForEach, names: set[str]) -> int:
+    """How many iterations of a loop may fail."""
+    if loop.tolerate_percent is not None:
+        total = max((_count(each) for each in case.counts if each.name in names), default=0)
+        return int(total * loop.tolerate_percent / 100)
+    if not isinstance(loop.tolerate, Expr):
+        return loop.tolerate or 0
+    try:
+        value = evaluate(loop.tolerate, _known_at_start(flow, case.inputs).__getitem__)
+    except (ExpressionError, KeyError):
+        return 0
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _count(name: NameCount) -> int:
+    return name.done + name.cached + name.running + name.waiting + name.failed + name.cancelled + name.skipped
+
+
+def _known_at_start(flow: Flow, inputs: Mapping[str, Value]) -> dict[str, Value]:
+    return {"inputs": {**{name: each.default for name, each in flow.inputs.items()}, **inputs}}
 
 
 def partial_results(
@@ -102,12 +140,12 @@ def _told(
         name = _shown(part)
         if name in names or name not in ran or not _asks_for(part, loop.name):
             continue
-        sentence = f"{name} works without {who}, which {how}"
+        sentence = f"{name} ran without the results of {who}, which {how}"
         if isinstance(part, ForEach) and (key := _group_key(part, loop.name)):
             sentence += _groups_text(_group_values(flow, inputs, loop, key), missing, key)
         yield PartialResult(name, sentence)
     if _mentions([text for each in flow.outputs.values() for text in _texts(each)], loop.name):
-        yield PartialResult("", f"the outputs of the flow are without {who}, which {how}")
+        yield PartialResult("", f"the outputs of the flow lack the results of {who}, which {how}")
 
 
 def _inside(loop: ForEach) -> Iterator[ActivityNode]:
@@ -167,7 +205,7 @@ def _group_values(flow: Flow, inputs: Mapping[str, Value], loop: ForEach, key: s
     case's inputs alone."""
     if key not in loop.collect_map:
         return None
-    known: dict[str, Value] = {"inputs": {**{name: each.default for name, each in flow.inputs.items()}, **inputs}}
+    known = _known_at_start(flow, inputs)
     try:
         axes = {
             name: resolve(given, known.__getitem__)
@@ -190,15 +228,15 @@ def _group_values(flow: Flow, inputs: Mapping[str, Value], loop: ForEach, key: s
 
 def _groups_text(values: list[Value] | None, missing: Mapping[int, LostIteration], key: str) -> str:
     if values is None or any(place >= len(values) for place in missing):
-        return f"; the groups by {key} that they belong to lack them, or are gone"
+        return f"; the groups by {key} that these belong to lack them, or are missing as a whole"
     texts = [json.dumps(value, sort_keys=True) for value in values]
     left = {text for place, text in enumerate(texts) if place not in missing}
     hit = list(dict.fromkeys(texts[place] for place in missing))
     names = {text: value if isinstance(value, str) else text for text, value in zip(texts, values, strict=True)}
     lacking, gone = [names[each] for each in hit if each in left], [names[each] for each in hit if each not in left]
-    told = [f"incomplete by {key}: {_listed(lacking)}"] if lacking else []
-    told += [f"gone as a whole: {_listed(gone)}"] if gone else []
-    return f"; groups {'; '.join(told)}"
+    told = [f"{_listed(lacking)} incomplete"] if lacking else []
+    told += [f"{_listed(gone)} missing as a whole"] if gone else []
+    return f"; groups by {key}: {'; '.join(told)}"
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -12,7 +12,7 @@ from mendflow.core.expressions import ExpressionError, expressions_of, template_
 from mendflow.core.expressions.comparisons import shown, text_comparisons
 from mendflow.core.expressions.scanner import plain_reference
 from mendflow.core.model.expr import CEL, Expr
-from mendflow.core.model.flow import ActivityNode, Flow, ForEach, JobActivity, UserTask
+from mendflow.core.model.flow import ActivityNode, Flow, ForEach, Input, JobActivity, UserTask
 from mendflow.core.model.shells import runs_in_shell
 from mendflow.core.model.values import Value
 from mendflow.core.model.yes_no import is_yes_or_no
@@ -32,15 +32,16 @@ def remarks_on(flow: Flow) -> list[str]:
     told = [
         f"{getattr(part, 'label', '') or part.name}: {remark}"
         for part in (*found, flow)
-        for remark in _of_part(part, activities)
+        for remark in _of_part(part, activities, flow.inputs)
     ]
     return list(dict.fromkeys(told))
 
 
-def _of_part(part: ActivityNode | Flow, activities: Activities) -> Iterator[str]:
+def _of_part(part: ActivityNode | Flow, activities: Activities, inputs: Mapping[str, Input]) -> Iterator[str]:
     for template in templates_of(part):
         for text in _texts(template):
             yield from _never_equal(text, activities)
+            yield from _never_equal_input(text, inputs)
             yield from _with_failed_ones(text, activities)
     if isinstance(part, JobActivity) and part.command is not None and runs_in_shell(part.shell):
         yield from _names_of_files(part.command)
@@ -78,6 +79,21 @@ def _never_equal(text: str, activities: Activities) -> Iterator[str]:
             yield (
                 f"`{shown(path)} {found.do} {found.text!r}` is {how} true: a script that writes "
                 f"{path.members[2]}={found.text} leaves {plain}, not a text; write `{found.do} {plain}`"
+            )
+
+
+def _never_equal_input(text: str, inputs: Mapping[str, Input]) -> Iterator[str]:
+    """An input that is declared as a number, or as true or false, is no text, however it was given."""
+    for found in text_comparisons(text) if "'" in text or '"' in text else ():
+        path = found.path
+        if path.root != "inputs" or len(path.members) != 1 or path.members[0] not in inputs:
+            continue
+        if (declared := inputs[path.members[0]].type) in ("number", "boolean"):
+            how = "always" if found.do == "!=" else "never"
+            kind = "a number" if declared == "number" else "true or false"
+            yield (
+                f"`{shown(path)} {found.do} {found.text!r}` is {how} true: the input is {kind}, not a text; "
+                f"write `{found.do} {_plain(found.data)}`"
             )
 
 

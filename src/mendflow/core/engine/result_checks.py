@@ -10,7 +10,7 @@ import msgspec
 
 from mendflow.core.engine.expression_checks import FIELDS, OF_EACH
 from mendflow.core.expressions import ExpressionError, expressions_of
-from mendflow.core.expressions.cel import closest_name
+from mendflow.core.expressions.cel import FILE_WORDS, closest_name, file_hint
 from mendflow.core.expressions.scanner import Reference, plain_reference, scan
 from mendflow.core.model.expr import CEL, Expr
 from mendflow.core.model.flow import ActivityNode, Call, ForEach, JobActivity, Stage, UserTask
@@ -93,6 +93,9 @@ def _file_flaw(
     if further and isinstance(activity, JobActivity) and file in activity.file_lists:
         message = f"`jobs.{name}.files.{file}` is a list of files, and has no `{further[0]}`"
         return ResultFlaw(message, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
+    if further and isinstance(activity, JobActivity) and further[0] in FILE_WORDS:
+        whole = f"jobs.{name}.files.{file}"
+        return ResultFlaw(f"`{whole}` is a file and has no `{further[0]}`{file_hint(whole, further[0])}")
     return None
 
 
@@ -159,6 +162,7 @@ def references_in(template: Any) -> Iterator[Reference]:
 
 def result_problems(activities: Mapping[str, ActivityNode], parts: Iterator[Any]) -> Iterator[str]:
     """What is wrong with what the parts of a flow ask of its activities."""
+    in_loops = {id(each.body) for each in activities.values() if isinstance(each, ForEach)}
     for part in parts:
         shown = getattr(part, "name", "") or "the flow"
         for value in templates_of(part):
@@ -171,7 +175,7 @@ def result_problems(activities: Mapping[str, ActivityNode], parts: Iterator[Any]
             yield f"{shown:.100}: {wrong}"
         if isinstance(part, JobActivity):
             for path, source in part.inputs.items():
-                if (flaw := input_flaw(path, source, activities)) is not None:
+                if (flaw := input_flaw(path, source, activities, looping=id(part) in in_loops)) is not None:
                     yield f"{shown:.100}: {flaw.message}{_hint(flaw)}"
 
 

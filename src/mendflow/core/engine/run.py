@@ -4,23 +4,24 @@ Activities never call each other: a parent puts a child's start on the agenda, a
 stack, the order is deterministic, and the work can be interrupted anywhere: after a bounded number of starts the rest
 of the agenda stays in the case, and ContinueLater requests the next piece.
 
-An activity kind is an `ActivityKind`. The interpreter knows none of them."""
+What an activity does is up to its kind (activity_kind.py). The interpreter knows none of them."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from mendflow.core.engine import data, links
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.faults import JOIN_FAILURE, FlowFault, flow_fault
+from mendflow.core.engine.item_ids import item_id
 from mendflow.core.engine.messages import (
     CUT_WHEN_LONG,
     NOT_CUT,
     CancelCalledCase,
     CancelJob,
     ContinueLater,
-    Deliver,
     EndCase,
     ItemFailed,
     ItemSkipped,
@@ -43,8 +44,7 @@ from mendflow.core.engine.state import (
 )
 from mendflow.core.expressions.cel_functions import CANCELLED_END, FAILED_END
 from mendflow.core.model.faults import REMOVED_WORDS, Fault, with_reason
-from mendflow.core.model.ids import Instant, ItemId
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
 
 STARTS_MAX: Final = 500
@@ -54,74 +54,6 @@ WORK_MAX: Final = 200_000
 """How much XML work, as the meter counts it, one event does before the rest is left to ContinueLater."""
 
 START, JOIN, ENDED, STEP = range(4)
-
-
-Live = TypeVar("Live", bound=Instance)
-
-
-def unsupported(*given: object) -> AssertionError:
-    """Our bug: a kind of activity does not support what was asked of it."""
-    return AssertionError(f"this activity does not support that: {given!r:.300}")
-
-
-class ActivityKind(Generic[Live]):
-    """What a kind of activity does on each occasion. A kind implements only those that apply to it."""
-
-    makes: ClassVar[Callable[..., AnyInstance]] = Instance
-
-    def start(self, run: "Run", instance: Live, /) -> None:
-        """Start. Links and conditions are settled."""
-        raise unsupported(run, instance)
-
-    def step(self, run: "Run", instance: Live, /) -> None:
-        """Continue what an earlier step left."""
-        raise unsupported(run, instance)
-
-    def child_ended(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
-        raise unsupported(run, instance, child, place)
-
-    def child_removed(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
-        """A child's path was removed. Parallel paths continue; without any, this one's path is removed too."""
-        self.child_ended(run, instance, child, place)
-
-    def child_faulted(self, _run: "Run", _instance: Live, _child: Instance, _fault: Fault, /) -> bool:
-        """Whether the fault is handled here; otherwise it propagates."""
-        return False
-
-    def child_forgotten(self, run: "Run", instance: Live, child: Instance, /) -> None:
-        """A child ended while this was being stopped."""
-
-    def stop(self, run: "Run", instance: Live, stack: list[Instance], /) -> None:
-        """End early: push whatever must end first on the stack."""
-        assert isinstance(instance, Structure)
-        instance.phase = InstancePhase.STOPPING
-        if instance.children:
-            stack.extend(run.instances[child] for child in reversed(instance.children))
-        else:
-            self.children_stopped(run, instance)
-
-    def children_stopped(self, run: "Run", instance: Live, /) -> None:
-        """All children have ended after a stop."""
-        run.end(instance, InstanceEnd.STOPPED)
-
-    def close(self, run: "Run", instance: Live, /) -> None:
-        """Release everything: called once, as the instance ends, whether or not it had started."""
-
-    def order_finished(self, run: "Run", instance: Live, outcome: Outcome, /) -> None:
-        """The outstanding order was answered."""
-        raise unsupported(run, instance, outcome)
-
-    def timer_fired(self, run: "Run", instance: Live, serial: int, /) -> None:
-        """A timer fired."""
-        raise unsupported(run, instance, serial)
-
-    def message_heard(self, run: "Run", instance: Live, place: int, message: Deliver, /) -> None:
-        """A message arrived that it listens for."""
-        raise unsupported(run, instance, place, message)
-
-    def listening_failed(self, run: "Run", instance: Live, fault: Fault, /) -> None:
-        """It listened, and could not take a message."""
-        run.fail(instance, fault)
 
 
 class Run:
@@ -361,6 +293,24 @@ class Run:
         self.orders.append(ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault, early=early))
         return fault
 
+    def tell_not_begun(self, loop: Instance, fault: Fault) -> Fault:
+        """Report a loop that failed before its first iteration, as its first item: nothing else of it is seen. The
+        fault names the loop. In BPEL the faults are left as they are."""
+        if self.plan.flow.xml is not None:
+            return fault
+        node = self.nodes[loop.node]
+        if not fault.message.startswith(f"{node.name}:"):
+            fault = replace(fault, message=f"{node.name}: {fault.message}")
+        failed = ""
+        for each in work_below(self.plan, loop.node):
+            item, name, kind = item_id(each.shown, loop.path), each.shown, each.kind
+            if failed:
+                self.orders.append(ItemSkipped(item=item, name=name, kind=kind, reason=f"{failed} failed"))
+            else:
+                self.orders.append(ItemFailed(item=item, name=name, kind=kind, fault=fault, early=True))
+                failed = item
+        return fault
+
     def stop(self, instance: Instance) -> None:
         """End a subtree early."""
         stack = [instance]
@@ -401,7 +351,7 @@ class Run:
 
     def finish(self, status: Any, *, outputs: dict[str, Value] | None = None, fault: Fault | None = None) -> None:
         """The case has ended: nothing of it stays live."""
-        case = self.case
+        case, self.case.final_results = self.case, data.all_results(self.case) if status == "completed" else {}
         for instance in self.instances.values():
             if instance.phase is not InstancePhase.DONE:
                 self.kinds[self.nodes[instance.node].kind].close(self, instance)
@@ -440,11 +390,3 @@ FAILING_ENDS: Final = {
     InstanceEnd.REMOVED: CANCELLED_END,
 }
 _STEPS: Final = (Run.start, Run.join, Run.tell_parent, Run.step)
-
-
-def item_id(name: str, path: str) -> ItemId:
-    return ItemId(f"{name}[{path}]" if path else name)
-
-
-def path_of(outer: str, index: int) -> str:
-    return f"{outer},{index}" if outer else str(index)

@@ -336,6 +336,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     holders: dict[str, None] = {}  # who suspends the case; if empty while suspended, a person
     item_holders: dict[int, dict[str, None]] = {}  # who suspends which item
     at_start: dict[int, Order] = {}  # the orders of items as they were sent, if their data has changed since
+    written_outputs: dict[int, dict[str, Value]] = {}  # what is written into answers that are held, by serial and path
     restarts: dict[int, int] = {}  # how often live items were restarted
     levels: dict[int, int] = {}  # the last retry levels of restarted live items
     variables: dict[str, Value] = {}  # the flow's variables, before its start and after its end
@@ -346,6 +347,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     has_created: bool = False  # in flows with XML: the message that starts the case was taken
     exited: bool = False  # in flows with XML: the flow itself has ended it at once
     undelivered: list[str] = []  # in flows with XML: unread messages at its end
+    final_results: dict[str, dict[str, Value]] = {}  # what items left, of a case that has completed
 
     @classmethod
     def blank(cls) -> "Case":

@@ -17,10 +17,11 @@ from mendflow.core.expressions.cel_source import SORT_BY, SORTED, CelSource, cel
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.expression_hints import choice_hint, function_hint, operator_hint
 from mendflow.core.expressions.kinds import kind_of, no_overload
+from mendflow.core.expressions.metering import metered
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, demand_whole_texts, find_spilled, seal, too_large
-from mendflow.core.expressions.work_budget import WORK
-from mendflow.core.model.values import Value, is_spilled
+from mendflow.core.expressions.work_budget import WORK, too_much_work
+from mendflow.core.model.values import Value, file_of, is_spilled
 from mendflow.lazy import LazyModule, lazy_pattern
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ COMPILED_MAX: Final = 4096
 CHECKERS_MAX: Final = 64
 
 ERROR_LINE: Final = lazy_pattern(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
+FILE_WORDS: Final = frozenset({"stem", "suffix", "basename", "extension", "ext", "filename"})
 MISSING_KEY: Final = lazy_pattern(r'Key not found in map : "(.*)"')
 NO_FUNCTION: Final = lazy_pattern(r"undeclared reference to '([^']*)'")
 WRONG_KINDS: Final = lazy_pattern(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
@@ -62,6 +64,12 @@ def _environment() -> Any:
     return cel.NewEnv(extensions=_extensions())
 
 
+def _compiled(text: str) -> Any:
+    """The program of the library, with its work counted."""
+    environment = _environment()
+    return environment.deserialize(metered(environment.compile(text, disable_check=True).serialize()))
+
+
 class CompiledExpression:
     """A compiled expression. `program` is None for a plain path, which needs no CEL."""
 
@@ -82,7 +90,7 @@ class CompiledExpression:
         self.path = plain_path(scanned.text, scanned.references)
         for_library = cel_source(scanned.text)
         try:
-            self.program = None if self.path else _environment().compile(for_library.text, disable_check=True)
+            self.program = None if self.path else _compiled(for_library.text)
         except RuntimeError as error:
             raise syntax_error(original_place(scanned, for_library), for_library.text, str(error)) from None
 
@@ -98,9 +106,13 @@ class CompiledExpression:
         try:
             result = self.program.eval(data=data if closed is None else seal(data))
         except RuntimeError as error:
+            if WORK.is_spent:
+                raise ExpressionError(f"`{self.text:.200}`: {too_much_work().message}") from None
             if closed is not None:
                 raise too_large(f"a value in `{self.text}`", closed) from None
             raise ExpressionError(f"`{self.text}`: {explain(str(error))}") from None
+        if WORK.is_spent:
+            raise ExpressionError(f"`{self.text:.200}`: {too_much_work().message}")
         if result.type() == cel.Type.ERROR:
             if closed is not None:
                 raise too_large(f"a value in `{self.text}`", closed)
@@ -164,6 +176,8 @@ def walk(path: Reference, lookup: Lookup) -> Value:
             raise ExpressionError(f"`{so_far}` is {kind_of(value)} and has no member `{member}`")
         if is_spilled(value):
             raise too_large(so_far, value)
+        if member not in value and file_of(value) is not None:
+            raise ExpressionError(f"`{so_far}` is a file and has no `{member}`{file_hint(so_far, member)}")
         if member not in value:
             raise ExpressionError(f"`{so_far}` has no `{member}`{closest_name(member, value)}")
         value, so_far = value[member], f"{so_far}.{member}"
@@ -229,6 +243,13 @@ def closest_name(name: str, known: Any) -> str:
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
+def file_hint(file: str, member: str) -> str:
+    """What to write for a member that a file would have in Python."""
+    if member not in FILE_WORDS:
+        return "; it has `name` and `bytes`"
+    return f"; its name is `{file}.name`, and without its ending `{file}.name.replace('.fq', '')`"
+
+
 def unknown_name(name: str, error: KeyError) -> str:
     known = (
         error.args[1] if len(error.args) > 1 and isinstance(error.args[1], (list, tuple, set, frozenset, dict)) else ()
@@ -255,7 +276,8 @@ def explain(message: str) -> str:
     message = message.split(" [", 1)[0] if message.endswith("]") else message
     message = message.replace(REWRITE, "replace").replace(SORTED, SORT_BY)
     if found := MISSING_KEY.search(message):
-        return f"there is no member `{found.group(1)}`"
+        member = found.group(1)
+        return f"there is no member `{member}`{file_hint('x', member) if member in FILE_WORDS else ''}"
     if found := NO_OVERLOAD.search(message):
         return no_overload(found.group(1))
     if "Iteration budget exceeded" in message:

@@ -24,6 +24,9 @@ Evaluator = Callable[[Values], Value]
 EXACT_MAX: Final = 2**53
 """Beyond this a whole number may have no equal among fractions, and the library compares as fractions."""
 
+LONG: Final = 10_000
+"""Texts with more characters, and lists with more elements, are left to the library, which counts its work."""
+
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
 NUMBERS: Final = frozenset({int, float})
 ORDERS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -234,7 +237,7 @@ def _in(_: str, first: Evaluator, second: Evaluator) -> Evaluator:
         value, among = first(values), second(values)
         if type(among) is dict and type(value) is str:
             return value in among
-        if type(among) is not list or type(value) not in SCALARS:
+        if type(among) is not list or type(value) not in SCALARS or len(among) > LONG:
             raise NeedsLibrary
         for each in among:
             # The library is given the whole list: what it could not take is its to refuse.
@@ -259,6 +262,8 @@ def _arithmetic(do: str, first: Evaluator, second: Evaluator) -> Evaluator:
         if kind in NUMBERS and other in NUMBERS and fractional is not None:
             return fractional(a, b)
         if kind is str and other is str and do == "+":
+            if len(a) + len(b) > LONG:
+                raise NeedsLibrary
             return a + b
         raise _type_error(do, a, b)
 
@@ -303,6 +308,8 @@ def _of_text(do: str, first: Evaluator, second: Evaluator) -> Evaluator:
     def run(values: Values) -> Value:
         text, part = first(values), second(values)
         if type(text) is str and type(part) is str:
+            if len(text) > LONG:
+                raise NeedsLibrary
             return test(text, part)
         raise _type_error(do, text, part)
 
@@ -324,7 +331,7 @@ def _case(do: str, first: Evaluator) -> Evaluator:
 
     def run(values: Values) -> Value:
         value = first(values)
-        if type(value) is str:
+        if type(value) is str and len(value) <= LONG:
             return value.translate(table)
         raise NeedsLibrary
 

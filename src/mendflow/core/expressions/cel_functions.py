@@ -12,7 +12,8 @@ from mendflow.core.expressions.division import CEL_INT_MAX, quotient
 from mendflow.core.expressions.kinds import kind_of, mismatch
 from mendflow.core.expressions.scanner import REWRITE
 from mendflow.core.expressions.text_values import as_json, demand_whole_texts, shell_quote
-from mendflow.core.expressions.work_budget import WORK, bounded_replace
+from mendflow.core.expressions.work_budget import WORK, bounded_replace, weight
+from mendflow.core.expressions.work_functions import work_functions
 from mendflow.core.model.values import Value
 from mendflow.lazy import LazyModule
 
@@ -69,11 +70,14 @@ def _flatten(values: list[Value]) -> list[Value]:
 
 
 def _group_by(rows: list[Value], key: str) -> list[Value]:
-    """The rows of each value of a member, in the order in which the values come first."""
-    WORK.spend(len(rows))
+    """The rows of each value of a member, in the order in which the values come first. Nulls, the results of iterations
+    that may fail, belong to no group; that they are missing is told (partial_results)."""
+    WORK.spend(weight(rows))
     demand_whole_texts("the list", rows)
     groups: dict[str, dict[str, Value]] = {}
     for number, row in enumerate(rows):
+        if row is None:
+            continue
         if not isinstance(row, dict) or key not in row:
             known = f"; it has {', '.join(row)}" if isinstance(row, dict) else ""
             raise ExpressionError(f"element {number} has no member `{key}` to group by{known}")
@@ -84,7 +88,7 @@ def _group_by(rows: list[Value], key: str) -> list[Value]:
 
 def _counted(run: Callable[[list[Value]], Value]) -> Callable[[list[Value]], Value]:
     def counted(values: list[Value]) -> Value:
-        WORK.spend(len(values))
+        WORK.spend(weight(values))
         demand_whole_texts("the list", values)
         return run(values)
 
@@ -97,7 +101,13 @@ def _rewrite(text: str, old: str, new: str, limit: int = -1) -> str:
     return result
 
 
+def _json(value: Value) -> str:
+    WORK.spend(weight(value))
+    return as_json(value)
+
+
 def _quote(value: Value) -> str:
+    WORK.spend(weight(value))
     demand_whole_texts("the value", value)
     return shell_quote(value)
 
@@ -209,7 +219,7 @@ def extension() -> Any:
     )
     declared += [
         cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
-        for name, run in {"json": as_json, "quote": _quote}.items()
+        for name, run in {"json": _json, "quote": _quote}.items()
     ]
     ends = {"failed": FAILED_END, "skipped": SKIPPED_END, "did": COMPLETED_END}
     declared += [
@@ -217,4 +227,4 @@ def extension() -> Any:
         for name, word in ends.items()
     ]
     declared.append(cel.FunctionDecl("always", [_overload("always_true", kinds.BOOL, [], lambda: True)]))
-    return cel.CelExtension("mendflow", declared)
+    return cel.CelExtension("mendflow", declared + work_functions())

@@ -32,6 +32,7 @@ from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.division import CEL_INT_MAX, INT_MIN
 from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
+from mendflow.core.expressions.work_budget import WORK, WORK_MAX
 from mendflow.core.model.values import Value, is_spilled
 
 CONDITION_CHARS_MAX: Final = 4000
@@ -39,6 +40,13 @@ LOOPS_MAX: Final = 2
 """How deep `exists` and its like may stand in each other."""
 
 CACHED_MAX: Final = 30_000
+TOGETHER_MAX: Final = 2 * WORK_MAX
+"""The work that all conditions of one moment may take: a tree may have thousands of them."""
+
+TOO_MUCH_TOGETHER: Final = (
+    f"the conditions before it took too much work: all of them together may take {TOGETHER_MAX:,} units; write cheaper"
+    " conditions, or give them less data"
+)
 SHOWN_CHARS_MAX: Final = 200
 SHOWN_PARTS_MAX: Final = 5
 HOLDS: Final = (True, "")
@@ -59,13 +67,15 @@ class PathTest(NamedTuple):
 class KnownValues:
     """The data of one moment: values that were read so far, by path name."""
 
-    __slots__ = ("lookup", "read", "shown", "values")
+    __slots__ = ("lookup", "read", "shown", "values", "work")
 
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self.values: dict[str, Value] = {}
         self.read: set[str] = set()
         self.shown: dict[str, Value] = {}
+        self.work = 0
+        """What all conditions have cost on this data, as far as the library evaluated them."""
 
     def look(self, path: MemberPath) -> None:
         """Read a path. Raises NeedsLibrary for a value that only the library can judge: one that was spilled, or a
@@ -170,7 +180,13 @@ class Condition:
         try:
             if self._library is None:
                 self._library = CompiledExpression(self.text)
-            return self._verdict_on(self._library.evaluate(known.lookup))
+            if known.work > TOGETHER_MAX:
+                return False, f"`{self.text:.80}`: {TOO_MUCH_TOGETHER}"
+            before = WORK.spent_in_all
+            try:
+                return self._verdict_on(self._library.evaluate(known.lookup))
+            finally:
+                known.work += WORK.spent_in_all - before
         except ExpressionError as error:
             return False, error.message
 

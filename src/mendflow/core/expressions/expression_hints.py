@@ -54,7 +54,10 @@ _FUNCTIONS: Final = _functions(
         "glob listdir files glob_wildcards",
         "files are an input, `inputs: {samples: {type: files, default: samples/*.txt}}`, and then `inputs.samples`",
     ),
-    ("basename stem", "the name of a file is x.name"),
+    (
+        "basename stem suffix ext extension",
+        "the name of a file is x.name, and without its ending x.name.replace('.fq', '')",
+    ),
     ("now date today time", "a command knows the time, as `$(date +%F)`, or it is given as an input"),
     ("env getenv", "a command reads its environment itself: `$NAME`"),
     ("min", "the least of several numbers is math.least(a, b), and that of a list math.least(x)"),

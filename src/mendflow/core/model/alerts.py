@@ -20,13 +20,20 @@ AlertKind = Literal[
     "site-paused",
     "site-away",
     "failure",
+    "rule-errs",
+    "not-started",
     "message",
 ]
 Severity = Literal["info", "warning", "critical"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "critical")
-NotificationKind = Literal["completed", "failed", "cancelled", "item-failed", "alert", "test"]
-NOTIFICATION_KINDS: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "cancelled", "item-failed", "alert")
+NotificationKind = Literal["completed", "failed", "cancelled", "item-failed", "alert", "decision", "test"]
+NOTIFICATION_KINDS: Final[tuple[NotificationKind, ...]] = (
+    *("completed", "failed", "cancelled", "item-failed", "alert", "decision"),
+)
 DEFAULT_NOTIFICATION_KINDS: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "alert")
+MessageFormat = Literal["json", "slack", "mattermost", "teams", "mail"]
+CHAT_FORMATS: Final[tuple[MessageFormat, ...]] = ("json", "slack", "mattermost", "teams")
+"""In which form an http address gets notifications."""
 
 
 class AlertView(View, frozen=True):
@@ -50,7 +57,7 @@ class AlertView(View, frozen=True):
 
 class Notification(View, frozen=True):
     """An event for clients. `id` is the same however often it is sent; `serial` is its position among all, from which
-    reading continues."""
+    reading continues. Of a decision, `state` says how it is now, and `result` what came of it."""
 
     id: str
     kind: NotificationKind
@@ -61,6 +68,9 @@ class Notification(View, frozen=True):
     owner: str = ""
     item: ItemId | None = None
     alert: str = ""  # the id of its alert
+    decision: str = ""  # the id of its decision
+    state: str = ""
+    result: str = ""
     serial: int = 0
 
 
@@ -71,6 +81,7 @@ class WebhookView(View, frozen=True):
     id: str
     url: str
     on: list[NotificationKind]
+    format: MessageFormat = "json"
     flow: str = ""
     owner: str = ""
     case: CaseId = CaseId("")
@@ -80,12 +91,14 @@ class WebhookView(View, frozen=True):
 
 
 class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`name` is by what flows name it under `on:`; made up unless given. With a name, `on` may be empty: then it gets
-    only what such flows send."""
+    """`url` is an http or https address, or people's addresses for mail: `mailto:ann@example.org`. `format` is found by
+    the address unless given. `name` is by what flows name it under `on:`; made up unless given. With a name, `on` may
+    be empty: then it gets only what such flows send."""
 
     url: str
     name: str = ""
     on: tuple[NotificationKind, ...] = DEFAULT_NOTIFICATION_KINDS
+    format: MessageFormat | None = None
     flow: str = ""
     owner: str = ""
     secret: str = ""
@@ -96,3 +109,11 @@ class DeliveryResult(View, frozen=True):
 
     ok: bool
     message: str
+
+
+class MailOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Through which mail server mail is sent, and from whom; without a URL no mail is sent."""
+
+    smtp: str = ""
+    password_file: str = ""
+    sender: str = ""

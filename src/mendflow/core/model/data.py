@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import FileRef
 
 LOGICAL_PREFIX = "lfn:"
@@ -72,6 +73,7 @@ class LogicalFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     bytes: int
     replicas: tuple[Replica, ...] = ()
     data_set: str = ""
+    project: str = DEFAULT_PROJECT
     made_by: str = ""  # the job
     added_at: Instant = 0
     meta: dict[str, str] = {}

@@ -119,8 +119,8 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of work at its host. `unknown`: the host has not got it, so the origin sends it. `missing` are digests of
     files that the host needs first. `outcome` comes with `ended`, and is repeated until the origin acknowledges it.
     `progress` and `reason` are for people: of a job, whether it is waiting, running or staging, and why it waits.
-    `stuck`: no pilot of the host could ever take it. It runs since `began_at`, by the host's clock; `tries` come with
-    its end."""
+    `stuck`: no pilot of the host could ever take it. It runs since `began_at`, by the host's clock; `log_tail` is the
+    end of what it has printed so far; `tries` come with its end."""
 
     key: str
     fence: int
@@ -136,6 +136,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     losses: int = 0
     stuck: bool = False
     began_at: Instant = 0
+    log_tail: str = ""
     tries: TriesThere | None = None
 
 

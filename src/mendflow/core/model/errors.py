@@ -3,7 +3,7 @@
 Failures of the world are `Fault` values; our own bugs are assertions. Only errors of the caller are exceptions."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -23,6 +23,10 @@ class RequestError(Exception):
 class NotFound(RequestError):
     code = "not-found"
     status = 404
+
+
+NOT_STORED: Final = "is not stored here"
+"""What is wrong with a stored file that is not there."""
 
 
 def unusable_file(sha256: str, flaw: str) -> NotFound:
@@ -107,6 +111,14 @@ class Unauthorized(RequestError):
 class TooLarge(RequestError):
     code = "too-large"
     status = 413
+
+
+class TooManyRequests(RequestError):
+    """The caller has used up what it may take of the server for now, or has sent too many unknown tokens.
+    `retry_after_s` says when to come back."""
+
+    code = "too-many-requests"
+    status = 429
 
 
 class Unreachable(RequestError):

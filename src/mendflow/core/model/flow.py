@@ -12,11 +12,14 @@ from typing import Final, Literal, Union
 
 import msgspec
 
+from mendflow.core.model.containers import JobContainer
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, RetryRule, Submission
 from mendflow.core.model.repair import Primitive, Target
+from mendflow.core.model.secrets import SecretUse
+from mendflow.core.model.software import Software
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, XmlMessage, XmlType
 
@@ -272,7 +275,8 @@ class Invoke(ActivityNode, frozen=True, tag="invoke"):
 
 
 class ResourceTemplates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The resources of a job in a flow: each a number (bytes, milliseconds) or a template."""
+    """The resources of a job in a flow: each a number (bytes, milliseconds) or a template. Memory and time may also be
+    learned: `auto`, or `auto up to 16 GB`."""
 
     cpus: Template = 1.0
     memory_bytes: Template = 0
@@ -302,14 +306,13 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     logical name (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another.
     `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
     for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
-    their own. A job with `link_inputs` promises to only read its inputs. `shell`, `unstaged` and `file_lists` are as in
-    JobSpec. `cache` says whether its result may be used again for a job made from the same. `domain` names the domain
-    that runs it, or is `any`. A job that another domain has sent is `given` whole, with all expressions evaluated
-    there, and has nothing else."""
+    their own. What is not said here is as in JobSpec. A job that another domain has sent is `given` whole, with all
+    expressions evaluated there, and has nothing else."""
 
     given: JobSpec | None = None
     command: str | None = None
     shell: str = ""
+    container: JobContainer | None = None
     unstaged: tuple[str, ...] = ()
     file_lists: tuple[str, ...] = ()
     function: FunctionRef | None = None
@@ -323,6 +326,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     link_inputs: bool = False
     resources: ResourceTemplates = ResourceTemplates()
     limits: Limits = Limits()
+    secrets: tuple[SecretUse, ...] = ()
     priority: int = 0
     owner: str = ""
     expected_ms: int = 0
@@ -332,6 +336,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
+    software: Software | None = None
     domain: str = ""
 
 
@@ -420,18 +425,15 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 UnhandledPolicy = Literal["", "fail", "hold"]
-"""What a failure does that no rule takes up: it ends the case, or the case is held for a person."""
+"""What a failure does that no rule takes up; empty: as the caller, or the server, says."""
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`body` is the whole; the flow itself is its outermost scope. `outputs` are templates evaluated at the end.
     `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
     An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
-    from elsewhere when it begins: a compensation that runs as a case of its own sees the variables, and `jobs.NAME`, as
-    they were when the activity that it undoes completed. `xml` is what a flow in BPEL knows from its WSDL files.
-    `on_unhandled` says what becomes of a failure that neither a rule nor the flow takes up: the case fails, or it is
-    held for a person; empty: as the caller, or the server, says. `triggers` take effect only where the flow is deployed
-    with them."""
+    when it begins: a compensation that is a case of its own has those of when what it undoes completed. `xml` is
+    what a flow in BPEL knows from its WSDL files. `triggers` count only if it is deployed with them."""
 
     name: FlowName
     body: Activity

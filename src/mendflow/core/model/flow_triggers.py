@@ -1,10 +1,18 @@
-"""What a deployed flow does by itself: files that arrive start cases of it, and the ends of its cases are told."""
+"""What a deployed flow does by itself: files that arrive and times that are due start cases of it, and the ends of its
+cases are told."""
 
 from typing import Final, Literal
 
 import msgspec
 
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.values import Value
+
 EndKind = Literal["completed", "failed", "cancelled"]
+CatchUp = Literal["skip", "latest", "all"]
+Overlap = Literal["wait", "skip", "allow", "replace"]
+CATCH_UPS: Final[tuple[CatchUp, ...]] = ("skip", "latest", "all")
+OVERLAPS: Final[tuple[Overlap, ...]] = ("wait", "skip", "allow", "replace")
 WATCH_MS: Final = 10_000
 """How often a folder is looked at, and how long a file must be unchanged, unless a flow says otherwise."""
 
@@ -28,6 +36,19 @@ class FileArrival(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return f"{self.element}:{self.prefix}" if self.element else self.folder
 
 
+class ScheduleTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A case is started at each due time, as a schedule of the flow's name does."""
+
+    cron: str = ""
+    every_ms: int = 0
+    timezone: str = "UTC"
+    inputs: dict[str, Value] = {}
+    catch_up: CatchUp = "latest"
+    overlap: Overlap = "wait"
+    starts_at: Instant = 0
+    ends_at: Instant = 0
+
+
 class EndNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Cases that end in one of these ways are told to these: URLs, or names of webhooks."""
 
@@ -40,3 +61,4 @@ class FlowTriggers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     files: FileArrival | None = None
     notices: tuple[EndNotice, ...] = ()
+    schedule: ScheduleTrigger | None = None

@@ -5,16 +5,25 @@ from typing import Final, Literal
 
 import msgspec
 
+from mendflow.core.model.containers import JobContainer
 from mendflow.core.model.data import Publication
 from mendflow.core.model.faults import AttemptStage, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
+from mendflow.core.model.named_limits import NamedLimits
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.secrets import SecretUse
+from mendflow.core.model.software import Software
 from mendflow.core.model.values import FileRef, Value
 
 
-class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, cache_hash=True):
     """What a job needs of its pilot. Zero means: no requirement. Pilots on `avoid_hosts` do not get it; if `hosts` are
     named, only pilots on them do. `system` and `machine` are the required platform, in the words of
-    core/model/platforms."""
+    core/model/platforms. `runtimes` are those that can run its container; the queue finds them by its image.
+
+    With `memory_auto` the queue says how much memory the job asks for, from what such jobs have used: at least the
+    `memory_bytes` that it comes with, and no more than `memory_max_bytes`, unless that is 0. `wall_auto` does the same
+    for time."""
 
     cpus: float = 1.0
     memory_bytes: int = 0
@@ -26,11 +35,55 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hosts: tuple[str, ...] = ()
     system: str = ""
     machine: str = ""
+    runtimes: tuple[str, ...] = ()
+    memory_auto: bool = False
+    memory_max_bytes: int = 0
+    wall_auto: bool = False
+    wall_max_ms: int = 0
+
+    @property
+    def is_learned(self) -> bool:
+        return self.memory_auto or self.wall_auto
+
+    @property
+    def named_limits(self) -> NamedLimits:
+        """What it uses of named limits, which are no resources of a pilot."""
+        return ()
+
+    @property
+    def project(self) -> str:
+        """The project that it belongs to: some pilots work only for some."""
+        return DEFAULT_PROJECT
+
+
+class LimitedResources(Resources, frozen=True, kw_only=True, omit_defaults=True):
+    """What a job needs in the queue that uses named limits, or belongs to a project: these count together with what it
+    needs of its pilot."""
+
+    named_limits: NamedLimits = ()
+    project: str = DEFAULT_PROJECT
+
+
+class JobSizing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the queue has sized a job: the least that it came with, and a sentence for each amount."""
+
+    memory_least_bytes: int = 0
+    wall_least_ms: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+class LearnedRequest(msgspec.Struct, frozen=True):
+    """The memory and the time that a job asks for, and how they were found."""
+
+    memory_bytes: int
+    wall_ms: int
+    sizing: JobSizing
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The limits of a running job; zero means no limit. Time and memory limits come from its resources. All but
-    `processes` apply to each of its processes. A core dump limit of 0 is a real limit, so None means no limit there."""
+    `processes` apply to each of its processes. A core dump limit of 0 is a real limit, so None means no limit there.
+    `named` are the limits of all jobs together that it counts against."""
 
     open_files: int = 0
     file_bytes: int = 0
@@ -41,6 +94,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     locked_bytes: int = 0
     virtual_bytes: int = 0
     core_bytes: int | None = None
+    named: NamedLimits = ()
 
 
 MARK_CHARS = 16
@@ -107,21 +161,28 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files brought and taken on: so copies between storage elements are made. `cache` says whether its result may stand
     for that of another job made from the same; None leaves that to what it declares (core/results/reuse_checks).
 
-    `shell` says what runs the command, in the words of core/model/shells. `unstaged` are files beside the flow that the
+    `shell` says what runs the command, in the words of core/model/shells, and `container` which image it runs in; None:
+    it runs on the pilot's machine itself. `unstaged` are files beside the flow that the
     command names and that are not among its inputs: a failure tells of them. `file_lists` are those of `files` whose
     path is a folder (it ends with `/`) or a pattern, in the words of core/data/path_patterns: each becomes a list of
     files, in the order of their paths. `folders` are those of its inputs that no file stands in.
 
     `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
-    Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule.
+    Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule;
+    `earlier_losses` are attempts of theirs that the infrastructure failed: the queue's waits grow on from there.
 
-    `element` says for people which element of its loops the job is for. `domain` is the domain that is to run it, or
-    `any`; empty: this one."""
+    `secrets` are the secrets that it uses, by name; their values come with the job to its pilot, and stand nowhere.
+
+    `element` says for people which element of its loops the job is for. `software` is what it runs with, beside what
+    its pilot has. `domain` is the domain that is to run it, or `any`; empty: this one. `project` is that of its case:
+    pilots whose token names projects get only jobs of these. `account` is whoever started the case, where the flow
+    names another owner: accounts of machines are theirs."""
 
     item: ItemId
     element: str = ""
     command: str | None = None
     shell: str = ""
+    container: JobContainer | None = None
     unstaged: tuple[str, ...] = ()
     file_lists: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
@@ -139,15 +200,20 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     limits: Limits = Limits()
     priority: int = 0
     owner: str = ""
+    account: str = ""
+    project: str = DEFAULT_PROJECT
     expected_ms: int = 0
     retries: int = 0
     retry_wait_ms: int = 0
     retry: tuple[RetryRule, ...] = ()
     spent: tuple[int, ...] = ()
+    earlier_losses: int = 0
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
+    software: Software | None = None
     domain: str = ""
+    secrets: tuple[SecretUse, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -175,10 +241,12 @@ def from_source(spec: JobSpec, path: str, source: str) -> JobSpec:
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The pilot's measures of an attempt, final or so far. Times are by the pilot's wall clock, for people, never for
-    decisions. `ran_ms` excludes suspended time. `memory_bytes` is the current usage, only while it runs. Of its inputs,
-    `cached` came from pilots' caches, of these `shared` from another pilot's, and `fetched` from elsewhere; storing its
-    outputs took `stage_out_ms`. `damaged` are replicas whose content was wrong and that were skipped, each with the
-    reason; `changed_inputs` are links into the pilot's cache that were written to while it ran."""
+    decisions. `ran_ms` excludes suspended time. `memory_bytes` is the current usage, only while it runs.
+    `read_bytes` and `written_bytes` went from and to disks, as the kernel counts them when its processes have ended.
+    Of its inputs, `cached` came from pilots' caches, of these `shared` from another pilot's, and `fetched` from
+    elsewhere; storing its outputs took `stage_out_ms`. `damaged` are replicas whose content was wrong and that were
+    skipped, each with the reason; `changed_inputs` are links into the pilot's cache that were written to while it
+    ran."""
 
     started_at: Instant = 0
     ended_at: Instant = 0
@@ -186,6 +254,8 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     peak_bytes: int = 0
     memory_bytes: int = 0
     ran_ms: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
     printed_bytes: int = 0
     cached_files: int = 0
     cached_bytes: int = 0
@@ -215,9 +285,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     its log, and all of it unless there is a `log`. `folder` is where its pilot has kept its working folder, for people
     to look into: that of a failed attempt, and for some time.
 
+    `image` is the digest of the image that it ran in, as the pilot's runtime tells it.
+
+    `contents` are files that its outputs refer to and that it made with them: an array, a file whose path it returned.
+
     `code_mismatch` says in which way the code that ran was not the code that the job names: then its result stands for
     no other job's. `undeclared_reads` says what a function read or loaded that the job does not name: a file beside its
-    flow or elsewhere, a variable, something of the network."""
+    flow or elsewhere, a variable, something of the network. `left_running` names what a script had not waited for when
+    it ended, and what was ended with it."""
 
     fault: Fault | None = None
     outputs: Value = None
@@ -232,6 +307,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     folder: str = ""
     code_mismatch: str = ""
     undeclared_reads: str = ""
+    left_running: str = ""
+    image: str = ""
+    contents: tuple[FileRef, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -282,6 +360,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     because: str = ""  # why this pilot got it, if data locality mattered
     log: StoredLog | None = None  # if it is longer than the end of it, which its fault or the job's outcome has
     folder: str = ""  # where its pilot keeps its working folder, if it failed
+    asked_bytes: int = 0  # the memory that it asked for, if that was learned
+    asked_ms: int = 0  # the time
 
     @property
     def shown(self) -> int:
@@ -312,6 +392,7 @@ class Job(msgspec.Struct, kw_only=True):
     cache_reason: str = ""  # why its result was, or was not, taken from the cache
     key: str = ""  # what its result is found by; empty if it is never used again
     requeued: Requeue | None = None  # while its attempt is being stopped because somebody requeued it
+    sizing: JobSizing | None = None  # why it asks for so much, if that was learned
 
     @property
     def tries(self) -> int:

@@ -11,6 +11,7 @@ import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import Value
 
 
@@ -57,10 +58,11 @@ class Primitive(StrEnum):
 Target = Literal["item", "case", "all-cases", "ancestors"]
 
 
-class ExceptionEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ExceptionEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One exception, or a possible one, as an engine reports it. `id` is the same when it is reported again, and then
-    the first decision stands. `facts` are roots of the context that the engine knows better than the service: `fault`,
-    `job`, `outcome`, `trigger`, `measures`, `values`, `timed_out`."""
+    the first decision stands. `facts` are what the engine knows better than the service: `case` (what the case is, and
+    its items), and roots of the context: `fault` (in place of the event's own), `job`, `outcome`, `trigger`, `data`
+    (what is said of the trigger), `measures`, `values`, `timed_out`, `pattern`. Others are refused."""
 
     id: str
     type: ExceptionType
@@ -82,6 +84,17 @@ class TestedRule(msgspec.Struct, frozen=True, omit_defaults=True):
     held: bool
     values: dict[str, Value] = {}
     error: str = ""
+
+
+class RuleError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A rule whose condition could not be evaluated, which counts as not held."""
+
+    rules: str  # the rule set's name
+    version: int
+    type: ExceptionType
+    task: str
+    rule: int
+    error: str
 
 
 BY_HAND: Final = -1
@@ -109,6 +122,18 @@ rule held. rejected: a person rejected it, and another took its place. waiting: 
 person to provide an exlet."""
 
 
+class AdministrationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person is asked to handle: who asks, in which scenario, and what is suggested. The decision that has it
+    says what came of it. `rejection` is `open` while somebody says that the choice was wrong without knowing the right
+    one, and `answered` once an author has taken that up."""
+
+    asked_by: str  # a person, or `mendflow` where a rule was missing
+    asked_at: Instant
+    scenario: str
+    suggestion: str = ""
+    rejection: Literal["", "open", "answered"] = ""
+
+
 class Decision(msgspec.Struct, kw_only=True):
     """A document: an exception, its context, the conclusion, and the result."""
 
@@ -122,6 +147,7 @@ class Decision(msgspec.Struct, kw_only=True):
     task: str = ""
     serial: int = 0
     engine: str = ""
+    project: str = DEFAULT_PROJECT  # that of the case
     job: JobId | None = None
     fault: Fault | None = None
     signature: str = ""  # equal for failures of the same cause
@@ -129,8 +155,11 @@ class Decision(msgspec.Struct, kw_only=True):
     exlet_case: CaseId | None = None
     conclusion: Conclusion | None = None
     trials: list[Conclusion] = []  # what rules on trial would have concluded
+    errors: list[RuleError] = []  # rules whose conditions could not be evaluated
     context: dict[str, Value] = {}
+    request: AdministrationRequest | None = None  # what a person was asked to handle
     taken_up_at: Instant = 0  # when it stopped waiting for a person
+    taken_up_by: str = ""
     ended_at: Instant = 0
     settled_at: Instant = 0  # when the job that it tried again had ended
     result: str = ""  # what it came to, in a word: recovered, passed-on, completed, failed, removed, restarted
@@ -142,3 +171,4 @@ class Decision(msgspec.Struct, kw_only=True):
     removes: bool = False  # its exlet removes whole cases, and is not stopped by that
     unwanted: str = ""  # why nothing is to be mended any more: a person has removed the item
     undone: list[str] = []  # the items that its exlet undoes, the last that completed first
+    task_roles: list[str] | None = None  # of whoever ordered it: the roles whose user tasks it may end; None: any

@@ -10,7 +10,9 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, item_text
 from mendflow.core.model.parameters import Limit, Offset, OneOf
-from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType, RuleError
+from mendflow.core.model.rule_views import DifferencesView, DifferenceView
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import Reason, View
@@ -58,6 +60,7 @@ class DecisionView(View, frozen=True):
     trail: list[TrailStep] = []
     others: int = 0  # further rules that did not hold and are not in the trail
     trials: list[Conclusion] = []
+    errors: list[RuleError] = []  # rules whose conditions could not be evaluated
     ended_at: Instant = 0
     result: str = ""
     note: str = ""
@@ -66,6 +69,11 @@ class DecisionView(View, frozen=True):
     context: dict[str, Value] = {}
     element: str = ""  # what the item is for, of the loops that it is in
     retries: RetryState = ""
+
+    @property
+    def about(self) -> str:
+        """What people call its case: one of another engine with that engine's name before it."""
+        return f"{self.engine}:{self.case}" if self.engine else str(self.case)
 
     @property
     def shown(self) -> str:
@@ -85,6 +93,57 @@ class DecisionQuery(View, frozen=True):
     group: str = ""
     state: Annotated[str, OneOf(DecisionState)] = ""
     rules: str = ""
+    limit: Limit = 100
+    offset: Offset = 0
+
+
+AdministrationTaskKind = Literal["failure", "unexpected-event", "no-worklet", "rejected-choice"]
+AdministrationTaskState = Literal["open", "running", "closed"]
+"""open: it waits for a person. running: the repair that somebody ordered is not over. closed: it is."""
+
+
+class AdministrationOutcome(View, frozen=True):
+    """Who handled an administration task, and how. Without an exlet nothing was done: the case went on, or is over."""
+
+    by: str = ""
+    at: Instant = 0
+    exlet: str = ""
+    rules: str = ""
+    rule: int | None = None
+    result: str = ""
+    ended_at: Instant = 0
+    replaced_by: str = ""  # the decision that took the place of a rejected one
+    note: str = ""
+
+
+class AdministrationTaskView(View, frozen=True):
+    """What a person is asked to handle: who asks, in which scenario, what is suggested, and what came of it. Its id is
+    that of the decision that it is about."""
+
+    id: str
+    kind: AdministrationTaskKind
+    state: AdministrationTaskState
+    asked_by: str
+    asked_at: Instant
+    scenario: str
+    suggestion: str
+    case: CaseId
+    flow: str
+    item: ItemId | None = None
+    engine: str = ""
+    group: str = ""
+    outcome: AdministrationOutcome | None = None
+
+    @property
+    def about(self) -> str:
+        """What people call its subject."""
+        case = f"{self.engine}:{self.case}" if self.engine else str(self.case)
+        return f"{case}:{self.item}" if self.item is not None else case
+
+
+class AdministrationQuery(View, frozen=True):
+    state: Annotated[str, OneOf(AdministrationTaskState)] = ""
+    case: str = ""
     limit: Limit = 100
     offset: Offset = 0
 
@@ -128,12 +187,14 @@ class CandidateView(View, frozen=True):
 
 class FailureView(View, frozen=True):
     """One group in detail: its newest decisions, characteristic values of their contexts, and conditions that separate
-    them from others of the same type. `values` has each value with how many of the samples have it."""
+    them from others of the same type. `values` has each value with how many of the samples have it. `compared` is what
+    distinguishes the newest from the case that is nearest to it in the rules."""
 
     group: FailureGroup
     samples: list[DecisionView]
     values: dict[str, dict[str, int]]
     candidates: list[CandidateView]
+    compared: DifferencesView | None = None
 
 
 class RuleSetView(View, frozen=True):
@@ -144,6 +205,7 @@ class RuleSetView(View, frozen=True):
     version: int
     at: Instant = 0
     author: str = ""
+    project: str = DEFAULT_PROJECT
     note: str = ""
     rule_count: int = 0
     passive_count: int = 0
@@ -174,7 +236,8 @@ class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
 
 class RuleAddition(View, frozen=True):
     """Where a new rule was added: below which rule, on its true or its false side. `candidates` are conditions that
-    would separate the case at hand from its neighbour's. `promoted`: it existed on trial, and is in force now."""
+    would separate the case at hand from its neighbour's: from the cornerstone of the rule `neighbour`, from which it
+    differs in `differences`. `promoted`: it existed on trial, and is in force now."""
 
     rules: str
     version: int
@@ -185,6 +248,8 @@ class RuleAddition(View, frozen=True):
     side: Literal["true", "false", ""] = ""
     candidates: list[CandidateView] = []
     promoted: bool = False
+    neighbour: int | None = None
+    differences: list[DifferenceView] = []
 
 
 class RuleSelector(View, frozen=True, forbid_unknown_fields=True):
@@ -267,13 +332,15 @@ class RepairRequest(View, frozen=True, forbid_unknown_fields=True):
 
 
 class RejectRequest(View, frozen=True, forbid_unknown_fields=True):
-    """A wrong decision, and the right exlet (or worklet) instead, by name or included."""
+    """A wrong decision, and the right exlet (or worklet) instead, by name or included. Without one it is a request to
+    an author, and the note says what was wrong; `withdraw` ends such a request, and the note says why."""
 
     decision: str
     exlet: str = ""
     flow: Flow | None = None
     condition: str = ""
     note: str = ""
+    withdraw: bool = False
 
 
 class CompensationView(View, frozen=True):
@@ -312,6 +379,7 @@ class EngineView(View, frozen=True):
     seen_at: Instant
     waiting: int = 0
     owner: str = ""
+    project: str = DEFAULT_PROJECT
 
 
 class EngineOrder(View, frozen=True):

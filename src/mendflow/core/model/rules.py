@@ -10,6 +10,7 @@ import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.values import Value
 
@@ -49,7 +50,9 @@ class RuleTree(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class RuleSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The rules of one flow (or the default rules), and their exlets. At case level, a type's only tree is under the
-    empty task."""
+    empty task. `flow_versions` are the versions of the flow that the rules hold for, as `case.version` names them; all,
+    if there are none. `renamed` has the new names of tasks: a task without a tree of its own has that of the one that
+    was renamed to it."""
 
     name: str
     version: int = 0
@@ -58,7 +61,10 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     author: str = ""
     at: Instant = 0
     note: str = ""
+    project: str = DEFAULT_PROJECT
     kept: dict[str, Value] = {}
+    flow_versions: tuple[str, ...] = ()
+    renamed: dict[str, str] = {}
 
 
 def rule_text(rules: str, rule: int | None) -> str:

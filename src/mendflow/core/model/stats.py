@@ -141,6 +141,15 @@ class RunningJob(msgspec.Struct, frozen=True, kw_only=True):
         return 0 < self.expected_ms < self.ran_ms
 
 
+class LimitUse(msgspec.Struct, frozen=True, kw_only=True):
+    """A named limit, over all servers; `count` is 0 if nobody has set it."""
+
+    name: str
+    count: int
+    used: int
+    waiting: int
+
+
 class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     """One server. It counts its own jobs, attempts and cases, and the pilots that talk to it. Times are in seconds."""
 
@@ -159,6 +168,7 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     pilots: list[SiteCount] = []
     cases: list[CaseCount] = []
     alerts: dict[str, int] = {}
+    limits: list[LimitUse] = []  # of all servers
     jobs_submitted: int = 0
     jobs_ended: dict[str, int] = {}
     attempts_granted: int = 0
@@ -184,6 +194,7 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[MessageCount] = []
     partner_calls: dict[str, int] = {}  # by result
     site_looks: list[SiteLookCount] = []
+    access_refused: dict[str, int] = {}  # requests that were not let in, by reason
     transforms: dict[str, int] = {}  # style sheets that were run, by result
     running: list[RunningJob] = []
 

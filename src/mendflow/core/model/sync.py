@@ -35,7 +35,8 @@ _DIGEST = lazy_pattern(r"[0-9a-f]{15,64}")  # servers exchange only prefixes of 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     """The total resources of a pilot. A free slot offers what running attempts leave. `system` and `machine` are its
-    platform, in the words of core/model/platforms; empty if unknown."""
+    platform, in the words of core/model/platforms; empty if unknown. `runtime` is what runs containers there, one of
+    core/model/containers; empty if nothing does."""
 
     slots: int
     cpus: float
@@ -44,6 +45,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int = 0
     system: str = ""
     machine: str = ""
+    runtime: str = ""
 
 
 class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
@@ -116,12 +118,14 @@ class LogPart(msgspec.Struct, frozen=True, array_like=True):
 
 class Assignment(msgspec.Struct, frozen=True, array_like=True):
     """A job for a pilot, to be reported under this fence. `number` is the number of the try: grants that were returned
-    unstarted do not count. Older servers omit it, and the fence is used."""
+    unstarted do not count. Older servers omit it, and the fence is used. `secrets` are the values of those that the job
+    uses, by name: they are in no document."""
 
     job: JobId
     fence: int
     spec: JobSpec
     number: int = 0
+    secrets: dict[str, str] = {}
 
 
 class ResourcesInUse(msgspec.Struct, frozen=True, array_like=True):
@@ -173,6 +177,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     leaves: str = ""  # why it leaves, one of LEAVE_REASONS
     logs: list[LogPart] = []  # what it was asked for
     paused: str = ""  # why it takes no new job for now: its disk is full
+    projects: tuple[str, ...] = ()  # those that its token names, as the server says that it sent it to; empty: all
 
 
 def sync_flaw(request: SyncRequest) -> str:
@@ -188,7 +193,7 @@ def sync_flaw(request: SyncRequest) -> str:
         if not 0 <= number <= NUMBER_MAX:  # false for NaN
             return f"{name} is {number}"
     texts = {"pilot": request.pilot, "host": request.host, "site": request.site, "submission": request.submission}
-    texts |= {"leaves": request.leaves, "system": has.system, "machine": has.machine}
+    texts |= {"leaves": request.leaves, "system": has.system, "machine": has.machine, "runtime": has.runtime}
     for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():
             return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"

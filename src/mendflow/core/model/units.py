@@ -38,6 +38,20 @@ def size_bytes(text: str) -> int | None:
     return _total(text, SIZE_UNITS, parts_max=1)
 
 
+AUTO: Final = "auto"
+AUTO_UP_TO: Final = "auto up to "
+
+
+def is_auto(given: object) -> bool:
+    """Whether a size or a duration is to be learned: `auto`, or `auto up to 16 GB`."""
+    return isinstance(given, str) and (given.strip() == AUTO or given.strip().startswith(AUTO_UP_TO))
+
+
+def auto_bound(text: str) -> str:
+    """Behind `auto up to`; empty if there is no bound."""
+    return text.strip().removeprefix(AUTO).strip().removeprefix("up to ").strip()
+
+
 def _clock_ms(text: str) -> int | None:
     """Days, hours, minutes and seconds, as batch systems and ISO 8601 write them. Of `1:30` nobody knows whether it is
     hours or minutes, unless days stand before it."""

@@ -111,6 +111,9 @@ class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return value
 
 
+CONTENT_KIND: Final = "python"
+"""Beside `$file` in a reference: what the content of the file is to Python."""
+
 _DIGEST = lazy_pattern(r"[0-9a-f]{64}")
 
 
@@ -140,6 +143,15 @@ def file_of(value: Value) -> FileRef | None:
         executable=executable,
         folder=folder if isinstance(folder, str) else "",
     )
+
+
+def content_kind(value: Value) -> str:
+    """What the content of a file is to Python, if the reference says so: an array, bytes, a path. The value is then
+    that, and not the reference."""
+    if type(value) is not dict or "$file" not in value or file_of(value) is None:
+        return ""
+    kind = value.get(CONTENT_KIND)
+    return kind if isinstance(kind, str) else ""
 
 
 def has_files(value: Value) -> bool:

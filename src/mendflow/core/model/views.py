@@ -12,6 +12,7 @@ from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.parameters import AfterPage, Condition, Count, Limit, Offset, OneOf, Order
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import Value
 
@@ -33,13 +34,15 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlowView(View, frozen=True):
-    """A deployed flow. `digest` distinguishes versions; `version` counts them from 1. `triggers` are those in
-    effect."""
+    """A deployed flow. `digest` distinguishes versions; `version` counts them from 1. `deployed_by` is who deployed
+    this version. `triggers` are those in effect."""
 
     name: str
     digest: str
     version: int
     deployed_at: Instant
+    deployed_by: str = ""
+    project: str = DEFAULT_PROJECT
     description: str = ""
     triggers: FlowTriggers | None = None
     flow: Flow | None = None  # only when one flow is requested
@@ -93,6 +96,7 @@ class CaseView(View, frozen=True):
     fault: Fault | None = None
     parent: CaseId | None = None
     owner: str = ""
+    project: str = DEFAULT_PROJECT
     rerun_of: CaseId | None = None
     cache: CachePolicy = ""
     again: list[str] = []  # jobs that use no earlier results, nor does what depends on them
@@ -106,6 +110,7 @@ class CaseView(View, frozen=True):
     origin: CaseOrigin | None = None
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
     stopped: bool = False  # of a live case: its jobs wait until somebody resumes it
+    engine: str = ""  # the engine of another system that runs it, and is named in its id, ENGINE:CASE
 
 
 class AttemptView(View, frozen=True):
@@ -126,6 +131,8 @@ class AttemptView(View, frozen=True):
     fetched_bytes: int = 0
     stage_in_ms: int = 0
     stage_out_ms: int = 0
+    read_bytes: int = 0  # from disks, and written to them
+    written_bytes: int = 0
     printed_bytes: int = 0
     host: str = ""
     folder: str = ""  # where its pilot keeps its folder, for a time, if it failed
@@ -165,8 +172,11 @@ class ItemView(View, frozen=True):
     cache_reason: str = ""  # why its result was taken from the cache, or was not
     cached_from: str = ""  # the job that made its result, if another did
     code_mismatch: str = ""  # in which way the code that made its result was not the code that its job names
+    left_running: str = ""  # what its script had not waited for, and what was ended with it
     reason: str = ""  # why it was skipped
     command: str = ""
+    container: str = ""  # the image that its command runs in
+    image: str = ""  # the digest of that image, once it has run
     log_tail: str = ""
     earlier_runs: list[RunView] = []
     place: str = ""
@@ -233,6 +243,7 @@ class PilotView(View, frozen=True):
     submission: str = ""  # its name in a batch system, if it was submitted
     cache_files: int = 0  # bytes in its cache
     cache_bytes: int = 0
+    projects: list[str] = []  # those whose jobs it gets; empty: all
 
 
 class ServerView(View, frozen=True):
@@ -255,7 +266,8 @@ class ServerView(View, frozen=True):
 class Reason(View, frozen=True):
     """The reason of something's present state: one sentence, then the facts behind it, most telling first. `output` is
     the end of what a failed job printed. `stuck`: a job waits that no pilot there is could ever take. `until`: it waits
-    in a retry level, and is tried again then."""
+    in a retry level, and is tried again then. `needs_limit`: it is stuck at a named limit, which an administrator
+    sets."""
 
     subject: str
     state: str
@@ -263,6 +275,7 @@ class Reason(View, frozen=True):
     facts: list[str] = []
     output: list[str] = []
     stuck: bool = False
+    needs_limit: bool = False
     until: Instant = 0
 
 

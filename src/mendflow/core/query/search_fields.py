@@ -7,8 +7,11 @@ search does not depend on how documents are written."""
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import Value
 
+ENGINE_CASE_LIST: Final = "engine-case-list"
+"""The documents by which cases of other engines are listed among this server's own."""
 Kind = Literal["text", "number", "truth", "duration", "size", "time", "data"]
 Derivation = Callable[[Mapping[str, Value]], Value]
 
@@ -42,10 +45,10 @@ class SearchField(NamedTuple):
 
 
 class SearchFields:
-    """The names of one kind of documents. `only` refers to the field `state`."""
+    """The names of one kind of documents, or of several that are listed as one. `only` refers to the field `state`."""
 
-    def __init__(self, kind: str, state: str, names: Iterable[SearchField]) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, state: str, names: Iterable[SearchField], *, and_of: tuple[str, ...] = ()) -> None:
+        self.kinds = (kind, *and_of)
         self.state = state
         self.names = {each.name: each for each in names}
         self.groups: dict[str, list[SearchField]] = {}
@@ -128,6 +131,7 @@ JOBS: Final = SearchFields(
             default="available",
             indexed_as={"available": ("running",)},
         ),
+        SearchField("project", "text", "the project of its case", "spec.project", default=DEFAULT_PROJECT),
         SearchField("suspended", "truth", "whether somebody suspends it", "suspended", default=False),
         SearchField("priority", "number", "higher ones go first", "spec.priority", default=0),
         SearchField("attempts", "number", "how often it was given to a pilot", "fence", default=0),
@@ -187,6 +191,7 @@ CASES: Final = SearchFields(
             default="running",
         ),
         SearchField("owner", "text", "who started it", "owner", default=""),
+        SearchField("project", "text", "the project that it belongs to", "project", default=DEFAULT_PROJECT),
         SearchField("started", "time", "when it began", "started_at"),
         SearchField("ended", "time", "when it was over", "ended_at"),
         SearchField("runtime", "duration", "from its start to its end", made=_elapsed("started_at", "ended_at")),
@@ -199,7 +204,9 @@ CASES: Final = SearchFields(
         *_faults(("failed", "cancelled"), "fault"),
         SearchField("inputs", "data", "what it was started with, as in `inputs.sample`", "inputs"),
         SearchField("outputs", "data", "what it gave", "outputs"),
+        SearchField("engine", "text", "of another engine's case: that engine", "engine", default=""),
     ],
+    and_of=(ENGINE_CASE_LIST,),
 )
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId, Instant, JobId
-from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.jobs import JobSpec, Outcome, Resources
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.ids import submission_job_id
 
@@ -104,7 +104,8 @@ TRANSITIONS: Final[dict[ConversationPhase, dict[ConversationMessage, Conversatio
 
 
 class HeldFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A failure that the flow does not know of. `final`: the executor has given the job up."""
+    """A failure that the flow does not know of. `final`: the executor has given the job up. `asked` is what the job
+    asked for, which the executor may have learned."""
 
     outcome: Outcome
     stage: str
@@ -112,6 +113,7 @@ class HeldFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     site: str = ""
     pilot: str = ""
     final: bool = True
+    asked: Resources | None = None
 
 
 class MadeResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

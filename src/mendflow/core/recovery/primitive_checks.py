@@ -9,14 +9,18 @@ from typing import Final
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import DURATION_MS_MAX, PrimitiveStep
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair import Primitive
+from mendflow.core.model.values import Value
 
 WHOLE_CASES: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE, Primitive.WRITE})
 """Primitives whose target can be more than an item."""
 
 LEVEL_MAX: Final = 1_000
-_CHANGES: Final = frozenset({"resources", "env", "avoid_hosts", "sources", "domain", "wait_ms"})
-_SETTINGS: Final[dict[Primitive, frozenset[str]]] = {
+RESOURCE_NAMES: Final = tuple(name for name in Resources.__struct_fields__ if name != "runtimes")
+"""What an exlet may change; which runtimes a job can use follows from its container."""
+
+_CHANGES: Final = frozenset({"resources", "env", "container", "avoid_hosts", "sources", "domain", "wait_ms"})
+SETTINGS: Final[dict[Primitive, frozenset[str]]] = {
     Primitive.RESTART: frozenset({"with"}),
     Primitive.COMPLETE: frozenset({"outputs"}),
     Primitive.FAIL: frozenset({"fault", "message", "throw"}),
@@ -63,6 +67,7 @@ _KINDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "publish_on": (_text, "the name of a storage element"),
     "avoid_hosts": (lambda value: isinstance(value, (str, list, tuple)), "a list of hosts"),
     "domain": (_text, "the name of a domain"),
+    "container": (_text, "an image, or `none`"),
     "values": (_map, "a map of values"),
     "with": (_map, "a map of values"),
     "parameters": (_map, "a map of parameters"),
@@ -70,6 +75,26 @@ _KINDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "message": (_text, "a text"),
     "to": (_text, "a text"),
 }
+
+
+DATA_KINDS: Final[dict[str, dict[str, Value]]] = {
+    "level": {"type": "integer", "minimum": 0, "maximum": LEVEL_MAX, "description": _KINDS["level"][1]},
+    "mode": {"enum": ["recoverable", "express"]},
+    "wait_ms": {"type": "number", "minimum": 0, "maximum": DURATION_MS_MAX, "description": _KINDS["wait_ms"][1]},
+    "way": {"enum": ["same", "parameters", "replica", "target"]},
+    "throw": {"type": "boolean"},
+    "publish_to": {"type": ["string", "object"], "description": _KINDS["publish_to"][1]},
+    "avoid_hosts": {"type": ["string", "array"], "description": _KINDS["avoid_hosts"][1]},
+    **{
+        name: {"type": kind, "description": _KINDS[name][1]}
+        for kind, names in {
+            "object": ("env", "sources", "values", "with", "parameters"),
+            "string": ("publish_on", "domain", "container", "fault", "message", "to"),
+        }.items()
+        for name in names
+    },
+}
+"""The same as JSON Schema."""
 
 
 def step_problems(steps: Iterable[PrimitiveStep]) -> Iterator[str]:
@@ -81,7 +106,7 @@ def step_problems(steps: Iterable[PrimitiveStep]) -> Iterator[str]:
 def _problems(step: PrimitiveStep) -> Iterator[str]:
     if step.target != "item" and step.do not in WHOLE_CASES:
         yield f"{step.do.value} is for items, not for {step.target}"
-    allowed = _SETTINGS.get(step.do, frozenset())
+    allowed = SETTINGS.get(step.do, frozenset())
     for name in step.settings.keys() - allowed:
         known = f"it takes {', '.join(sorted(allowed))}" if allowed else "it takes no settings"
         yield f"{step.do.value} knows no `{name:.80}`; {known}"
@@ -103,8 +128,8 @@ def _value_problems(name: str, value: object) -> Iterator[str]:
 
 def _resource_problems(asked: Mapping[str, object]) -> Iterator[str]:
     for name, value in asked.items():
-        if name not in Resources.__struct_fields__:
-            yield f"there is no resource `{name!s:.80}`; there are {', '.join(Resources.__struct_fields__)}"
+        if name not in RESOURCE_NAMES:
+            yield f"there is no resource `{name!s:.80}`; there are {', '.join(RESOURCE_NAMES)}"
         elif name not in ("site", "avoid_hosts") and not (
             value is None or _is_computed(value) or _number(0, 2**53)(value)
         ):
@@ -114,14 +139,3 @@ def _resource_problems(asked: Mapping[str, object]) -> Iterator[str]:
 def _is_computed(value: object) -> bool:
     """Whether it is an expression."""
     return isinstance(value, Expr) or (isinstance(value, str) and "${{" in value)
-
-
-def misplaced_primitives(type: ExceptionType, steps: Iterable[PrimitiveStep]) -> Iterator[str]:
-    """Primitives that cannot work where a rule of this type concludes them."""
-    if type is ExceptionType.ITEM_POST:
-        for step in steps:
-            if step.do is Primitive.WRITE and step.target == "item" and not step.item:
-                yield (
-                    f"step {step.name}: at {type.value} the item has ended, so writing into it has no effect;"
-                    " `force-complete` with `outputs` gives it other outputs, and all see a `write` into the case"
-                )

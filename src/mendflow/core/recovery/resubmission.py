@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.model.containers import NO_CONTAINER, JobContainer, image_flaw
 from mendflow.core.model.data import Publication
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.faults import AttemptStage
@@ -30,6 +31,7 @@ def with_changes(
     avoid_hosts: Sequence[str],
     sources: Mapping[str, str],
     transfer: Mapping[str, Value],
+    image: str = "",
 ) -> JobSpec:
     """The changed job. Hosts to avoid are added to those it avoids already, unless `resources` sets them. Raises
     InvalidRequest for an invalid change."""
@@ -38,12 +40,25 @@ def with_changes(
         needs = replace(needs, avoid_hosts=(*needs.avoid_hosts, *dict.fromkeys(added)))
     env, transfer = {**spec.env, **env}, {**spec.transfer, **transfer}
     spec = replace(spec, resources=needs, env=env, transfer=transfer)
+    spec = _in_image(spec, image) if image else spec
     for path, source in sources.items():
         if not sources_of(spec, path):
             known = ", ".join(sorted(spec.inputs.keys() | spec.replicas.keys())) or "none"
             raise InvalidRequest(f"{spec.item} has no input {path}; its inputs are: {known}", field=f"sources.{path}")
         spec = from_source(spec, path, source)
     return spec
+
+
+def _in_image(spec: JobSpec, image: str) -> JobSpec:
+    """The job in another image, or in none; its mounts and options stay."""
+    if image == NO_CONTAINER:
+        return replace(spec, container=None)
+    if flaw := image_flaw(image):
+        raise InvalidRequest(f"{spec.item}: {flaw}", field="container")
+    if spec.command is None:
+        raise InvalidRequest(f"{spec.item} is no command, and only commands run in containers", field="container")
+    before = spec.container
+    return replace(spec, container=replace(before, image=image) if before is not None else JobContainer(image=image))
 
 
 def publishing_alone(spec: JobSpec, made: Outcome, *, to: Mapping[str, str], on: str) -> JobSpec:
@@ -68,6 +83,7 @@ def publishing_alone(spec: JobSpec, made: Outcome, *, to: Mapping[str, str], on:
         spec,
         command=None,
         shell="",
+        container=None,
         unstaged=(),
         function=None,
         args=[],
@@ -80,6 +96,7 @@ def publishing_alone(spec: JobSpec, made: Outcome, *, to: Mapping[str, str], on:
         link_inputs=False,
         resources=Resources(site=needs.site, hosts=needs.hosts, avoid_hosts=needs.avoid_hosts),
         limits=Limits(),
+        software=None,
         expected_ms=0,
         retries=0,
         retry=(),

@@ -21,6 +21,12 @@ NEW: Final = "new: "
 AGAIN: Final = "run again: "
 """How the reason of a job begins whose earlier result was not used."""
 
+PASSED_OVER: Final = "not taken from the cache, although there is a result: "
+"""How the reason of a job begins whose result was there and would have been used only if somebody had asked for it."""
+
+IF_ASKED: Final = "; --cached, or `cache: true` in the job, uses it"
+"""How it ends."""
+
 _DIFFERENCES_SHOWN: Final = 3
 
 

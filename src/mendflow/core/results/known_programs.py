@@ -31,9 +31,30 @@ _STARTS_LATER: Final = frozenset(
 
 FETCHES: Final = frozenset(
     {"curl", "wget", "aria2c", "ftp", "lftp", "sftp", "ssh", "scp", "rsync", "nc", "ncat", "netcat", "telnet", "git"}
-    | {"svn", "hg", "aws", "gsutil", "gcloud", "az", "rclone", "s3cmd", "mc"}
+    | {"svn", "hg", "aws", "gsutil", "gcloud", "az", "azcopy", "rclone", "s3cmd", "s5cmd", "mc", "bq", "axel", "http"}
+    | {"https", "xh", "lynx", "w3m", "dig", "nslookup", "getent", "ldapsearch"}
+    | {"psql", "pg_dump", "pg_dumpall", "mysql", "mysqldump", "mariadb", "mariadb-dump", "sqlcmd", "sqlplus", "bcp"}
+    | {"mongosh", "mongo", "mongoexport", "mongodump", "redis-cli", "cqlsh", "clickhouse-client", "influx", "beeline"}
+    | {"kubectl", "oc", "helm", "gh", "glab", "dvc", "kaggle", "hf", "huggingface-cli", "synapse", "zenodo_get"}
+    | {"prefetch", "fastq-dump", "fasterq-dump", "esearch", "efetch", "ascp", "globus", "gfal-copy"}
+    | {"xrdcp", "iget", "hdfs", "hadoop", "smbclient", "yt-dlp", "youtube-dl"}
+    | {"apt", "apt-get", "yum", "dnf", "apk", "brew", "snap", "npm", "npx", "yarn", "pnpm", "gem"}
 )
 """Programs that get their data from elsewhere, wherever that is named."""
+
+_IMAGES: Final = frozenset({"run", "pull", "create", "build", "exec", "cp", "compose", "buildx", "image", "start"})
+_PACKAGES: Final = frozenset({"install", "download", "wheel", "index", "create", "update", "upgrade", "search", "env"})
+_PROJECTS: Final = frozenset({"add", "install", "sync", "lock", "pip", "tool", "update", "fetch", "get", "mod", "run"})
+FETCHING_SUBCOMMANDS: Final = {
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _IMAGES),
+    **dict.fromkeys(("apptainer", "singularity"), frozenset({"pull", "build"})),
+    **dict.fromkeys(("pip", "pip3", "pipx", "conda", "mamba", "micromamba"), _PACKAGES),
+    **dict.fromkeys(("uv", "poetry", "pdm", "pixi", "cargo", "go"), _PROJECTS),
+}
+"""Programs that get something from elsewhere with some of their commands: an image or a package by a name whose content
+changes. An image that is named by its digest does not change."""
+
+_BY_DIGEST: Final = "@sha256:"
 
 _START: Final = STARTERS | TAKES_SCRIPT | _STARTS_LATER
 _TOLD_APART: Final = FETCHES | SHELLS | AWK | SED | {"eval", "printenv"}
@@ -61,6 +82,23 @@ def started_program_at(words: list[Word]) -> int:
         if not skipped and program_of(words[0]) != "find":
             return at
     return 0
+
+
+def fetching_subcommand(words: list[Word]) -> str:
+    """The program and its command, if a command gets an image or packages; empty otherwise."""
+    for at, word in enumerate(words):
+        fetching = FETCHING_SUBCOMMANDS.get(program_of(word))
+        if fetching is None or (at and not _may_start(words[at - 1])):
+            continue
+        command = next((each.text for each in words[at + 1 :] if not each.text.startswith("-")), "")
+        if command in fetching and not any(_BY_DIGEST in each.text for each in words):
+            return f"{program_of(word)} {command}"
+    return ""
+
+
+def _may_start(word: Word) -> bool:
+    """Whether a program may stand after this word: a starter, one of its options, an assignment, or Python's `-m`."""
+    return program_of(word) in _START or _is_option(word) or _ASSIGNMENT.fullmatch(word.text) is not None
 
 
 def _is_option(word: Word) -> bool:

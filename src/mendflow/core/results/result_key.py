@@ -2,8 +2,8 @@
 
 Two jobs with the same key make the same, whatever they are called and wherever they stand: the item, the iteration of
 a loop, the case and the flow are not in the key, and neither is what only says how a job is run (memory, retries,
-owner). A field of a job that this module does not know is in the key: forgetting one there gives a job that runs once
-more, forgetting one here would give a wrong result."""
+owner). The project is: one project does not get what another has made. A field of a job that this module does not know
+is in the key: forgetting one there gives a job that runs once more, forgetting one here would give a wrong result."""
 
 import hashlib
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.jobs import FunctionRef, JobSpec, sources_of
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import Value
 
 SHAPE: Final = 1
@@ -30,11 +31,14 @@ _OF_RUNNING: Final = frozenset(
         "limits",
         "priority",
         "owner",
+        "account",
+        "project",
         "expected_ms",
         "retries",
         "retry_wait_ms",
         "retry",
         "spent",
+        "earlier_losses",
         "submission",
         "stage_in",
         "cache",
@@ -50,7 +54,9 @@ _whole_of = attrgetter(*_WHOLE)
 _WORDS: Final = {
     "command": "its command changed",
     "shell": "its shell changed",
-    "env": "its environment changed",
+    "container": "its container changed",
+    "env": "its environment variables changed",
+    "software": "its software environment changed",
     "files": "the files that it promises changed",
     "file_lists": "the files that it promises changed",
     "publish": "what it publishes changed",
@@ -74,6 +80,8 @@ def result_key(spec: JobSpec) -> str:
         resources.system,
         resources.machine,
     ]
+    if spec.project != DEFAULT_PROJECT:
+        content.append(spec.project)
     return hashlib.sha256(_encode(content)).hexdigest()[:DIGEST_CHARS]
 
 
@@ -82,6 +90,8 @@ def made_from(spec: JobSpec) -> dict[str, Value]:
     parts: dict[str, Value] = {name: value for name in _WHOLE if (value := getattr(spec, name))}
     if spec.env:
         parts["env"] = sorted(spec.env)
+    if spec.container is not None:
+        parts["container"] = msgspec.to_builtins(spec.container)
     if spec.function is not None:
         parts["function"] = f"{spec.function.module}:{spec.function.name}"
         parts["code"] = spec.function.uses or (spec.function.code.sha256 if spec.function.code else "")

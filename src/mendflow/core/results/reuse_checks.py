@@ -7,6 +7,7 @@ true` in the job says that its author vouches for the rest; `cache: false`, that
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from mendflow.core.model.containers import is_fixed
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CachePolicy
@@ -43,6 +44,8 @@ def why_undeclared(spec: JobSpec) -> str:
         return f"its input {unread} is fetched by the pilot, and may be another file by now"
     if spec.inputs and any(not ref.sha256 for ref in spec.inputs.values()):
         return "the content of its inputs is not known"
+    if spec.container is not None and not is_fixed(spec.container.image):
+        return f"its image {spec.container.image} may be another by now: name a version (`:1.2`) or a digest"
     if spec.function is not None and spec.function.code is None:
         return "the code of its function is installed with the pilot, and may have changed"
     return _why_doubtful(spec)
@@ -54,8 +57,9 @@ def why_not_kept(outcome: Outcome) -> str:
 
 
 def why_doubted(spec: JobSpec, outcome: Outcome) -> str:
-    """What a job turned out to read that it does not name; empty if there is nothing, or its author vouches for it."""
-    return "" if spec.cache else outcome.undeclared_reads
+    """What a job turned out to read that it does not name, or not to wait for; empty if there is nothing, or its author
+    vouches for it."""
+    return "" if spec.cache else outcome.left_running or outcome.undeclared_reads
 
 
 def why_run(spec: JobSpec, policy: CachePolicy) -> str:
@@ -108,6 +112,7 @@ def stored_files(outcome: Outcome) -> Iterator[tuple[str, FileRef]]:
     yield from outcome.files.items()
     for name, refs in outcome.file_lists.items():
         yield from ((name, ref) for ref in refs)
+    yield from ((f"outputs ({ref.name})", ref) for ref in outcome.contents)
     if not isinstance(outcome.outputs, dict | list):
         return
     pending: list[tuple[str, Value]] = [("outputs", outcome.outputs)]

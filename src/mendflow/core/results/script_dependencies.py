@@ -15,10 +15,12 @@ from mendflow.core.results.interpreter_code import is_interpreter, outside_reads
 from mendflow.core.results.known_programs import (
     AWK,
     FETCHES,
+    FETCHING_SUBCOMMANDS,
     SED,
     SHELLS,
     STARTERS,
     TAKES_SCRIPT,
+    fetching_subcommand,
     program_of,
     started_program_at,
 )
@@ -55,6 +57,7 @@ _TAKES_SLASH: Final = frozenset({"tr", "cut", "sort", "paste", "column", "join",
 """Programs to which a slash alone is a character, not a place."""
 
 _KEYWORDS: Final = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time"})
+_TESTS: Final = frozenset({"[[", "[", "test"})
 _DECLARES: Final = frozenset({"export", "local", "declare", "typeset", "readonly"})
 _READS_INTO: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
 _HASH_COMMENTS: Final = frozenset({*SHELLS, "python", "python3", "Rscript", "perl", "ruby", "julia"})
@@ -66,14 +69,15 @@ _OWN_FOLDER: Final = "PWD"
 _FORMER_FOLDER: Final = "OLDPWD"
 
 _SUSPECT = lazy_pattern(
-    r"[/~$`]|\(\(|\.\.|[Ee]nviron|ENV|env\b|\b(?:python|pypy|perl|ruby|node|R|julia|lua|php|deno|bun)|\b(?:cd|envsubst|"
-    + "|".join(sorted(FETCHES | _SHOWS_ENVIRONMENT))
+    r"[/~$`]|\(\(|\.\.|\+=|-v\b|[Ee]nviron|ENV|env\b|\b(?:python|pypy|perl|ruby|node|R|julia|lua|php|deno|bun)|\b(?:cd|envsubst|"
+    + "|".join(sorted(FETCHES | FETCHING_SUBCOMMANDS.keys() | _SHOWS_ENVIRONMENT))
     + r")\b"
 )
 """A shell's script without any of this names nothing."""
 
 _NAME = lazy_pattern(r"[A-Za-z_]\w*")
 _ASSIGNMENT = lazy_pattern(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(.*)", re.DOTALL)
+_APPENDING = lazy_pattern(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+=")
 _SET_IN_ARITHMETIC = lazy_pattern(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
 _NAME_IN_ARITHMETIC = lazy_pattern(r"(?<![\w#.])[A-Za-z_]\w*")
 _IN_HOME = lazy_pattern(r"(?:^|[=:])~(?:$|[\w/+-])")
@@ -194,6 +198,7 @@ class _ScriptNames:
             at += 1 + (words[at].text == "function")
         while at < len(words) and (name := _assigned(words[at])):
             yield from self._in_word(words[at], takes_slash=name == "IFS")
+            yield from self._in_appending(words[at], name)
             set_before.append(name)
             if self._names_own_folder(words[at]):
                 self._own_folder.add(name)
@@ -221,8 +226,14 @@ class _ScriptNames:
             yield from (Doubt(name, True) for name in names if name not in self._known)
         for word in words[1:]:
             yield from self._in_word(word)
-            if name := _assigned(word) or (words[0].text not in ("export", "readonly") and _whole_name(word)):
+            yield from self._in_appending(word, _assigned(word))
+            if name := _assigned(word) or (_hides_outer(words[0].text, options) and _whole_name(word)):
                 self._known.add(name)
+
+    def _in_appending(self, word: Word, name: str) -> Iterator[Doubt]:
+        """`NAME+=` keeps what the variable had, from outside if the script has not set it."""
+        if name and name not in self._known and _APPENDING.match(word.text):
+            yield Doubt(name, True)
 
     def _in_program(self, words: list[Word]) -> Iterator[Doubt]:
         at = started_program_at(words)
@@ -230,6 +241,8 @@ class _ScriptNames:
         program, rest = program_of(words[at]), words[at + 1 :]
         if program in STARTERS and any(program_of(word) == "env" for word in words):
             yield Doubt(_WHOLE_ENVIRONMENT)  # it has nothing to start, so it prints
+        if fetching := fetching_subcommand(words):
+            yield Doubt(fetching, is_program=True)
         if program_of(words[0]) in TAKES_SCRIPT:
             yield from self._in_given_scripts(words)
         if program in FETCHES:
@@ -257,6 +270,11 @@ class _ScriptNames:
         elif program == "jq":
             yield from self._in_words(rest)
             yield from (Doubt(name, True) for word in rest for name in variables_of_jq(word.text, self._known))
+        elif program in _TESTS:
+            yield from self._in_words(rest)
+            asked = (word for before, word in pairwise(rest) if before.text == "-v")
+            found = (match.group() for word in asked if (match := _NAME.match(word.text)))
+            yield from (Doubt(name, True) for name in found if name not in self._known)
         elif program == "compgen" or (program == "set" and not rest):
             yield Doubt(_WHOLE_ENVIRONMENT)
         elif program == "dirname" and any(map(self._names_own_folder, rest)):
@@ -351,7 +369,7 @@ class _ScriptNames:
         yield from self._in_text(word, takes_slash=takes_slash)
 
     def _in_text(self, word: Word, *, takes_slash: bool = False) -> Iterator[Doubt]:
-        bare = word.text.removeprefix("IFS=")
+        bare = word.text.partition("=")[2] if _assigned(word) else word.text
         if bare and not bare.strip("/") and not takes_slash:
             yield Doubt(bare)
         if not word.quoted and word.text != "=~" and _IN_HOME.search(word.text):
@@ -408,6 +426,12 @@ def _assigned(word: Word) -> str:
     """The variable that a word sets, or nothing."""
     found = _ASSIGNMENT.fullmatch(word.text)
     return found.group(1) if found else ""
+
+
+def _hides_outer(command: str, options: str) -> bool:
+    """Whether a variable that is declared without a value does not have the one from outside: it is a function's own,
+    or an array."""
+    return command == "local" or any(kind in options for kind in "aA")
 
 
 def _whole_name(word: Word) -> str:

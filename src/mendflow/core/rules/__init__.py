@@ -1,6 +1,7 @@
 """Ripple-down rules: evaluation, insertion, and trials on past failures."""
 
 from mendflow.core.rules.candidates import Candidate, candidates
+from mendflow.core.rules.differences import Difference, differences, differences_text, narrowed, sides_text
 from mendflow.core.rules.evaluation import (
     ROOTS,
     CompiledRules,
@@ -20,7 +21,9 @@ from mendflow.core.rules.insertion import (
     place,
 )
 from mendflow.core.rules.revision import (
+    RuleEdit,
     RuleLocation,
+    edit_rule,
     find_passive_rule,
     is_out_of_use,
     locate_rule,
@@ -39,9 +42,11 @@ __all__ = [
     "Candidate",
     "CompiledRules",
     "CornerstoneConflict",
+    "Difference",
     "Draft",
     "InsertedRule",
     "InsertionPoint",
+    "RuleEdit",
     "RuleLocation",
     "RuleVerdict",
     "TrialResult",
@@ -52,9 +57,13 @@ __all__ = [
     "context_lookup",
     "demand_named",
     "demand_valid",
+    "differences",
+    "differences_text",
+    "edit_rule",
     "find_passive_rule",
     "is_out_of_use",
     "locate_rule",
+    "narrowed",
     "neighbour_cornerstone",
     "place",
     "problems_of",
@@ -63,6 +72,7 @@ __all__ = [
     "restore",
     "retire",
     "set_passive",
+    "sides_text",
     "tree_for",
     "triggers",
     "try_in_place",

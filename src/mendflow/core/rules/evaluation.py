@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 
 from mendflow.core.expressions import Lookup
 from mendflow.core.expressions.conditions import KnownValues
-from mendflow.core.model.repair import CASE_LEVEL, Conclusion, ExceptionType
+from mendflow.core.model.repair import CASE_LEVEL, Conclusion, ExceptionType, RuleError
 from mendflow.core.model.rules import ALL_TASKS, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.chains import TRIALS_MAX, Chain, RuleNode, WalkResult, chain_of, walk
+from mendflow.core.rules.source_names import sources_read
 
 ROOTS: Final = (
     "case",
@@ -36,10 +37,11 @@ ROOTS: Final = (
 
 
 class RuleVerdict(NamedTuple):
-    """The conclusion, if any, and those of rules on trial."""
+    """The conclusion, if any, those of rules on trial, and the rules whose conditions could not be evaluated."""
 
     conclusion: Conclusion | None
     trials: list[Conclusion]
+    errors: tuple[RuleError, ...] = ()
 
 
 class CompiledRules:
@@ -48,6 +50,14 @@ class CompiledRules:
     def __init__(self, rule_set: RuleSet) -> None:
         self.rule_set = rule_set
         self._chains: dict[tuple[ExceptionType, str], Chain | None] = {}
+        self._sources: dict[ExceptionType, frozenset[str]] = {}
+
+    def sources_read(self, type: ExceptionType) -> frozenset[str]:
+        """The sources that its rules for this type, and its exlets, read."""
+        found = self._sources.get(type)
+        if found is None:
+            found = self._sources[type] = sources_read(self.rule_set, (type,))
+        return found
 
     def tree_for(self, type: ExceptionType, task: str = "") -> str | None:
         """The name of the tree to use: the task's own, else that of all tasks; None if there is none."""
@@ -59,7 +69,16 @@ class CompiledRules:
             return RuleVerdict(None, [])
         known = KnownValues(lookup)
         walked = walk(self.chain(type, tree), known)
-        return RuleVerdict(self._conclusion(type, tree, walked), self._trials(type, tree, walked, known))
+        trials = self._trials(type, tree, walked, known)
+        return RuleVerdict(self._conclusion(type, tree, walked), trials, self._errors(type, tree, walked))
+
+    def _errors(self, type: ExceptionType, tree: str, walked: WalkResult) -> tuple[RuleError, ...]:
+        name, version = self.rule_set.name, self.rule_set.version
+        return tuple(
+            RuleError(rules=name, version=version, type=type, task=tree, rule=tested.rule, error=tested.error)
+            for tested in walked.trail
+            if tested.error
+        )
 
     def walk_tree(self, type: ExceptionType, tree: str, lookup: Lookup) -> WalkResult:
         """Evaluate the tree of this name."""
@@ -110,8 +129,18 @@ def tree_for(rule_set: RuleSet, type: ExceptionType, task: str) -> str | None:
     trees = rule_set.trees.get(type)
     if not trees:
         return None
-    names = ("",) if type in CASE_LEVEL else (task, ALL_TASKS)
+    names: tuple[str, ...] = ("",) if type in CASE_LEVEL else (task, ALL_TASKS)
+    if rule_set.renamed and type not in CASE_LEVEL:
+        names = (task, *(old for old, new in rule_set.renamed.items() if new == task), ALL_TASKS)
     return next((name for name in names if name in trees and trees[name].rules), None)
+
+
+def holds_for_version(rule_set: RuleSet, context: Mapping[str, Value]) -> bool:
+    """Whether the rules hold for the version of the flow that the case is of."""
+    if not rule_set.flow_versions:
+        return True
+    case = context.get("case")
+    return isinstance(case, dict) and str(case.get("version", "")) in rule_set.flow_versions
 
 
 def context_lookup(context: Mapping[str, Value]) -> Lookup:

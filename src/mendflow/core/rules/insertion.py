@@ -4,7 +4,7 @@ The evaluation for the case ends at a free side of some rule; the new rule goes 
 that take the same path, and of the known ones, the cornerstones, none may get another conclusion. So rules can be added
 while cases run, and nothing that was right becomes wrong. A set is immutable: each change gives a new version."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Literal, NamedTuple
 
@@ -19,6 +19,7 @@ from mendflow.core.model.repair import CASE_LEVEL, ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.core.rules.cornerstones import cornerstone
+from mendflow.core.rules.differences import Difference, differences, differences_text
 from mendflow.core.rules.evaluation import ROOTS, CompiledRules, context_lookup, tree_for
 from mendflow.core.rules.validation import name_of
 
@@ -57,7 +58,8 @@ class InsertedRule(NamedTuple):
 
 
 class CornerstoneConflict(Conflict):
-    """The rule would change the conclusion of another cornerstone, which `type`, `tree` and `rule` name."""
+    """The rule would change the conclusion of another cornerstone, which `type`, `tree` and `rule` name;
+    `differences` are the values in which the case at hand differs from it."""
 
     code = "cornerstone"
 
@@ -98,7 +100,7 @@ def add_rule(rule_set: RuleSet, type: ExceptionType, task: str, context: Context
     demand_sound(rule_set, type, draft, context)
     grown = insert_rule(rule_set, type, task, context or {}, draft, keep=context is not None)
     if not draft.passive:
-        demand_unchanged(rule_set, grown, type)
+        demand_unchanged(rule_set, grown, type, context=context)
     return grown
 
 
@@ -182,18 +184,41 @@ def demand_known_roots(condition: str) -> None:
 NARROW_ADVICE = "narrow the condition so that it does not hold there"
 
 
-def demand_unchanged(before: RuleSet, grown: InsertedRule, type: ExceptionType, advice: str = NARROW_ADVICE) -> None:
-    """Refuse a change of the conclusion of a cornerstone of the same tree."""
+def demand_unchanged(
+    before: RuleSet,
+    grown: InsertedRule,
+    type: ExceptionType,
+    advice: str = NARROW_ADVICE,
+    *,
+    context: Context | None = None,
+) -> None:
+    """Refuse a change of the conclusion of a cornerstone of the same tree. The refusal shows in what the case at hand
+    (`context`; else the rule's own cornerstone) differs from that one."""
+    rules = grown.rule_set.trees[type][grown.tree].rules
+    rule = rules[grown.rule]
+    at_hand = context if context is not None else rule.cornerstone
     for id, was, now in changed_cornerstones(before, grown, type):
-        raise cornerstone_conflict(type, grown.tree, id, was, now, advice)
+        stone = rules[id].cornerstone
+        found = differences(at_hand, stone) if at_hand is not None and stone is not None else []
+        raise cornerstone_conflict(type, grown.tree, id, was, now, advice, found, rule.condition)
 
 
 def cornerstone_conflict(
-    type: ExceptionType, tree: str, id: int, was: str, now: str, advice: str
+    type: ExceptionType,
+    tree: str,
+    id: int,
+    was: str,
+    now: str,
+    advice: str,
+    found: Sequence[Difference] = (),
+    condition: str = "",
 ) -> CornerstoneConflict:
     change = f"would conclude {exlet_label(now)} instead of {exlet_label(was)}"
-    message = f"the cornerstone of rule {id} in {name_of(type, tree)} {change}"
-    return CornerstoneConflict(f"{message}; {advice}", type=str(type), tree=tree, rule=id)
+    message = f"the cornerstone of rule {id} in {name_of(type, tree)} {change}; {advice}"
+    if lines := differences_text(found, condition):
+        message += f". The case at hand differs from it in:\n{lines}"
+    told = [msgspec.to_builtins(each) for each in found]
+    return CornerstoneConflict(message, type=str(type), tree=tree, rule=id, differences=told)
 
 
 def changed_cornerstones(before: RuleSet, grown: InsertedRule, type: ExceptionType) -> Iterator[tuple[int, str, str]]:

@@ -14,12 +14,15 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
+from mendflow.core.rules.differences import differences
 from mendflow.core.rules.evaluation import CompiledRules, context_lookup, tree_for
 from mendflow.core.rules.insertion import (
+    NARROW_ADVICE,
     CornerstoneConflict,
     Draft,
     InsertedRule,
     cornerstone_conflict,
+    demand_sound,
     demand_unchanged,
     exlet_concluded,
     next_version,
@@ -79,6 +82,37 @@ def replace_exlet(
         raise InvalidRequest(f"there is an exlet `{exlet}` already; give the new one another name", field="exlet")
     after = with_rule(rule_set, type, tree, rule, {"exlet": exlet}, author, at)
     return after if steps is None else msgspec.structs.replace(after, exlets={**after.exlets, exlet: steps})
+
+
+class RuleEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to change in a rule; None leaves it as it is. `steps` is a new exlet, named `exlet`."""
+
+    condition: str | None = None
+    exlet: str | None = None
+    steps: Flow | None = None
+    note: str | None = None
+
+
+def edit_rule(
+    rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, edit: RuleEdit, *, author: str = "", at: Instant = 0
+) -> RuleSet:
+    """The new version with a rule changed. A condition must hold for the rule's own cornerstone, and no other
+    cornerstone may get another conclusion; that of the rule itself changes with its exlet."""
+    before = rule_in(rule_set, type, tree, rule)
+    if is_out_of_use(before):
+        raise Conflict(f"rule {rule} in {name_of(type, tree)} of `{rule_set.name}` is out of use; add a new one")
+    after = rule_set
+    if edit.exlet is not None and (edit.exlet != before.exlet or edit.steps is not None):
+        after = replace_exlet(after, type, tree, rule, edit.exlet, steps=edit.steps, author=author, at=at)
+    change: dict[str, Any] = {} if edit.note is None else {"note": edit.note}
+    if edit.condition is not None and edit.condition != before.condition:
+        draft = Draft(condition=edit.condition, exlet=after.trees[type][tree].rules[rule].exlet)
+        demand_sound(after, type, draft, before.cornerstone)
+        change["condition"] = edit.condition
+    after = with_rule(after, type, tree, rule, change, author, at)
+    if not before.passive:
+        demand_others_unchanged(rule_set, after, type, tree, edited=rule)
+    return msgspec.structs.replace(after, version=rule_set.version + 1)
 
 
 def set_passive(
@@ -168,15 +202,24 @@ def exceptions_to(tree: RuleTree, rule: int) -> list[int]:
     return sorted(found)
 
 
-def demand_others_unchanged(before: RuleSet, after: RuleSet, type: ExceptionType, tree: str) -> None:
-    """Refuse to retire rules that decide other rules' cornerstones."""
+def demand_others_unchanged(
+    before: RuleSet, after: RuleSet, type: ExceptionType, tree: str, *, edited: int | None = None
+) -> None:
+    """Refuse to retire, or to edit, rules that decide other rules' cornerstones. The refusal of an edit shows in what
+    the edited rule's own cornerstone differs from that one."""
     old, new = CompiledRules(before), CompiledRules(after)
-    for id, rule in after.trees[type][tree].rules.items():
-        if rule.cornerstone is None or rule.passive:
+    rules = after.trees[type][tree].rules
+    own = rules[edited] if edited is not None else None
+    for id, rule in rules.items():
+        if rule.cornerstone is None or rule.passive or id == edited:
             continue
-        was, now = (exlet_concluded(rules, type, tree, rule.cornerstone) for rules in (old, new))
+        was, now = (exlet_concluded(compiled, type, tree, rule.cornerstone) for compiled in (old, new))
         if was != now:
-            raise cornerstone_conflict(type, tree, id, was, now, "add a rule for that case first")
+            stone = own.cornerstone if own is not None else None
+            found = differences(stone, rule.cornerstone) if stone is not None else []
+            advice = NARROW_ADVICE if own is not None else "add a rule for that case first"
+            condition = own.condition if own is not None else ""
+            raise cornerstone_conflict(type, tree, id, was, now, advice, found, condition)
 
 
 def with_exlet(rule_set: RuleSet, name: str, steps: Flow, *, author: str = "", at: Instant = 0) -> RuleSet:

@@ -5,7 +5,8 @@ pilot, then whether any could ever run it, then whether one is free. So the sent
 next."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from itertools import groupby
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,7 @@ from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, why_unsuitable
 from mendflow.core.scheduling.retries import stated_retries
 
 STARTS_PILOT = "`mendflow pilot --server URL` starts one"
+PILOTS_NAMED_MAX: Final = 3
 FACTS_MAX = 10
 OUTPUT_LINES_MAX = 12
 
@@ -40,6 +42,7 @@ class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
     reserved_for: str = ""
     slots_free: int = 1
     paused: str = ""  # why it takes no new job for now
+    projects: frozenset[str] | None = None  # those that it works for; None: all
 
     @property
     def name(self) -> str:
@@ -74,6 +77,8 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     if needs.site and not any(pilot.site == needs.site for pilot in pilots):
         return _why_site(job, pilots, coming)
     there = [pilot for pilot in pilots if needs.site in ("", pilot.site)]
+    if not (there := [pilot for pilot in there if pilot.projects is None or needs.project in pilot.projects]):
+        return _why_project(job, needs, [pilot for pilot in pilots if needs.site in ("", pilot.site)])
     welcome = [pilot for pilot in there if not _unsuitable(needs, pilot)]
     if not welcome:
         return msgspec.structs.replace(_why_unsuitable(job, needs, there), stuck=True)
@@ -154,8 +159,16 @@ def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> 
     return msgspec.structs.replace(told, stuck=True)
 
 
+def _why_project(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) -> Reason:
+    sentence = f"no pilot can take it: it belongs to project {needs.project}, and no pilot works for that"
+    facts = [f"{pilot.name} works for {', '.join(sorted(pilot.projects or ()))}" for pilot in pilots[:FACTS_MAX]]
+    told = _why(job, "waiting", sentence, [*facts, "a pilot works for the projects that its token names"])
+    return msgspec.structs.replace(told, stuck=True)
+
+
 def _unsuitable(needs: Resources, pilot: PilotFacts) -> str:
-    return why_unsuitable(needs, pilot.host, pilot.capacity.system, pilot.capacity.machine)
+    has = pilot.capacity
+    return why_unsuitable(needs, pilot.host, has.system, has.machine, has.runtime)
 
 
 def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) -> Reason:
@@ -163,6 +176,8 @@ def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) ->
         hosts = ", ".join(sorted({pilot.host for pilot in pilots}))
         sentence = f"no pilot can take it: it avoids {hosts}, and all pilots that it could go to are there"
         return _why(job, "waiting", sentence, [f"a pilot on another host takes it; {STARTS_PILOT}"])
+    if needs.runtimes and not any(pilot.capacity.runtime in needs.runtimes for pilot in pilots):
+        return _why_no_runtime(job, needs, pilots)
     why = "; ".join(sorted({_unsuitable(needs, pilot) for pilot in pilots}))
     facts = [f"{pilot.name} runs on {_platform(pilot)}" for pilot in pilots[:FACTS_MAX]]
     return _why(
@@ -171,6 +186,13 @@ def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) ->
         f"no pilot can take it: {why}, and no pilot is there; {STARTS_PILOT}",
         facts,
     )
+
+
+def _why_no_runtime(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) -> Reason:
+    image = job.spec.container.image if job.spec.container is not None else ""
+    facts = [f"{pilot.name} has {pilot.capacity.runtime or 'none of them'}" for pilot in pilots[:FACTS_MAX]]
+    sentence = f"no pilot can take it: its container {image} needs {' or '.join(needs.runtimes)}, and no pilot has that"
+    return _why(job, "waiting", sentence, [*facts, "install it on a pilot's machine and start the pilot again"])
 
 
 def _platform(pilot: PilotFacts) -> str:
@@ -289,7 +311,19 @@ def _shortages(needs: Resources, pilots: Sequence[PilotFacts]) -> list[str]:
 
 
 def _attempts(job: Job) -> list[str]:
-    return [_attempt(attempt) for attempt in job.history[-FACTS_MAX:] if attempt.end]
+    """A fact for each attempt; those in a row that ended for the same reason are one."""
+    ended = [attempt for attempt in job.history if attempt.end]
+    rows = [list(row) for _, row in groupby(ended, key=lambda each: (each.end, each.fault and each.fault.message))]
+    return [_attempt(row[0]) if len(row) == 1 else _equal_attempts(row) for row in rows[-FACTS_MAX:]]
+
+
+def _equal_attempts(row: list[Attempt]) -> str:
+    first, last = row[0], row[-1]
+    text = f": {last.fault.message}" if last.fault is not None else ""
+    pilots = sorted({str(attempt.pilot) for attempt in row})
+    more = f" and {len(pilots) - PILOTS_NAMED_MAX} more" if len(pilots) > PILOTS_NAMED_MAX else ""
+    where = ", ".join(pilots[:PILOTS_NAMED_MAX]) + more
+    return f"attempts {first.fence} to {last.fence} on {where} ended as {last.end}, each for the same reason{text}"
 
 
 def _attempt(attempt: Attempt) -> str:

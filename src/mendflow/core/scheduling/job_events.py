@@ -3,6 +3,7 @@
 from typing import Union
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, PilotId
@@ -114,6 +115,14 @@ def evolve(job: Job, event: JobEvent) -> None:
             _enter(job, JobState.RUNNING)
             job.fence, job.pilot = event.fence, event.pilot
             _open_attempt(job, event)
+        case JobFinished():
+            outcome, held = event.outcome, job.pilot is not None
+            _finish(job, JobState.COMPLETED if outcome.ok else JobState.FAILED, outcome, event.at)
+            _close_attempt(
+                job, event.end, event.at, outcome.fault, outcome.measures, log=outcome.log, folder=outcome.folder
+            )
+            if held:  # a job that nobody has had has no attempt that could be lost
+                _charge(job, event.end, event.own)
         case AttemptRequeued():
             _enter(job, JobState.AVAILABLE)
             _close_attempt(
@@ -122,13 +131,6 @@ def evolve(job: Job, event: JobEvent) -> None:
             _charge(job, event.end, event.own)
             job.unbegun += not event.begun
             job.available_at = event.available_at
-        case JobFinished():
-            outcome = event.outcome
-            _finish(job, JobState.COMPLETED if outcome.ok else JobState.FAILED, outcome, event.at)
-            _close_attempt(
-                job, event.end, event.at, outcome.fault, outcome.measures, log=outcome.log, folder=outcome.folder
-            )
-            _charge(job, event.end, event.own)
         case TriesTakenOver():
             job.history, job.fence, job.unbegun = list(event.history), event.fence, event.unbegun
             job.failures, job.losses = event.failures, event.losses
@@ -181,6 +183,7 @@ def _charge(job: Job, end: str, own: bool) -> None:
 
 
 def _open_attempt(job: Job, grant: AttemptGranted) -> None:
+    needs = job.spec.resources
     job.history.append(
         Attempt(
             fence=grant.fence,
@@ -193,6 +196,8 @@ def _open_attempt(job: Job, grant: AttemptGranted) -> None:
             lease_ms=grant.lease_ms,
             granted_at=grant.at,
             because=grant.because,
+            asked_bytes=needs.memory_bytes if needs.memory_auto else 0,
+            asked_ms=needs.wall_ms if needs.wall_auto else 0,
         )
     )
     if len(job.history) > HISTORY_FIRST + HISTORY_LAST:
@@ -213,23 +218,6 @@ def _close_attempt(
     history = job.history
     if not history or history[-1].end:
         return  # cancelled while nobody held it
-    last = history[-1]
-    history[-1] = Attempt(
-        fence=last.fence,
-        number=last.number,
-        pilot=last.pilot,
-        host=last.host,
-        site=last.site,
-        token=last.token,
-        serial=last.serial,
-        lease_ms=last.lease_ms,
-        granted_at=last.granted_at,
-        ended_at=at,
-        end=end,
-        fault=fault,
-        measures=measures,
-        requeue=requeue,
-        because=last.because,
-        log=log,
-        folder=folder,
+    history[-1] = replace(
+        history[-1], ended_at=at, end=end, fault=fault, measures=measures, requeue=requeue, log=log, folder=folder
     )

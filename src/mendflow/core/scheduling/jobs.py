@@ -9,16 +9,20 @@ from collections.abc import Sequence
 
 import msgspec
 
+from mendflow.core.model.containers import runtimes_for
 from mendflow.core.model.faults import CANCELLED_WORDS, Category, Fault, with_reason
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId, item_name
 from mendflow.core.model.jobs import (
     Job,
     JobSpec,
     JobState,
+    LearnedRequest,
+    LimitedResources,
     Outcome,
     Requeue,
     Resources,
 )
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.core.model.values import Value
 from mendflow.core.scheduling import retries
@@ -64,6 +68,18 @@ class ReportVerdict(msgspec.Struct, frozen=True):
 def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant, not_before: Instant = 0) -> Job:
     name, later = item_name(spec.item), max(now, not_before)
     return Job(id=id, case=case, spec=spec, name=name, created_at=now, available_at=later)
+
+
+def resize(job: Job, request: LearnedRequest | None) -> None:
+    """Let a job that waits ask for what was learned."""
+    if request is None:
+        return
+    assert job.state is JobState.AVAILABLE, "a pilot has it"
+    needs = job.spec.resources
+    if (needs.memory_bytes, needs.wall_ms) != (request.memory_bytes, request.wall_ms):
+        needs = msgspec.structs.replace(needs, memory_bytes=request.memory_bytes, wall_ms=request.wall_ms)
+        job.spec = msgspec.structs.replace(job.spec, resources=needs)
+    job.sizing = request.sizing
 
 
 def grant(
@@ -142,9 +158,15 @@ def outlived_ms(job: Job) -> int:
 
 
 def effective_needs(job: Job) -> Resources:
-    """What a pilot must have for it: its needs, and what was learnt. A job without a time that has outlived a pilot
-    goes only to one that stays noticeably longer: otherwise it would run in vain again."""
-    needs, outlived = job.spec.resources, outlived_ms(job)
+    """What a pilot must have for it: its needs, a runtime for its container, its project, and what was learnt. A job
+    without a time that has outlived a pilot goes only to one that stays noticeably longer: otherwise it would run in
+    vain again."""
+    needs, outlived, container = job.spec.resources, outlived_ms(job), job.spec.container
+    if container is not None:
+        needs = msgspec.structs.replace(needs, runtimes=runtimes_for(container.image))
+    named, project = job.spec.limits.named, job.spec.project
+    if named or project != DEFAULT_PROJECT:
+        needs = LimitedResources(**msgspec.structs.asdict(needs), named_limits=named, project=project)
     if needs.wall_ms or not outlived:
         return needs
     return msgspec.structs.replace(needs, wall_ms=outlived * OUTLIVED_PERCENT // 100)
@@ -184,6 +206,11 @@ def cancel(job: Job, *, now: Instant, reason: str = "", log_tail: str = "") -> l
     message = with_reason(CANCELLED_WORDS, reason)
     fault = Fault(name="cancelled", category=Category.CANCELLED, message=message, log_tail=log_tail)
     return [JobFinished(Outcome(fault=fault, log_tail=log_tail), "cancelled", now)]
+
+
+def refuse(job: Job, fault: Fault, *, now: Instant) -> list[JobEvent]:
+    """End a job that waits, because it cannot be started."""
+    return [JobFinished(Outcome(fault=fault), "failed", now)] if job.state is JobState.AVAILABLE else []
 
 
 def take_over(job: Job, outcome: Outcome, *, why: str, now: Instant) -> list[JobEvent]:
@@ -231,7 +258,8 @@ def _lose_or_end(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, poli
     end = "lost" if fault.name == "lost" else "failed"
     losses = job.losses + 1
     if losses <= policy.losses_max:
-        wait_ms = _doubled_wait_ms(policy.loss_wait_ms, losses - 2, policy) if losses > 1 else 0
+        in_all = losses + job.spec.earlier_losses  # who goes elsewhere waits on, and does not begin anew
+        wait_ms = _doubled_wait_ms(policy.loss_wait_ms, in_all - 2, policy) if in_all > 1 else 0
         return _requeue_failed(end, fault, outcome, now=now, wait_ms=wait_ms)
     story = Fault(
         name="lost-too-often",

@@ -11,7 +11,7 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.sync import AttemptRef, AttemptStatus
+from mendflow.core.model.sync import AttemptRef, AttemptReport, AttemptStatus
 
 NEVER: Instant = 1 << 62
 
@@ -81,7 +81,9 @@ class Leases:
         self._none_over_before = min(self._none_over_before, until)
         lease.attempts[job] = AttemptLease(fence, until, inherited=inherited)
 
-    def renew(self, pilot: PilotId, running: Sequence[AttemptStatus], *, now: Instant) -> list[AttemptRef]:
+    def renew(
+        self, pilot: PilotId, running: Sequence[AttemptStatus | AttemptReport], *, now: Instant
+    ) -> list[AttemptRef]:
         """Renew what the pilot names and holds. Returns what it names and does not hold: lost to it."""
         attempts = self.touch(pilot, now=now).attempts
         until = now + self.lease_ms

@@ -80,6 +80,7 @@ class Match:
     def _look(self, place: SiteShapes) -> None:
         each = self.each
         cpus, memory, disk, gpus, ttl = each.cpus, each.memory, each.disk, each.gpus, each.ttl
+        projects = each.projects
         for shape in place.shapes.values():
             if (
                 shape.memory <= memory
@@ -88,6 +89,7 @@ class Match:
                 and shape.gpus <= gpus
                 and shape.wall <= ttl
                 and (shape.picky is None or each.suits(shape.picky))
+                and (projects is None or not shape.exact or shape.heap[0][2].project in projects)
             ):
                 head = shape.heap[0]
                 if shape.exact or each.fits(head[2]):

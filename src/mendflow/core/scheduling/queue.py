@@ -24,6 +24,7 @@ from mendflow.core.scheduling.cache_index import CacheIndex
 from mendflow.core.scheduling.data_match import DataMatch, LocalBytes, MatchReason
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, DataWait, Deferral
 from mendflow.core.scheduling.job_heap import Entry, Files, order_key, since
+from mendflow.core.scheduling.limit_levels import LimitLevels
 from mendflow.core.scheduling.matching import Match
 from mendflow.core.scheduling.offer import IdleResources, Offer, free_for_one, free_when_empty
 from mendflow.core.scheduling.ready_jobs import ReadyJobs
@@ -72,12 +73,13 @@ class Reservation:
 
 
 class JobQueue:
-    """`caches` is what pilots have; `chosen` explains what was taken last."""
+    """`caches` is what pilots have, `limits` what is free of named limits; `chosen` explains what was taken last."""
 
     def __init__(self, *, patience_ms: int = PATIENCE_MS, data_wait_ms: int = DATA_WAIT_MS) -> None:
         """Without `data_wait_ms` no job is kept back."""
         self._patience_ms = patience_ms
         self.caches = CacheIndex()
+        self.limits = LimitLevels()
         self.chosen: dict[JobId, MatchReason] = {}
         self._wait = DataWait(self.caches, data_wait_ms)
         self._overtaken: dict[JobId, int] = {}
@@ -124,12 +126,16 @@ class JobQueue:
         self._gone(id)
         return True
 
-    def take(self, offer: Offer, most: int, now: Instant) -> list[JobId]:
-        """The jobs that this pilot gets, at most so many; they no longer wait. If it gets less, it is idle."""
+    def take(self, offer: Offer, most: int, now: Instant, limited_most: int | None = None) -> list[JobId]:
+        """The jobs that this pilot gets, at most so many, and of those that use named limits at most `limited_most`;
+        they no longer wait. If it gets less, it is idle."""
         self.wake(now)
         self.chosen = {}
         kept_back = self._wait.begin_request(offer.pilot)
-        taken = self._take(offer, most, now) if most > 0 and self._line.waiting else []
+        taken: list[JobId] = []
+        if most > 0 and self._line.waiting:
+            room = self.limits.room(most if limited_most is None else limited_most)
+            taken = self._take(msgspec.structs.replace(offer, limits=room), most, now)
         if self._overtaken or self._wait.kept:
             for id in taken:
                 self._gone(id)
@@ -177,6 +183,12 @@ class JobQueue:
             for shape in place.shapes.values()
             for head, jobs in ((shape.heap[0], len(shape.heap) - shape.dead),)
         ]
+
+    def limited(self) -> list[WaitingGroup]:
+        """The waiting jobs that use named limits."""
+        if not any(shape.picky is None or shape.picky.named_limits for shape in self._line.shapes_that_choose()):
+            return []
+        return [each for each in self.waiting(()) if each.needs.named_limits]
 
     def depths(self) -> dict[str, int]:
         """How many jobs may be taken now, by required site."""

@@ -5,6 +5,7 @@ such shapes per site. If jobs differ more than that, the rest are grouped by rou
 such a shape knows only the minimum needs of its jobs, which are examined one by one. So the number of shapes, and the
 cost of a match, is bounded, however many jobs wait."""
 
+from collections.abc import Iterator
 from heapq import heappush
 
 from mendflow.core.model.ids import JobId
@@ -104,6 +105,13 @@ class ReadyJobs:
         shape = self._shapes[entry[3]]
         assert shape is not None, "a shape with a waiting job is kept"
         return shape
+
+    def shapes_that_choose(self) -> Iterator[JobShape]:
+        """The shapes whose jobs may ask for more than amounts."""
+        for place in self.places.values():
+            for shape in place.shapes.values():
+                if shape.picky is not None or not shape.exact:
+                    yield shape
 
     def _find(self, needs: Resources) -> JobShape:
         """The shape that a job with these needs joins; a new one if there is none yet."""

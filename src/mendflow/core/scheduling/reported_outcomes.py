@@ -28,13 +28,13 @@ def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
     outcome = _without_bad_details(outcome)
     problem = (
         check_value(outcome.outputs)
-        or ((outcome.files or outcome.file_lists) and _flaw_of_files(outcome))
+        or ((outcome.files or outcome.file_lists or outcome.contents) and _flaw_of_files(outcome))
         or (isinstance(outcome.outputs, dict | list) and _flaw_of_references(spec, outcome))
     )
     if not problem:
         return outcome
     fault = Fault(name=NOT_DATA, category=Category.OUTPUT, message=f"its outputs cannot be kept: {problem}")
-    return replace(outcome, outputs=None, files={}, file_lists={}, fault=outcome.fault or fault)
+    return replace(outcome, outputs=None, files={}, file_lists={}, contents=(), fault=outcome.fault or fault)
 
 
 def unprocessed_outcome(outcome: Outcome, error: str) -> Outcome:
@@ -62,7 +62,8 @@ def _without_bad_details(outcome: Outcome) -> Outcome:
 
 
 def _files_of(outcome: Outcome) -> list[FileRef]:
-    return [*outcome.files.values(), *(ref for refs in outcome.file_lists.values() for ref in refs)]
+    listed = (ref for refs in outcome.file_lists.values() for ref in refs)
+    return [*outcome.files.values(), *listed, *outcome.contents]
 
 
 def _flaw_of_files(outcome: Outcome) -> str:

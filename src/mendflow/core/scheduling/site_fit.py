@@ -80,7 +80,11 @@ def _not_offered(site: Site, needs: Resources, amounts: Sequence[_Amount], offer
 
 
 def _not_suitable(needs: Resources, offered: Sequence[PilotOffer]) -> str:
-    why = {why_unsuitable(needs, each.host, each.capacity.system, each.capacity.machine) for each in offered}
+    why = {
+        why_unsuitable(needs, each.host, has.system, has.machine, has.runtime)
+        for each in offered
+        for has in (each.capacity,)
+    }
     return "" if "" in why else f"{'; '.join(sorted(why))}, and its pilots were on none"
 
 

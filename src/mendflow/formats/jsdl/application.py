@@ -231,7 +231,7 @@ class Application:
         return env, tuple(exports)
 
     def _limits(self, parts: Mapping[str, Sequence[ParsedElement]]) -> tuple[Limits, int, int]:
-        reader, found = self._reader, {}
+        reader, found = self._reader, dict[str, Any]()
         for name, field in LIMITS.items():
             for at in parts.get(name, []):
                 number = reader.count(at, least=0 if name == "CoreDumpLimit" else 1)

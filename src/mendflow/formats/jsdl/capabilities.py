@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from mendflow.core.expressions import is_template, plain_text
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Activity, Flow, JobActivity, Parallel, Sequence
+from mendflow.core.model.units import is_auto
 from mendflow.formats.jsdl.program import SHELL_WORDS
 from mendflow.formats.jsdl.vocabulary import MACHINES, SYSTEMS
 
@@ -25,8 +26,10 @@ NOT_EXPRESSIBLE: Final = {
     "retry_wait_ms": "when it is tried again",
     "submission": "how it is submitted",
     "stage_in": "in which order inputs come",
+    "software": "an environment, or modules",
     "domain": "a domain",
     "when": "a condition",
+    "container": "a container",
     "targets": "what it waits for",
     "sources": "what waits for it",
 }
@@ -88,6 +91,10 @@ def _resources(job: JobActivity) -> Iterator[str]:
     needs = job.resources
     if needs.gpus:
         yield "gpus"
+    if is_auto(needs.memory_bytes):
+        yield "memory that is learned"
+    if is_auto(needs.wall_ms):
+        yield "a time that is learned"
     if needs.site:
         yield "a site"
     if isinstance(needs.cpus, int | float) and (needs.cpus != int(needs.cpus) or needs.cpus < 1):

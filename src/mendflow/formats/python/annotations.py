@@ -4,10 +4,12 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin
 
 from mendflow.core.model.flow import FILE, FILES, TABLE
+from mendflow.core.model.moments import MOMENTS
 from mendflow.formats.python.tables import Table
 
 TYPES: Final[dict[Any, str]] = {
@@ -20,8 +22,11 @@ TYPES: Final[dict[Any, str]] = {
     dict: "map",
     Path: FILE,
     Table: TABLE,
+    datetime: "datetime",
+    date: "date",
+    time: "time",
 }
-NAMED_TYPES: Final = {**{kind.__name__: kind for kind in TYPES}, "pathlib.Path": Path}
+NAMED_TYPES: Final = {**{kind.__name__: kind for kind in TYPES if TYPES[kind] not in MOMENTS}, "pathlib.Path": Path}
 LISTS: Final = (list, tuple, Sequence, Iterable)
 LIST_OF_PATHS: Final = re.compile(r"(?:list|tuple|List|Sequence|Iterable)\[\s*(?:pathlib\.)?Path\b.*")
 
@@ -42,7 +47,9 @@ def type_of(annotation: Any) -> str:
         annotation = NAMED_TYPES.get(re.split(r"\s*[\[|]", annotation.strip(), maxsplit=1)[0])
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
-        return next((type_of(each) for each in parts if each is not type(None)), "")
+        members = [each for each in parts if each is not type(None)]
+        found = type_of(members[0]) if members else ""
+        return "" if found in MOMENTS and len(members) > 1 else found
     if origin in LISTS and parts and type_of(parts[0]) == FILE:
         return FILES
     return TYPES.get(origin or annotation, "") if isinstance(origin or annotation, type) else ""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mendflow.core.engine.result_checks import input_flaw
 from mendflow.core.expressions import ExpressionError, references
 from mendflow.core.expressions.scanner import ENDS
+from mendflow.core.model.containers import NO_CONTAINER
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Flow, ForEach, JobActivity
@@ -22,8 +23,9 @@ from mendflow.formats.names import NAME
 from mendflow.formats.python.conditions import condition_of
 from mendflow.formats.python.handles import Handle, JobResult, template_of
 from mendflow.formats.python.loops import Loop, tolerance
-from mendflow.formats.python.options import JobOptions, choice, job_fields, whole_number
+from mendflow.formats.python.options import JobOptions, choice, job_fields, limit_amounts, secret_uses, whole_number
 from mendflow.formats.python.problems import bad_flow, collect
+from mendflow.formats.secret_uses import joined
 from mendflow.formats.spelling import nearest_word
 
 current_builder: ContextVar["FlowBuilder | None"] = ContextVar("current_builder", default=None)
@@ -104,7 +106,16 @@ class FlowBuilder:
     def job_fields(self, options: JobOptions, work: Mapping[str, Any]) -> dict[str, Any]:
         """All fields of a job: what it does, and what its options and those of all jobs say."""
         given: JobOptions = {**self.defaults, **options}
+        if "limits" in self.defaults and "limits" in options:
+            given["limits"] = {**limit_amounts(self.defaults["limits"]), **limit_amounts(options["limits"])}
+        if "function" in work and given.get("container") not in (None, NO_CONTAINER):
+            raise bad_flow(
+                "the flow's container is for shell(...); a function runs in the pilot's own Python: say "
+                "@job(container=None)"
+            )
         fields = job_fields(given, self, self.folder)
+        if "secrets" in self.defaults and "secrets" in options:
+            fields["secrets"] = joined(secret_uses(self.defaults["secrets"]), fields["secrets"])
         fields["env"] = {**self.env, **template_of(self.defaults.get("env", {}), self, "env"), **fields["env"]}
         inputs = {**fields["inputs"], **work.get("inputs", {})}
         return {**fields, **work, "inputs": inputs}
@@ -158,7 +169,8 @@ class FlowBuilder:
         """Refuse a list of files where one file stands."""
         job = activity.body if isinstance(activity, ForEach) else activity
         for path, source in job.inputs.items() if isinstance(job, JobActivity) else ():
-            if (flaw := input_flaw(path, source, self._activities)) is not None:
+            looping = isinstance(activity, ForEach)
+            if (flaw := input_flaw(path, source, self._activities, looping=looping)) is not None:
                 raise bad_flow(f"inputs: {flaw.message}", flaw.instead)
 
     def part(self, handle: Handle, name: str) -> Handle:

@@ -39,9 +39,12 @@ if TYPE_CHECKING:
 else:
     triggers = LazyModule("mendflow.formats.python.triggers")  # a function that runs as a job needs no YAML
 
+runs: Any = LazyModule("mendflow.scripts.runner")
+"""What runs flows from scripts stands on the whole of mendflow, and is loaded when a script runs one."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
-FLOW_OPTIONS = frozenset({"name", "on_failure", "on_unhandled", "env", "shell", "defaults", "on"})
+FLOW_OPTIONS = frozenset({"name", "on_failure", "on_unhandled", "env", "shell", "container", "defaults", "on"})
 
 
 class FlowFunction(StepFunction[P, R]):
@@ -72,6 +75,7 @@ class FlowFunction(StepFunction[P, R]):
         self._problems = list(problems)
         self._built: Flow | None = None
         self._is_building = False
+        self._gives_map = False
 
     def options(self, **options: Unpack[CallOptions]) -> "CalledFlow[P, R]":
         """The same flow, called with options: name, when, needs, after."""
@@ -131,6 +135,25 @@ class FlowFunction(StepFunction[P, R]):
                 self._is_building = False
         return self._built
 
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the flow from a script or a notebook, show its progress there, and return its result. Raises FlowFailed
+        when it fails."""
+        outcome = runs.default_runner().submit(self, *args, **kwargs).outcome()
+        if outcome.error is not None:
+            raise outcome.error
+        found: R = outcome.value
+        return found
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Start the flow, and return a FlowRun at once: `.wait()`, `.result()`, `.cancel()`, `.why()`."""
+        return runs.default_runner().submit(self, *args, **kwargs)
+
+    @property
+    def gives_map(self) -> bool:
+        """Whether its function returns a dict, which is then the outputs; else its result is the output `result`."""
+        self.build()
+        return self._gives_map
+
     def _folder(self) -> Path:
         return Path(inspect.getsourcefile(self.function) or ".").resolve().parent
 
@@ -181,6 +204,7 @@ class FlowFunction(StepFunction[P, R]):
 
     def _outputs(self, building: FlowBuilder, result: Any) -> dict[str, Any]:
         """A dict is the outputs; anything else is the output `result`."""
+        self._gives_map = isinstance(result, dict)
         outputs = {} if result is None else result if isinstance(result, dict) else {"result": result}
         try:
             template: dict[str, Any] = template_of(outputs, building, f"what {self.name} returns")
@@ -227,6 +251,7 @@ def flow(
     on_unhandled: UnhandledPolicy = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
+    container: str | Mapping[str, Any] | None = None,
     defaults: JobOptions | None = None,
     on: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], FlowFunction[P, R]]: ...
@@ -239,13 +264,16 @@ def flow(
     on_unhandled: UnhandledPolicy = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
+    container: str | Mapping[str, Any] | None = None,
     defaults: JobOptions | None = None,
     on: Mapping[str, Any] | None = None,
     **others: Any,
 ) -> Any:
     """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`. `shell` is that of its shell
-    jobs, and `defaults` are options of all its jobs. `on` is as in a flow file: `on={"files": {"in": "drop:incoming",
-    "match": "*.csv"}}`."""
+    jobs, `container` the image that they run in, and `defaults` are options of all its jobs. `on` is as in a flow
+    file: `on={"files": {"in": "drop:incoming", "match": "*.csv"}}`."""
+    if container is not None:
+        defaults = {"container": container, **(defaults or {})}
     problems = [problem for each in others for problem in bad_flow(*flow_option_error(each)).problems]
     if function is not None:
         return FlowFunction(function, name, on_failure, env or {}, on_unhandled, shell, defaults, problems, on)

@@ -40,6 +40,9 @@ _OPERATIONS: Final = (
 
 _DATA: Final = (ast.Constant, ast.Tuple, *_OPERATIONS)
 OURS: Final = "mendflow"
+_VALUES: Final = frozenset({"Table", "Retry"})
+"""What of this package only says something, and does nothing when it is made."""
+
 _SETTERS: Final = frozenset({"setattr", "delattr", "__setattr__", "__delattr__", "object"})
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -275,9 +278,18 @@ def _is_plain(value: ast.expr, known: _Known) -> bool:
                 return False
         elif isinstance(node, _SIMPLE):
             pending.extend(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.Call) and _makes_our_value(node, known):
+            pending += [*node.args, *(each.value for each in node.keywords)]
         else:
             return False
     return True
+
+
+def _makes_our_value(call: ast.Call, known: _Known) -> bool:
+    """`Table("samples.csv")`, also as `mendflow.Table`: it is read when its rows are asked for."""
+    called = call.func
+    name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+    return name in _VALUES and _root_of(called) in known.ours
 
 
 def _root_of(node: ast.expr) -> str:

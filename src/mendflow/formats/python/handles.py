@@ -6,6 +6,7 @@ when the value is there. What needs the value itself while the flow is being bui
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from mendflow.core.engine.result_checks import files_left_by
@@ -16,6 +17,9 @@ from mendflow.formats.python.expression_text import COMPARISONS, CONDITIONS, FOR
 from mendflow.formats.python.hints import call_error
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.spelling import nearest_word
+from mendflow.python_values.contents import Fill
+from mendflow.python_values.encoding import PythonEncoder
+from mendflow.python_values.errors import BadPythonValue
 
 MEMBER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SHOWN: Final = "<what will be "
@@ -113,7 +117,8 @@ class Handle:
         return f"{SHOWN}{self._expression}>"
 
     def __iter__(self) -> Iterator[Any]:
-        self._unknown("cannot be iterated", "use job.map(...) to do something for each element")
+        shown = self._expression.rpartition(".")[2] if MEMBER.fullmatch(self._expression.rpartition(".")[2]) else "..."
+        self._unknown("cannot be iterated", f"job.map({shown}) runs a job for each element, in place of a loop")
 
     def __len__(self) -> int:
         self._unknown("has no length", 'take it inside a job, or in a condition: when=f"size({value}) > 3"')
@@ -276,25 +281,60 @@ def missing_file(result: JobResult, name: str, known: tuple[str, ...]) -> str:
 
 
 def template_of(value: Any, owner: object, what: str) -> Value:
-    """Plain data with its handles as templates. Anything that is not JSON-serializable is refused."""
-    match value:
-        case None | bool() | int() | float():
-            return value
-        case str():
-            return checked_text(value, what)
-        case Handle():
-            if value._owner is not owner:
-                raise bad_flow(f"{what}: `{value._expression}` belongs to another flow; pass it in as an input")
-            value._demand_value()
-            return braces(value)
-        case list() | tuple() | range():
-            return [template_of(part, owner, what) for part in value]
-        case Mapping() if all(isinstance(key, (str, Handle)) for key in value):
-            return {str(key): template_of(part, owner, what) for key, part in value.items()}
-    raise bad_flow(
-        f"{what} is {type(value).__name__}, which is not plain data; "
-        "give None, true or false, numbers, texts, lists or dicts with texts as keys"
-    )
+    """Plain data with its handles as templates; values of Python stand as a job's result would. What no job could be
+    given is refused."""
+    try:
+        return TemplateEncoder(owner, what).encode(value)
+    except BadPythonValue as error:
+        raise bad_flow(f"{what}: {error}") from None
+
+
+class TemplateEncoder(PythonEncoder):
+    """Writes values with handles in them, for one place of a flow."""
+
+    _as_they_are: frozenset[type] = frozenset({bool, type(None)})
+
+    def __init__(self, owner: object, what: str) -> None:
+        super().__init__(NoFiles())
+        self._owner = owner
+        self._what = what
+
+    def encode(self, value: Any) -> Value:
+        if type(value) is str:
+            return checked_text(value, self._what)
+        if isinstance(value, Handle):
+            return self._template(value)
+        if isinstance(value, range):
+            return list(value)
+        if isinstance(value, Mapping) and any(isinstance(key, Handle) for key in value):
+            return {str(key): self.encode(part) for key, part in value.items()}
+        if isinstance(value, Mapping) and not isinstance(value, dict):
+            return self.encode(dict(value))
+        return super().encode(value)
+
+    def _template(self, handle: Handle) -> str:
+        if handle._owner is not self._owner:
+            raise bad_flow(f"{self._what}: `{handle._expression}` belongs to another flow; pass it in as an input")
+        handle._demand_value()
+        return braces(handle)
+
+
+class NoFiles:
+    """A flow has no files of its own for what is large."""
+
+    inline_bytes: int = 16384
+
+    def write(self, name: str, kind: str, fill: Fill) -> Value:
+        raise BadPythonValue(
+            f"is a {kind} that is too large to stand in the flow itself; make it in a job, or take it as an input of"
+            " the flow, for flow.run(...)"
+        )
+
+    def take(self, path: Path) -> Value:
+        raise BadPythonValue(
+            f"is the path {path} inside of other data; give a file to a parameter of its own that is a Path, or a list"
+            " of them"
+        )
 
 
 def checked_text(text: str, what: str) -> str:

@@ -52,7 +52,11 @@ OPTION_HINTS: Final[dict[str, str]] = {
         "how many of map and product may fail is tolerate=0.1, one in ten, or tolerate=3",
     ),
     **dict.fromkeys(("on_failure_callback", "on_error"), 'say shell("...", when=x.failed)'),
-    **dict.fromkeys(("container", "image", "conda"), "start the container or the environment in a shell(...) job"),
+    "image": 'the image that a job runs in is container="ubuntu:24.04"',
+    **dict.fromkeys(
+        ("conda", "requirements", "packages", "pip", "venv", "dependencies", "conda_env", "python_requirements"),
+        'the packages of a job are environment="requirements.txt", or a list such as ["numpy==2.1"]',
+    ),
 }
 """For options of jobs."""
 
@@ -101,6 +105,10 @@ IMPORT_HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("get_run_logger", "logger", "log"), "print(...) in a job writes to its log"),
     **dict.fromkeys(("map", "expand", "product", "zip"), "job.map(xs), job.map(xs, ys) and job.product(x=xs, y=ys)"),
     **dict.fromkeys(("table", "samples", "csv"), 'a table is Table("samples.csv")'),
+    **dict.fromkeys(
+        ("Files", "File", "Glob", "glob", "InputFiles"),
+        'files are parameters of the flow: `samples: list[Path] = "samples/*.txt"`, or `sample: Path` for one',
+    ),
     "inputs": "the parameters of the flow's function are its inputs",
     "files": "files that a job takes are Path parameters or inputs=, those that it leaves are files=",
 }

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
+from mendflow.core.model.containers import NO_CONTAINER
 from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import JobActivity
 from mendflow.formats.python.annotations import file_parameters
@@ -105,6 +106,8 @@ def job(function: Callable[..., Any] | None = None, /, **options: Unpack[JobOpti
     known, problems = check_options(options)
     if "shell" in options:
         problems += bad_flow("the option `shell` is for shell(...); a function runs in Python").problems
+    if options.get("container") not in (None, NO_CONTAINER):
+        problems += bad_flow("a container is for shell(...); a function runs in the pilot's own Python").problems
     if function is not None and not inspect.isroutine(function):
         raise bad_flow(f"@job makes a function a job, and {function!r:.80} is none; a command is shell(...)")
     if function is not None:

@@ -3,6 +3,8 @@
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +15,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.formats.files import flow_text
 from mendflow.formats.python.flows import FlowFunction
 from mendflow.formats.python.handles import Handle
+from mendflow.formats.python.module_names import name_clashes
 from mendflow.formats.python.problems import problem_list
 
 
@@ -27,6 +30,12 @@ def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
         raise _bad_flow(file_name, error.lineno, f"this is not Python: {error.msg}", error.offset) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise _bad_flow(file_name, 0, f"this is not Python: {error}") from None
+    _demand_clear_names(path, file_name)
+    with _first_on_path(path.parent):
+        return _flows_of(path, file_name, only)
+
+
+def _flows_of(path: Path, file_name: str, only: str) -> dict[str, Flow]:
     found: dict[str, Flow] = {}
     module, problems = _import_file(path, file_name)
     functions = _flows_in(module)
@@ -50,18 +59,48 @@ def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
     return found
 
 
+def _demand_clear_names(path: Path, file_name: str) -> None:
+    clashes = name_clashes(path, path.parent)
+    if clashes:
+        raise BadFlow(
+            problems=[
+                Problem(
+                    file=file_name if each.path == path else str(Path(file_name).with_name(each.path.name)),
+                    line=each.line,
+                    column=each.column,
+                    message=each.sentence(path.parent),
+                )
+                for each in clashes
+            ]
+        )
+
+
+@contextmanager
+def _first_on_path(folder: Path) -> Iterator[None]:
+    """As when Python runs a file in this folder. Afterwards, what this program imports for itself is not looked for
+    there."""
+    place = str(folder)
+    if place in sys.path:
+        yield
+        return
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        if place in sys.path:
+            sys.path.remove(place)
+
+
 def _import_file(path: Path, file_name: str) -> tuple[ModuleType, list[Problem]]:
-    """Import the file; returns its module, and problems of its jobs. Its folder is on the path, as when Python runs a
-    file."""
+    """Import the file; returns its module, and problems of its jobs."""
     name = path.stem
     loaded = sys.modules.get(name)
-    if loaded is not None and getattr(loaded, "__file__", None) != str(path):
+    taken = loaded is not None and getattr(loaded, "__file__", None) != str(path)
+    if taken or name in sys.stdlib_module_names:  # what this program imports later must not find the flow
         name = f"{name}_{abs(hash(str(path))):x}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None, "a path that ends in .py has a loader"
     module = importlib.util.module_from_spec(spec)
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
     sys.modules[name] = module
     problems: list[Problem] = []
     token = problem_list.set(problems)

@@ -4,17 +4,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from mendflow.core.data.path_patterns import is_pattern, means_many
+from mendflow.core.data.path_patterns import OWN_FOLDER, is_own_folder, is_pattern, means_many
 from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits, Submission
-from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.core.model.secrets import SecretUse
+from mendflow.core.model.software import Software
+from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, auto_bound, duration_ms, is_auto, size_bytes
 from mendflow.formats.input_files import NoSuchFiles, input_files_of, means_several
+from mendflow.formats.named_limits import in_order, named_limit_flaw
 from mendflow.formats.python.file_arguments import require_file, value_text
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.hints import option_error
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.python.retries import Retry, retry_fields
+from mendflow.formats.secret_uses import uses_of
+from mendflow.formats.software import BadSoftware, environment_of, modules_of, with_modules
 from mendflow.formats.spelling import nearest_word
 
 
@@ -36,6 +41,7 @@ class JobOptions(TypedDict, total=False):
     machine: Any
     env: Mapping[str, Any]
     shell: str
+    container: str | Mapping[str, Any] | None
     inputs: Mapping[str, Any] | Sequence[str | Path] | str | Path
     files: Mapping[str, str] | Sequence[str] | str
     publish: Mapping[str, Any]
@@ -49,6 +55,8 @@ class JobOptions(TypedDict, total=False):
     locked_memory: str
     virtual_memory: str
     core_dump: str
+    limits: Mapping[str, int] | Sequence[str] | str
+    secrets: Mapping[str, Any] | Sequence[str] | str
     priority: int
     owner: str
     expected: str
@@ -57,6 +65,8 @@ class JobOptions(TypedDict, total=False):
     submit: Literal["wait", "poll", "notify", "forget"]
     stage_in: Literal["parallel", "sequence"]
     cache: bool
+    environment: str | Path | Sequence[str] | Mapping[str, Any]
+    modules: str | Sequence[str]
     domain: str
     max_parallel: int
     tolerate: Any
@@ -80,6 +90,19 @@ KNOWN = frozenset(JobOptions.__annotations__)
 KNOWN_OF_CALLS = frozenset(CallOptions.__annotations__)
 OWN = frozenset({"name", "when", "needs", "after"})
 """Options that are those of one job and no defaults of all."""
+
+OF_THE_JOB_ITSELF = (
+    "open-files",
+    "file-size",
+    "processes",
+    "cpu-time",
+    "stack",
+    "data-segment",
+    "locked-memory",
+    "virtual-memory",
+    "core-dump",
+)
+"""Limits that are options of their own, with `_` for `-`."""
 
 PUBLISHING = frozenset(PublicationTemplate.__struct_fields__)
 
@@ -110,10 +133,10 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
         "link_inputs": boolean(options, "link_inputs"),
         "resources": ResourceTemplates(
             cpus=template("cpus", 1.0),
-            memory_bytes=measure(options, "memory", "size", owner),
+            memory_bytes=learnable(options, "memory", "size", owner),
             disk_bytes=measure(options, "disk", "size", owner),
             gpus=template("gpus", 0),
-            wall_ms=measure(options, "time", "duration", owner),
+            wall_ms=learnable(options, "time", "duration", owner),
             site=template("site", ""),
             hosts=tuple(hosts) if isinstance(hosts := template("hosts", ()), list) else (hosts,),
             system=template("system", ""),
@@ -129,7 +152,9 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
             locked_bytes=measure(options, "locked_memory", "size", owner),
             virtual_bytes=measure(options, "virtual_memory", "size", owner),
             core_bytes=measure(options, "core_dump", "size", owner) if "core_dump" in options else None,
+            named=in_order(limit_amounts(options.get("limits", {}))),
         ),
+        "secrets": secret_uses(options.get("secrets", ())),
         "priority": whole_number(options, "priority", least=-1_000_000),
         "owner": str(options.get("owner", "")),
         "expected_ms": measure(options, "expected", "duration", owner),
@@ -138,8 +163,44 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
         "submission": Submission(choice(options, "submit", [str(each) for each in Submission], "notify")),
         "stage_in": choice(options, "stage_in", ["parallel", "sequence"], "parallel"),
         "cache": boolean(options, "cache") if "cache" in options else None,
+        "software": software_of(options, folder),
         "domain": domain_of(options),
     }
+
+
+def software_of(options: JobOptions, folder: Path) -> Software | None:
+    given = options.get("environment")
+    try:
+        environment = (
+            None if given is None else environment_of(str(given) if isinstance(given, Path) else given, folder)
+        )
+        return with_modules(environment, modules_of(options.get("modules", ())))
+    except BadSoftware as error:
+        raise bad_flow(str(error), error.suggestion) from None
+
+
+def secret_uses(given: Any) -> tuple[SecretUse, ...]:
+    """The secrets that a job gets."""
+    found = []
+    for use, flaw in uses_of(given):
+        if use is None:
+            raise bad_flow(f"secrets: {flaw}")
+        found.append(use)
+    return tuple(found)
+
+
+def limit_amounts(given: Any) -> dict[str, int]:
+    """The named limits that a job uses: a dict of how much of each, or names, one of each."""
+    if isinstance(given, str):
+        given = [given]
+    if isinstance(given, (list, tuple)):
+        given = {name: 1 for name in given if isinstance(name, str)} if all(isinstance(e, str) for e in given) else None
+    if not isinstance(given, Mapping):
+        raise bad_flow('limits is a dict of named limits, such as limits={"licence-x": 1}, or a list of their names')
+    for name, amount in given.items():
+        if flaw := named_limit_flaw(name, amount, OF_THE_JOB_ITSELF):
+            raise bad_flow(f"limits: {flaw}")
+    return dict(given)
 
 
 def domain_of(options: Mapping[str, Any]) -> str:
@@ -185,15 +246,20 @@ def files_of(given: Any, owner: object) -> dict[str, Any]:
 def inputs_of(given: Any, owner: object, folder: Path) -> dict[str, Any]:
     """The inputs, with the files of each folder and pattern beside the flow."""
     found: dict[str, Any] = {}
-    for path, source in paths_by_name(given, "inputs").items():
-        require_inner(path, "inputs")
+    for name, source in paths_by_name(given, "inputs").items():
+        path = OWN_FOLDER if isinstance(given, Mapping) and is_own_folder(str(name)) else str(name)
+        if path != OWN_FOLDER:
+            require_inner(path, "inputs")
         text = value_text(source) if isinstance(source, Path) else source
         if isinstance(source, Path) and (folder / source).is_dir():
             text += "/"
         if isinstance(text, str) and "${{" not in text:
-            found |= given_input(str(path), text, folder)
+            more = given_input(path, text, folder)
         else:
-            found[str(path)] = template_of(text, owner, "inputs")
+            more = {path: template_of(text, owner, "inputs")}
+        if twice := next((each for each in more if each in found and found[each] != more[each]), ""):
+            raise bad_flow(f"inputs: two of them are to stand at `{twice}`; give one another folder")
+        found |= more
     return found
 
 
@@ -255,6 +321,18 @@ def choice(options: Mapping[str, Any], name: str, words: list[str], default: str
     if value not in words:
         raise bad_flow(f"{name} is one of {', '.join(words)}, not {value!r}", nearest_word(str(value), words))
     return str(value)
+
+
+def learnable(options: Mapping[str, Any], name: str, kind: str, owner: object) -> Any:
+    """A size or a duration that may be `auto`, or `auto up to` a bound."""
+    value = options.get(name)
+    if not isinstance(value, str) or "${{" in value or not is_auto(value):
+        return measure(options, name, kind, owner)
+    bound = auto_bound(value)
+    if bound and not (duration_ms(bound) if kind == "duration" else size_bytes(bound)):
+        example = "4 h" if kind == "duration" else "16 GB"
+        raise bad_flow(f'{name}: {bound!r} is not a {kind} that can be a bound; say {name}="auto up to {example}"')
+    return value
 
 
 def measure(options: Mapping[str, Any], name: str, kind: str, owner: object) -> Any:

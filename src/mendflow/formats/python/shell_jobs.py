@@ -6,6 +6,7 @@ from typing import Any, Unpack
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.shells import shell_flaw
 from mendflow.formats.python.builder import FlowBuilder, current_builder
+from mendflow.formats.python.containers import container_of
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.loops import loop_over
 from mendflow.formats.python.options import KNOWN, JobOptions, check_options, paths_by_name
@@ -92,7 +93,12 @@ def work_of(building: FlowBuilder, command: Any, options: JobOptions) -> dict[st
         raise bad_flow(f"a command is a text, not {command!r:.200}{instead}")
     chosen = options.get("shell", building.defaults.get("shell", building.shell))
     check_shell(chosen)
-    return {"command": template_of(command, building, "the command"), "shell": chosen}
+    given = options.get("container", building.defaults.get("container"))
+    return {
+        "command": template_of(command, building, "the command"),
+        "shell": chosen,
+        "container": container_of(given, building),
+    }
 
 
 def check_shell(shell: object) -> None:

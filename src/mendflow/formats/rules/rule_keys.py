@@ -4,7 +4,7 @@ from typing import Final
 
 from mendflow.core.model.repair import CASE_LEVEL, ExceptionType
 from mendflow.formats.yaml.fields import Key, Table
-from mendflow.formats.yaml.shapes import DeferredShape, FlagShape, NumberShape, TextShape
+from mendflow.formats.yaml.shapes import DeferredShape, FlagShape, ListOf, MapOf, NumberShape, TextShape
 
 MOMENT: Final = DeferredShape("a moment (such as 2030-01-31T08:00:00Z)", "moment")
 CONTEXT: Final = DeferredShape("a context: a map, or its JSON as a text,", "context")
@@ -60,6 +60,14 @@ FILE: Final[Table] = {
     "author": Key(TextShape("a name", template=False), "Who made this version."),
     "at": Key(MOMENT, "When it was made."),
     "version": Key(NumberShape(whole=True), "The number of the version that was written out."),
+    "flow-versions": Key(
+        ListOf(TextShape("a version", template=False)),
+        "The versions of the flow that the rules hold for, as `case.version` names them; all unless given.",
+    ),
+    "renamed": Key(
+        MapOf(TextShape("the new name of a task", template=False)),
+        "Tasks that the flow calls otherwise now: the new names by the old ones, under which the rules stand.",
+    ),
     **{
         str(type): Key(
             DeferredShape("a list of rules" if type in CASE_LEVEL else "a map of lists of rules by task", "tree"), about

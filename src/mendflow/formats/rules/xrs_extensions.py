@@ -25,7 +25,7 @@ CHECKED_FIELDS: Final = {
 """Fields of a rule, and the parts of theirs that they are bound to."""
 
 UNCHECKED_FIELDS: Final = ("author", "at", "passive", "kept")
-SET_FIELDS: Final = ("name", "version", "author", "at", "note", "kept")
+SET_FIELDS: Final = ("name", "version", "author", "at", "note", "kept", "flow_versions", "renamed")
 
 
 def rule_extension(rule: Rule, read: Rule, node: MarkupElement) -> MarkupInstruction | None:

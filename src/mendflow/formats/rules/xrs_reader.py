@@ -4,7 +4,7 @@ A part of a rule is kept only if writing the understood form would not give it b
 is used as long as it still means what the rule says; a changed rule is written anew. Something without any counterpart,
 such as an XQuery, becomes a rule that never holds, and is reported with its place."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,7 +20,7 @@ from mendflow.formats.rules import xrs_extensions
 from mendflow.formats.rules import yawl_vocabulary as words
 from mendflow.formats.rules.exlet_parser import inline_name
 from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel
-from mendflow.formats.rules.yawl_exlets import UntranslatableAction, YawlStep, exlet_of
+from mendflow.formats.rules.yawl_exlets import UntranslatableAction, YawlStep, exlet_of, known_steps, step_flaw
 from mendflow.formats.xml.markup import (
     BOUNDS,
     MarkupComment,
@@ -42,19 +42,22 @@ class XrsTranslation(NamedTuple):
     problems: list[Problem]
 
 
-def load_xrs(path: str | Path) -> XrsTranslation:
+def load_xrs(path: str | Path, types: Mapping[str, str] = words.NO_TYPES) -> XrsTranslation:
+    """The rules in a file. `types` are those that the flow declares for its data: XML has texts only."""
     path = Path(path)
     try:
         with path.open("rb") as file:
             data = file.read(BOUNDS.bytes + 1)
     except OSError as error:
         raise bad_rules(str(path), f"it cannot be read: {error.strerror}") from None
-    return read_xrs(data, path)
+    return read_xrs(data, path, types)
 
 
-def read_xrs(data: bytes | str, path: str | Path = "rules.xrs") -> XrsTranslation:
+def read_xrs(
+    data: bytes | str, path: str | Path = "rules.xrs", types: Mapping[str, str] = words.NO_TYPES
+) -> XrsTranslation:
     """The rules in a text that stands, or would stand, at this path. Raises BadRules for what is no rule file."""
-    reader = XrsReader(str(path))
+    reader = XrsReader(str(path), types)
     rule_set = reader.rule_set(parse_xml(data, str(path)), Path(path).stem)
     if reader.wrong:
         raise BadRules(problems=reader.wrong)
@@ -62,8 +65,9 @@ def read_xrs(data: bytes | str, path: str | Path = "rules.xrs") -> XrsTranslatio
 
 
 class XrsReader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, types: Mapping[str, str] = words.NO_TYPES) -> None:
         self.file = file
+        self.types = types
         self.wrong: list[Problem] = []
         self.untranslated: list[Problem] = []
         self.exlets: dict[str, Flow] = {}
@@ -124,7 +128,7 @@ class XrsReader:
 
     def trees(self, type: ExceptionType, place: MarkupElement) -> dict[str, RuleTree]:
         if type in CASE_LEVEL:
-            return {"": self.tree(type, "", place)}
+            return {"": self.tree(type, "", self.case_level_holder(type, place))}
         found: dict[str, RuleTree] = {}
         for task in place.elements():
             name = task.attributes.get("name", "")
@@ -136,6 +140,16 @@ class XrsReader:
             if more:
                 self.tasks[name_of(type, name)] = more
         return found
+
+    def case_level_holder(self, type: ExceptionType, place: MarkupElement) -> MarkupElement:
+        """The element that holds the rules: the type's own, or the one task in it that stands for the whole case."""
+        tasks = [child for child in place.elements() if child.local == "task"]
+        if not tasks:
+            return place
+        [first, *more] = tasks
+        self.wrong += [self.problem(each, "a case has one tree of rules, and here is another") for each in more]
+        self.tasks[name_of(type, "")] = dict(first.attributes)
+        return first
 
     def tree(self, type: ExceptionType, task: str, holder: MarkupElement) -> RuleTree:
         rules: dict[int, Rule] = {}
@@ -168,7 +182,7 @@ class XrsReader:
             on_true=links[1],
             on_false=links[2],
             note=words.text_of(node, "description"),
-            cornerstone=words.cornerstone_in(stone) if stone is not None else None,
+            cornerstone=words.cornerstone_in(stone, self.types) if stone is not None else None,
         )
         return xrs_extensions.extend_rule(self.with_kept(rule, type, node), node)
 
@@ -207,15 +221,27 @@ class XrsReader:
         if not steps:
             return ""
         assert part is not None
-        try:
-            if type is ExceptionType.SELECTION:
+        if type is ExceptionType.SELECTION:
+            try:
                 return self.selected(steps)
-            name = inline_name(type, task, id)
-            self.exlets[name] = exlet_of(name, steps)
-            return name
-        except UntranslatableAction as reason:
-            self.untranslated.append(self.problem(part, f"{reason}; the rule concludes nothing"))
+            except UntranslatableAction as reason:
+                self.untranslated.append(self.problem(part, f"{reason}; the rule concludes nothing"))
+                return ""
+        known = self.translatable(steps, part)
+        if not known:
             return ""
+        name = inline_name(type, task, id)
+        self.exlets[name] = exlet_of(name, known)
+        return name
+
+    def translatable(self, steps: list[YawlStep], part: MarkupElement) -> list[YawlStep]:
+        """The steps that have a counterpart; the others are reported and left out."""
+        known = known_steps(steps)
+        left = "this step is left out" if known else "the rule concludes nothing"
+        for number, step in enumerate(steps, 1):
+            if (reason := step_flaw(step)) is not None:
+                self.untranslated.append(self.problem(part, f"step {number}: {reason}; {left}"))
+        return known
 
     def selected(self, steps: list[YawlStep]) -> str:
         [first, *more] = steps

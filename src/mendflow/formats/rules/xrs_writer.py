@@ -13,7 +13,7 @@ from mendflow.formats.rules import xrs_extensions
 from mendflow.formats.rules import yawl_vocabulary as words
 from mendflow.formats.rules.xrs_reader import XRS_KEY, XrsReader
 from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel, to_yawl
-from mendflow.formats.rules.yawl_exlets import UntranslatableAction, YawlStep, exlet_of
+from mendflow.formats.rules.yawl_exlets import YawlStep, known_steps
 from mendflow.formats.xml.markup import MarkupComment, MarkupElement, element, parse_xml, serialize
 
 
@@ -75,12 +75,11 @@ class XrsWriter:
                     holder.children.append(found)
                 holder = found
         for task, tree in self.rule_set.trees[type].items():
-            if type in CASE_LEVEL:
-                self.tree(holder, type, task, tree)
-                continue
             more = as_mapping(as_mapping(self.kept.get("tasks")).get(name_of(type, task)))
-            inner = element("task", name=task, **{name: str(value) for name, value in more.items()})
-            holder.children.append(inner)
+            attributes = {**({} if type in CASE_LEVEL else {"name": task}), **{key: str(more[key]) for key in more}}
+            inner = element("task", **attributes) if attributes else holder
+            if attributes:
+                holder.children.append(inner)
             self.tree(inner, type, task, tree)
 
     def tree(self, holder: MarkupElement, type: ExceptionType, task: str, tree: RuleTree) -> None:
@@ -127,9 +126,10 @@ class XrsWriter:
                 except Untranslatable:
                     return rule.condition == "false"
             case "conclusion":
-                return words.steps_in(stood) == steps or (
-                    not rule.exlet and not is_expressible(words.steps_in(stood), type)
-                )
+                said = words.steps_in(stood)
+                if type is not ExceptionType.SELECTION:
+                    return known_steps(said) == steps
+                return said == steps or (not rule.exlet and not is_selection(said))
             case "cornerstone":
                 return words.cornerstone_in(stood) == rule.cornerstone
         return stood.text.strip() == rule.note
@@ -159,15 +159,9 @@ class XrsWriter:
             root.children.insert(0, about)
 
 
-def is_expressible(steps: list[YawlStep], type: ExceptionType) -> bool:
-    """Whether these steps are an exlet here."""
-    if type is ExceptionType.SELECTION:
-        return len(steps) == 1 and steps[0].action == "select" and ";" not in steps[0].target
-    try:
-        exlet_of("tried", steps)
-    except UntranslatableAction:
-        return False
-    return True
+def is_selection(steps: list[YawlStep]) -> bool:
+    """Whether these steps choose one flow."""
+    return len(steps) == 1 and steps[0].action == "select" and ";" not in steps[0].target
 
 
 def data_names(rule: Rule) -> list[str]:

@@ -96,6 +96,8 @@ class RuleFileParser:
             at=self.moment(fields.node_of("at")),
             note=fields.get("note", ""),
             kept=self.exlets.remembered(self.context(fields.node_of("kept"), {})),
+            flow_versions=tuple(fields.get("flow-versions", ())),
+            renamed=fields.get("renamed", {}),
         )
 
     def trees(self, type: ExceptionType, node: YamlNode) -> dict[str, RuleTree]:

@@ -62,6 +62,10 @@ class RuleFileWriter:
             found["at"] = moment_text(of.at)
         if of.version:
             found["version"] = of.version
+        if of.flow_versions:
+            found["flow-versions"] = list(of.flow_versions)
+        if of.renamed:
+            found["renamed"] = dict(of.renamed)
         for type in ExceptionType:
             if of.trees.get(type):
                 found[str(type)] = self.trees(type, of.trees[type])

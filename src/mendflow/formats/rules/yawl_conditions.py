@@ -3,7 +3,10 @@
 Operators are `* /`, then `+ -`, then `< <= > >=`, then `= !=`, then `& |`, left-associative; numbers are floats. A `!`
 at the beginning negates everything up to the end of its brackets. A word is a name of the item's or the case's data, if
 there is such data, and else a text: the cornerstones in the file show which, and otherwise its side of the comparison.
-A leading `{` or `/` means XQuery, which is not translated."""
+A leading `{` or `/` means XQuery, which is not translated.
+
+Of its functions, `max` and `min` have counterparts, and `today` is the day as a text. What a case costs, a cost service
+says there; here it is `sources.cost`, by the expression as it was written."""
 
 import json
 import re
@@ -23,8 +26,14 @@ from mendflow.core.expressions.cel_parser import (
 from mendflow.core.expressions.scanner import RESERVED_WORDS, WORDS
 
 TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<string>"[^"]*")|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<word>[^\W\d]\w*)|(?P<mark><=|>=|!=|[-*/+<>=&|!()]))"""
+    r"""\s*(?:(?P<string>"[^"]*")|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<word>[^\W\d]\w*)|(?P<mark><=|>=|!=|[-*/+<>=&|!(),]))"""
 )
+COST: Final = re.compile(r"\s*(?:cost|cheapestVariant|dearestVariant)\s*\(")
+VERBATIM: Final = "cel"
+"""An operator whose only part is text in CEL."""
+
+TODAY: Final = "string(timestamp(int(now / 1000))).substring(0, 10)"
+GREATER: Final = {"max": "math.greatest", "min": "math.least"}
 OPERATOR_WORDS: Final = {"AND": "&", "OR": "|"}
 LEVELS: Final = (("&", "|"), ("=", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/"))
 IN_CEL: Final = {"&": "&&", "|": "||", "=": "=="}
@@ -73,6 +82,11 @@ def tokens_of(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     at = 0
     while text[at:].strip():
+        if COST.match(text, at):
+            end = end_of_brackets(text, at)
+            found.append(("cost", " ".join(text[at:end].split())))
+            at = end
+            continue
         token = TOKEN.match(text, at)
         if token is None or token.lastgroup is None:
             raise Untranslatable(f"`{text[at:].strip()[:20]}` means nothing there")
@@ -86,6 +100,16 @@ def tokens_of(text: str) -> list[tuple[str, str]]:
     if len(found) > 400:
         raise Untranslatable("it is too long")
     return found
+
+
+def end_of_brackets(text: str, start: int) -> int:
+    """Where the brackets are closed that open after this place."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if text[at] == ")" and depth == 0:
+            return at + 1
+    raise Untranslatable("a bracket is not closed")
 
 
 class YawlConditionParser:
@@ -144,6 +168,8 @@ class YawlConditionParser:
                 return Constant(float(text) if "." in text else int(text))
             case "word", _:
                 return self.word(text)
+            case "cost", _:
+                return path_of("sources", ("cost", text))
             case "mark", "(":
                 return self.bracket()
             case "mark", "-":
@@ -166,6 +192,8 @@ class YawlConditionParser:
     def word(self, text: str) -> ConditionPart:
         if not self.is_mark("("):
             return UntypedWord(text)
+        if text.lower() in GREATER:
+            return self.greater(GREATER[text.lower()])
         end = next((at for at in range(self.at, len(self.tokens)) if self.tokens[at] == ("mark", ")")), -1)
         arguments = [token[1] for token in self.tokens[self.at + 1 : end]]
         found = FUNCTIONS.get((text.lower(), *(each.lower() for each in arguments))) if end > 0 else None
@@ -173,6 +201,19 @@ class YawlConditionParser:
             raise Untranslatable(f"there is no counterpart of the function `{text}`")
         self.at = end + 1
         return found
+
+    def greater(self, function: str) -> ConditionPart:
+        """The greater, or the lesser, of two."""
+        self.at += 1
+        first = self.valued(self.expression())
+        if not self.is_mark(","):
+            raise Untranslatable("`max` and `min` take two values")
+        self.at += 1
+        second = self.valued(self.expression())
+        if not self.is_mark(")"):
+            raise Untranslatable("`max` and `min` take two values")
+        self.at += 1
+        return Operator(function, (first, second))
 
 
 def _function(text: str) -> Tree:
@@ -183,6 +224,7 @@ def _function(text: str) -> Tree:
 
 FUNCTIONS: Final[dict[tuple[str, ...], Tree]] = {
     ("hastimerexpired", "this"): _function("timed_out == item.id"),
+    ("today",): Operator(VERBATIM, (Constant(TODAY),)),
     ("isnotcompleted", "this"): _function('!(item.status in ["completed", "failed"])'),
 }
 
@@ -200,6 +242,10 @@ def in_cel(tree: Tree, outer_strength: int = 0) -> str:
             return f"-({in_cel(inner)})" if not isinstance(inner, Constant) else f"-{in_cel(inner)}"
         case Operator("in", (inner, among)):
             return f"{in_cel(inner, 4)} in {in_cel(among)}"
+        case Operator("cel", (Constant(str() as text),)):
+            return text
+        case Operator("math.greatest" | "math.least" as function, (first, second)):
+            return f"{function}({in_cel(first)}, {in_cel(second)})"
         case Operator("/", (first, second)):
             return f"double({in_cel(first)}) / {in_cel(second, 6)}"
         case Operator(do, (first, second)):

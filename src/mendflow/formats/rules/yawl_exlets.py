@@ -43,6 +43,19 @@ def exlet_of(name: str, steps: list[YawlStep]) -> Flow:
     return exlet_flow(name, [activity(step, f"step-{count}") for count, step in enumerate(steps, 1)], variables={})
 
 
+def step_flaw(step: YawlStep) -> str | None:
+    """Why a step has no counterpart here."""
+    try:
+        activity(step, "step")
+    except UntranslatableAction as reason:
+        return str(reason)
+    return None
+
+
+def known_steps(steps: list[YawlStep]) -> list[YawlStep]:
+    return [step for step in steps if step_flaw(step) is None]
+
+
 def activity(step: YawlStep, name: str) -> Activity:
     if step.action == "compensate":
         return compensate(step, name)

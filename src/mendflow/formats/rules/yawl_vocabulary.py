@@ -34,6 +34,7 @@ WHOLE: Final = re.compile(r"[-+]?\d{1,18}")
 FRACTION: Final = re.compile(r"[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d{1,3})?")
 NOT_XML_CHARS: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 DATA: Final = "data"
+NO_TYPES: Final[Mapping[str, str]] = {}
 
 
 def text_of(node: MarkupElement, tag: str) -> str:
@@ -80,14 +81,26 @@ def steps_in_rule(rule: Rule, type: ExceptionType, exlets: Mapping[str, Flow]) -
     return steps_of_flow(exlets[rule.exlet]) if rule.exlet in exlets else None
 
 
-def cornerstone_in(part: MarkupElement) -> dict[str, Value] | None:
-    data = {child.local: value_in(child) for child in part.elements()}
+def cornerstone_in(part: MarkupElement, types: Mapping[str, str] = NO_TYPES) -> dict[str, Value] | None:
+    """The data of a case. `types` are those that its flow declares, by name."""
+    data = {child.local: value_in(child, types.get(child.local, "")) for child in part.elements()}
     return {DATA: data} if data else None
 
 
-def value_in(part: MarkupElement) -> Value:
-    """The value of an element, of the kind that its text looks like; elements in it are a map, several of one name a
-    list."""
+def value_in(part: MarkupElement, type: str = "") -> Value:
+    """The value of an element, of the type that is declared for it, else of the kind that its text looks like; elements
+    in it are a map, several of one name a list."""
+    if type == "string" and not any(part.elements()):
+        return part.text.strip()
+    found = guessed_value(part)
+    if type == "list" and not isinstance(found, list):
+        inner = list(found.values()) if isinstance(found, dict) else [found] if found != "" else []
+        return inner[0] if len(inner) == 1 and isinstance(inner[0], list) else inner
+    return found
+
+
+def guessed_value(part: MarkupElement) -> Value:
+    """The value of an element, of the kind that its text looks like."""
     inner: dict[str, Value] = {}
     for child in part.elements():
         value = value_in(child)

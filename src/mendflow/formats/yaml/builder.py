@@ -13,6 +13,7 @@ from mendflow.formats.hints import KIND_HINTS, STEP_HINTS, hint_for, with_hint
 from mendflow.formats.loops import UNDOABLE_SUFFIX, WATCHED_SUFFIX
 from mendflow.formats.spelling import nearest_word, our_word_for, same_word, suggestion_for
 from mendflow.formats.yaml import flow_keys
+from mendflow.formats.yaml.command_hints import script_hint
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, SourceSpan, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, Key, Table
 from mendflow.formats.yaml.reader import YamlReader
@@ -152,14 +153,17 @@ class StepBuilder:
         return MapNode(node.place, {"run": MapEntry(ScalarNode(node.place, "run"), node)})
 
     def unfolded(self, node: MapNode) -> MapNode:
-        """A primitive whose settings stand inside it, as `{re-submit: {wait: 5 s}}`, with them beside it."""
+        """A step with all its settings beside each other: those that stand inside a primitive, as in `{re-submit:
+        {wait: 5 s}}`, and what a job needs, as in `resources: {memory: 2 GB}`."""
         entries: dict[str, MapEntry] = {}
         for name, entry in node.entries.items():
             own = self.kinds.get(name) if name not in flow_keys.KINDS else None
-            if own is None or not isinstance(own[0].shape, PresenceShape) or not isinstance(entry.value, MapNode):
+            is_primitive = own is not None and isinstance(own[0].shape, PresenceShape)
+            if not isinstance(entry.value, MapNode) or not (is_primitive or name == "resources"):
                 entries.setdefault(name, entry)
                 continue
-            entries[name] = MapEntry(entry.key, ScalarNode(entry.key.place, None))
+            if is_primitive:
+                entries[name] = MapEntry(entry.key, ScalarNode(entry.key.place, None))
             for inner, setting in entry.value.entries.items():
                 if inner in node.entries:
                     self.reader.problem(setting.key, f"`{inner}` stands beside `{name}` already")
@@ -232,7 +236,9 @@ class StepBuilder:
         meant = {name: ours for name in node.entries if (ours := our_word_for(name)) in self.kinds}
         if meant:
             name, ours = next(iter(meant.items()))
-            self.reader.problem(node.entries[name].key, message, f"`{ours}`")
+            file_hint = script_hint(node.entries[name].value) if ours == "run" else ""
+            likely = "" if file_hint else f"`{ours}`"
+            self.reader.problem(node.entries[name].key, f"{message}; {file_hint}" if file_hint else message, likely)
             for other, entry in node.entries.items():
                 if other not in meant and (hint := hint_for(other, STEP_HINTS)):
                     self.reader.problem(entry.key, f"a `{ours}` step has no key `{other}`; {hint}")
@@ -272,7 +278,7 @@ class StepBuilder:
             if name in fields.table or (name in self.kinds and name != "do"):
                 continue
             if name in flow_keys.FOR_EACH and "for-each" in fields:
-                message = f"`{name}` belongs inside `for-each:`, beside `items:`"
+                message = f"`{name}` belongs inside `for-each:`, as in `for-each: {{sample: [...], {name}: ...}}`"
             elif name in flow_keys.IN_JOBS:
                 message = f"`{name}` is for the jobs of a `jobs:` map; steps run in the order they stand in"
             elif name == "name" and name not in fields.table:

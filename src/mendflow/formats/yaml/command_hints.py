@@ -6,6 +6,7 @@ from collections.abc import Container
 from typing import Final
 
 from mendflow.core.expressions import ExpressionError, template_parts
+from mendflow.formats.yaml.document import ScalarNode, YamlNode
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.lazy import lazy_pattern
 
@@ -23,11 +24,26 @@ OF_A_LOOP: Final = lazy_pattern(r"(?<!\$)\{\{\s*(\w+)\s*\}\}")
 QUOTED: Final = lazy_pattern(r"'[^']*'")
 OF_THE_SHELL: Final = lazy_pattern(r"(?<![\\$])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:[%#/^,][^}]*)?\})")
 IN_BRACES: Final = lazy_pattern(r"(?<![$\w])\{([A-Za-z_]\w*)\}")
+EMPTY_BRACES: Final = lazy_pattern(r"(?<![\w$=\\(){}])\{\}(?![\w{}])")
+FILLS_BRACES: Final = lazy_pattern(r"\b(?:xargs|find|fd|fdfind|parallel|awk|jq|perl|git|curl)\b")
+WRITTEN_OUT: Final = lazy_pattern(r"\b(?:echo|printf)\b[^;|&\n]*")
 SETTING: Final = (
     r"(?:^|[\s;&|(`])(?:{0}\+?=|(?:for|select) +{0}\b"
     r"|(?:read|readarray|mapfile|declare|local|getopts|printf -v)\b[^;|&\n]*\b{0}\b)"
 )
 """How a script gives a variable its value."""
+
+
+STARTED_BY: Final = {"py": "python3", "R": "Rscript", "r": "Rscript", "sh": "bash", "jl": "julia", "pl": "perl"}
+
+
+def script_hint(node: YamlNode) -> str:
+    """How a file beside the flow is run, if that is what was given as a script."""
+    text = node.value if isinstance(node, ScalarNode) and isinstance(node.value, str) else ""
+    program = STARTED_BY.get(text.rpartition(".")[2], "")
+    if not program or len(text.split()) != 1:
+        return ""
+    return f"a file beside the flow is run by `run: {program} {text}`, with `inputs: [{text}]`"
 
 
 def shell_variable(command: str, reader: YamlReader, known: Container[str]) -> tuple[str, str] | None:
@@ -49,7 +65,15 @@ def shell_variable(command: str, reader: YamlReader, known: Container[str]) -> t
             ):
                 continue
             return found[0], name
-    return None
+    return _empty_braces(script, reader)
+
+
+def _empty_braces(script: str, reader: YamlReader) -> tuple[str, str] | None:
+    """`{}` in a loop, which other programs fill in, where the command is none of these. It may be written out."""
+    names = reader.elements()
+    if not names or FILLS_BRACES.search(script) or not EMPTY_BRACES.search(WRITTEN_OUT.sub("", script)):
+        return None
+    return "{}", names[0]
 
 
 def literal_value(command: str, reader: YamlReader) -> tuple[str, str] | None:

@@ -79,9 +79,14 @@ SOURCE_KEYS: Final[Table] = {
 }
 CHANGES: Final[Table] = {
     **flow_keys.RESOURCES,
+    "memory": Key(
+        MeasureShape("size", "template", positive=True), "How much memory the job gets; learned, it gets more."
+    ),
+    "time": Key(MeasureShape("duration", "template", positive=True), "How long the job may take."),
     **SOURCE_KEYS,
     **DURATION_KEYS,
     "env": Key(flow_keys.ENVIRONMENT, "Environment variables that the job gets in addition."),
+    "container": Key(TextShape("an image"), "The image that the job runs in from now on; `none` for no container."),
     "avoid": Key(DataShape(), "Hosts that the job avoids: a list, or an expression that gives one."),
     "domain": Key(TextShape("the name of a domain"), "The domain that the job goes to."),
 }

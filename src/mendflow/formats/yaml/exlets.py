@@ -11,8 +11,8 @@ What a primitive is told becomes the settings of its `PrimitiveStep`:
     force-complete              outputs
     force-fail                  fault, message, throw
     write                       values; target is case or item
-    re-submit, retry-later      resources (by their names in Resources), env, avoid_hosts, sources, domain, wait_ms, as
-                                Change has them; retry-later also level, 0 for the next, and mode
+    re-submit, retry-later      resources (by their names in Resources), env, container, avoid_hosts, sources, domain,
+                                wait_ms, as Change has them; retry-later also level, 0 for the next, and mode
     re-stage                    way (same, parameters, replica, target), sources, parameters, resources.site, wait_ms,
                                 publish_to, publish_on
     re-poll, re-register        wait_ms
@@ -54,7 +54,14 @@ RESOURCES: Final = {
     "system": "system",
     "machine": "machine",
 }
-PLAIN: Final = {"env": "env", "avoid": "avoid_hosts", "sources": "sources", "domain": "domain", "wait": "wait_ms"}
+PLAIN: Final = {
+    "env": "env",
+    "container": "container",
+    "avoid": "avoid_hosts",
+    "sources": "sources",
+    "domain": "domain",
+    "wait": "wait_ms",
+}
 PUBLISHING: Final = {"to": "publish_to", "on": "publish_on"}
 VALUES: Final = MapOf(DataShape(), expected="`all`, or a map of values,")
 

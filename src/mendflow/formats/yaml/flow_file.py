@@ -25,6 +25,7 @@ from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
 from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
+from mendflow.formats.yaml.containers import container_of
 from mendflow.formats.yaml.document import (
     ListNode,
     MapNode,
@@ -37,9 +38,11 @@ from mendflow.formats.yaml.document import (
 )
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
-from mendflow.formats.yaml.job_steps import limits_of, python_job, shell_job
+from mendflow.formats.yaml.job_steps import python_job, shell_job
+from mendflow.formats.yaml.limits import limits_of
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import retries_of
+from mendflow.formats.yaml.secrets import secrets_of
 from mendflow.formats.yaml.shapes import DataShape
 from mendflow.formats.yaml.triggers import triggers_of
 
@@ -125,10 +128,12 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
     build = StepBuilder(reader, MAKERS, callables)
     name = fields.get("name") or name_from(reader.file)
     inputs = inputs_of(reader, fields.node_of("inputs"))
-    reader.inputs = dict.fromkeys(inputs, "")
+    reader.inputs = {name: given.type for name, given in inputs.items()}
     build.env = fields.get("env", {})
     build.shell = fields.get("shell") or ""
     build.defaults = defaults_of(reader, fields.node_of("defaults"))
+    if (container := fields.node_of("container")) is not None:
+        build.defaults.setdefault("container", container_of(reader, container))
     reader.on_failure = "stop" if fields.get("on-failure") == "stop" else "finish"
     variables = fields.get("variables", {})
     for variable in variables:
@@ -188,8 +193,12 @@ def defaults_of(reader: YamlReader, node: YamlNode | None) -> dict[str, Any]:
     if fields is None:
         return {}
     found = {name: fields.get(name) for name in fields.node.entries if name in flow_keys.DEFAULTS}
+    if "secrets" in found:
+        found["secrets"] = secrets_of(reader, fields)
     if "limits" in found:
         found["limits"] = limits_of(reader, found["limits"])
+    if (container := fields.node_of("container")) is not None:
+        found["container"] = container_of(reader, container)
     if isinstance(node := fields.node_of("retries"), (MapNode, ListNode, ScalarNode)):
         found["retries"] = retries_of(reader, node)
     return found

@@ -24,10 +24,12 @@ from mendflow.formats.yaml.shapes import (
     ShellShape,
     TextShape,
 )
+from mendflow.formats.yaml.software_shapes import ModulesShape, SoftwareShape
 from mendflow.formats.yaml.tolerance_shape import ToleranceShape
 
 BODY: Final = DeferredShape("a command, a list of steps, or a map with a step or with `jobs:`", "body")
 STEPS: Final = DeferredShape("a list of steps", "steps")
+CONTAINER: Final = DeferredShape("an image, `none`, or a map with `image:`", "container")
 JOBS: Final = DeferredShape("a map of jobs by name", "jobs")
 ON_FAILURE: Final = Key(
     ChoiceShape("finish", "stop", hint=FOR_ALL_FAILURES),
@@ -75,40 +77,18 @@ IN_STEPS: Final[Table] = {
     "name": Key(NameShape(), "The step's name; its results are `jobs.NAME`."),
 }
 
-LIMITS: Final[Table] = {
-    "open-files": Key(NumberShape(whole=True), "How many files the job may have open at once."),
-    "file-size": Key(MeasureShape("size"), "How large a file the job may write."),
-    "processes": Key(NumberShape(whole=True), "How many processes the job's user may have."),
-    "cpu-time": Key(MeasureShape("duration"), "How long a process of the job may compute."),
-    "stack": Key(MeasureShape("size"), "How large the stack of a process may be."),
-    "data-segment": Key(MeasureShape("size"), "How large the data segment of a process may be."),
-    "locked-memory": Key(MeasureShape("size"), "How much memory a process may lock."),
-    "virtual-memory": Key(MeasureShape("size"), "How much memory a process may have mapped."),
-    "core-dump": Key(MeasureShape("size"), "How large a core dump may be; `0 B` for none."),
-}
-RETRY: Final[Table] = {
-    "times": Key(NumberShape(whole=True), "How many times it is tried again.", required=True),
-    "wait": Key(MeasureShape("duration"), "How long to wait before; nothing unless given."),
-    "factor": Key(NumberShape(least=1), "How much longer each further wait is; 2 unless given."),
-    "on": Key(
-        ListOf(
-            TextShape("an exit code, `memory`, `time`, or the name of a fault", template=False),
-            single=True,
-            expected="an exit code, `memory`, `time`, the name of a fault, or a list of these",
-        ),
-        "After which failures: exit codes, `memory`, `time`, names of faults; all of the job's own unless given.",
-    ),
-}
 RESOURCES: Final[Table] = {
     "cpus": Key(NumberShape(expression="template"), "How many CPUs the job needs; 1 unless given."),
     "memory": Key(
-        MeasureShape("size", "template", positive=True), "How much memory the job needs. It may not use more."
+        MeasureShape("size", "template", positive=True, learned=True),
+        "How much memory the job needs. It may not use more. `auto` has it learned, `auto up to 16 GB` within a bound.",
     ),
     "disk": Key(MeasureShape("size", "template"), "How much disk the job needs."),
     "gpus": Key(NumberShape(whole=True, expression="template"), "How many GPUs the job needs."),
     "time": Key(
-        MeasureShape("duration", "template", positive=True),
-        "How long the job may take. It is ended when it takes longer.",
+        MeasureShape("duration", "template", positive=True, learned=True),
+        "How long the job may take. It is ended when it takes longer. `auto` has it learned, `auto up to 4 h` within a "
+        "bound.",
     ),
     "site": Key(TextShape("the name of a site"), "Run the job at this site only."),
     "hosts": Key(ListOf(TextShape("the name of a host"), single=True), "Run the job on one of these hosts only."),
@@ -126,7 +106,21 @@ DOMAIN: Final = Key(
 JOB: Final[Table] = {
     **RESOURCES,
     "env": Key(ENVIRONMENT, "Environment variables of the job."),
-    "limits": Key(DeferredShape("a map of limits", "limits"), "What the job may not exceed while it runs."),
+    "environment": Key(
+        SoftwareShape(),
+        "The software that the job runs with, made once on each host: requirements.txt, uv.lock or a conda file beside "
+        "the flow, a list of packages such as `[numpy==2.1]`, or a map such as `{requirements: tools.txt, python: "
+        "3.12}`.",
+    ),
+    "modules": Key(ModulesShape(), "Environment modules of the cluster that are loaded before, such as `gcc/12.2`."),
+    "secrets": Key(
+        DataShape(),
+        "Secrets that the job gets: `[api-token]`, `{TOKEN: api-token}`, or a file `{token.txt: {file: api-token}}`.",
+    ),
+    "limits": Key(
+        DeferredShape("a map of limits", "limits"),
+        "What the job may not exceed while it runs, and the named limits that it uses, such as `{licence-x: 1}`.",
+    ),
     "priority": Key(
         NumberShape(whole=True, least=-1_000_000), "Jobs of a higher priority start first; 0 unless given."
     ),
@@ -155,6 +149,11 @@ JOB: Final[Table] = {
         "if the job declares inputs and files.",
     ),
     "domain": DOMAIN,
+    "container": Key(
+        CONTAINER,
+        "The image that the command runs in: `ubuntu:24.04`, `docker://ubuntu:24.04`, `/data/tools.sif`, or a map with "
+        "`image`, `mounts`, `options` and `network`; `none` for no container.",
+    ),
 }
 PUBLISHING: Final[Table] = {
     "as": Key(TextShape("a logical name"), "The logical name, such as /store/reco/run7.dat."),
@@ -417,6 +416,7 @@ FLOW: Final[Table] = {
     ),
     "env": Key(ENVIRONMENT, "Environment variables of all jobs."),
     "shell": Key(ShellShape(), "What runs the commands of all jobs; `bash` unless given. See the key of a job."),
+    "container": Key(CONTAINER, "The image that the commands of all jobs run in. See the key of a job."),
     "defaults": Key(
         DeferredShape("a map of a job's keys", "defaults"), "What holds for every job that does not say otherwise."
     ),

@@ -1,30 +1,40 @@
 """Jobs: shell commands and Python functions, with their resources, inputs and outputs."""
 
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from mendflow.core.data.path_patterns import is_pattern, means_many
+from mendflow.core.data.path_patterns import OWN_FOLDER, is_own_folder, is_pattern, means_many
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
+from mendflow.core.engine.inserted_inputs import used_input_variables
 from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
 from mendflow.core.expressions.scanner import scan
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.core.model.shells import runs_in_shell
-from mendflow.formats.hints import LIMIT_HINTS
 from mendflow.formats.input_files import NoSuchFiles, input_files_of, means_several
+from mendflow.formats.software import with_modules
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.command_hints import literal_value, shell_variable
+from mendflow.formats.yaml.containers import container_of_job, refuse_for_function
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.limits import limits_of
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import stated_retries
+from mendflow.formats.yaml.secrets import secrets_of
 from mendflow.formats.yaml.shapes import TextShape
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats.python import module_names
+else:
+    module_names = LazyModule("mendflow.formats.python.module_names")
 
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
 
@@ -36,13 +46,15 @@ def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activit
         build.reader.problem(node, "the command is empty")
     shell = fields.get("shell") or build.defaults.get("shell") or build.shell
     common = common_fields(build, fields)
+    common["env"] = {**used_input_variables(command, build.reader.inputs), **common["env"]}
     written = literal_value(command, build.reader)
     if written is None and runs_in_shell(shell):
         written = shell_variable(command, build.reader, common["env"])
     if node is not None and written is not None:
         message = f"the shell gets `{written[0]}` as it stands: a value of the flow is `${{{{ {written[1]} }}}}`"
         build.reader.problem(node, message)
-    return JobActivity(command=command, shell=shell, **header.node(), **common)
+    container = container_of_job(build, fields)
+    return JobActivity(command=command, shell=shell, container=container, **header.node(), **common)
 
 
 def python_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
@@ -51,6 +63,7 @@ def python_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activi
     given = fields.get("with", {})
     if target is None or node is None:
         return Empty(**header.node())
+    refuse_for_function(build, fields)
     args, kwargs = (tuple(given), {}) if isinstance(given, list) else ((), given)
     function = function_of(build.reader, node, target)
     return JobActivity(function=function, args=args, kwargs=kwargs, **header.node(), **common_fields(build, fields))
@@ -65,6 +78,8 @@ def function_of(reader: YamlReader, node: YamlNode, target: str) -> FunctionRef:
     if path is None:
         return FunctionRef(module=module, name=name)
     require_function(reader, node, path, name)
+    for clash in module_names.name_clashes(path, path.parent):
+        reader.problem(node, f"{clash.path.name}, line {clash.line}: {clash.sentence(path.parent)}")
     return FunctionRef(module=path.stem, name=name, folder=str(path.parent))
 
 
@@ -127,9 +142,10 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
             system=value("system", ""),
             machine=value("machine", ""),
         ),
-        "limits": limits_of(build.reader, fields.get("limits"))
+        "limits": limits_of(build.reader, fields.get("limits"), build.defaults.get("limits", Limits()))
         if "limits" in fields
         else build.defaults.get("limits", Limits()),
+        "secrets": secrets_of(build.reader, fields, build.defaults.get("secrets") or ()),
         "priority": value("priority", 0),
         "owner": value("owner", ""),
         "expected_ms": value("expected", 0),
@@ -137,29 +153,13 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         "submission": Submission(value("submit", "notify")),
         "stage_in": stage_in(value("stage-in", "parallel")),
         "cache": value("cache"),
+        "software": with_modules(value("environment"), value("modules", ())),
         "domain": value("domain", ""),
     }
 
 
 def stage_in(word: str) -> Literal["parallel", "sequence"]:
     return "sequence" if word == "sequence" else "parallel"
-
-
-def limits_of(reader: YamlReader, node: YamlNode) -> Limits:
-    fields = fields_of(reader, node, flow_keys.LIMITS, "`limits`", LIMIT_HINTS)
-    if fields is None:
-        return Limits()
-    return Limits(
-        open_files=fields.get("open-files", 0),
-        file_bytes=fields.get("file-size", 0),
-        processes=fields.get("processes", 0),
-        cpu_ms=fields.get("cpu-time", 0),
-        stack_bytes=fields.get("stack", 0),
-        data_bytes=fields.get("data-segment", 0),
-        locked_bytes=fields.get("locked-memory", 0),
-        virtual_bytes=fields.get("virtual-memory", 0),
-        core_bytes=fields.get("core-dump"),
-    )
 
 
 def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
@@ -169,7 +169,11 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
     for key, place, path, source in _entries(given, node):
         if isinstance(node, MapNode) and isinstance(key, ScalarNode):
             reader.template(key)
-        if path is None or source is None or not require_inner_path(reader, key, path):
+        if path is not None and isinstance(node, MapNode) and is_own_folder(path):
+            path = OWN_FOLDER
+        elif not require_inner_path(reader, key, path):
+            continue
+        if path is None or source is None:
             continue
         if not isinstance(node, MapNode) and _asks_for_files_of_a_job(source):
             instead = f'`{{parts/: "{str(source).rstrip("/")}"}}`'
@@ -178,17 +182,23 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
         reader.inputs_of_jobs.append((path, source, key.place, reader.areas))
         if not means_several(source, reader.folder):
             require_source(reader, place, source)
-            found[path] = source
+            put_inputs(reader, place, found, {path: source})
         elif path != source and is_pattern(path):
             reader.problem(key, f"`{path}` is to hold the files of `{source}`; name a folder, such as `data/`")
         elif path != source and not path.endswith("/") and is_pattern(source):
             reader.problem(place, f"`{source}` may be several files; write `{path}/` to have a folder of them")
         else:
             try:
-                found |= input_files_of({path: source}, reader.folder)
+                put_inputs(reader, place, found, input_files_of({path: source}, reader.folder))
             except NoSuchFiles as missing:
                 reader.problem(place, str(missing), nearest_file(reader.folder / source.rstrip("/")))
     return found
+
+
+def put_inputs(reader: YamlReader, place: YamlNode, found: dict[str, Any], more: Mapping[str, Any]) -> None:
+    if twice := next((path for path in more if path in found and found[path] != more[path]), ""):
+        reader.problem(place, f"two of its inputs are to stand at `{twice}`; give one another folder")
+    found |= more
 
 
 def _asks_for_files_of_a_job(template: str) -> bool:

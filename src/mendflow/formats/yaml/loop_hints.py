@@ -12,6 +12,11 @@ CALLED: Final = lazy_pattern(r"(?:\$\{\{\s*)?(\w+)\(\s*['\"]?([^'\")]*)['\"]?\s*
 NUMBERS: Final = lazy_pattern(r"(\d{1,9})\s*(?:\.\.|-|:)\s*(\d{1,9})")
 MEMBERS: Final = lazy_pattern(r"(inputs|jobs)\.[\w.\-\[\]'\"]+")
 NAMED: Final = lazy_pattern(r"(\w+)\s+in\s+(.+)")
+NAME: Final = lazy_pattern(r"[A-Za-z_]\w*")
+OVER_RESULTS: Final = (
+    'over an input it is `"${{ inputs.NAME }}"`, over what a job gives `"${{ jobs.NAME.outputs }}"`, and over its '
+    'files `"${{ jobs.NAME.files.FILE }}"`'
+)
 WORDS: Final = lazy_pattern(r"[\w./-]+(?:[\s,]+[\w./-]+)*")
 
 
@@ -42,6 +47,9 @@ def _text_guess(text: str, name: str) -> tuple[str, str]:
         return files_hint(text), ""
     if text.strip().endswith((".csv", ".tsv")):
         return TABLES.replace("samples.csv", text.strip()), ""
+    if NAME.fullmatch(text.strip()):
+        word = text.strip()
+        return OVER_RESULTS.replace("NAME", word), f"`[{word}]`"
     if WORDS.fullmatch(text.strip()):
         return "", f"`[{', '.join(text.replace(',', ' ').split())}]`"
     return "", ""

@@ -119,6 +119,11 @@ class YamlReader:
         """Whether there is a variable of this name here, so far."""
         return any(variable in self._variables[area] for area in self.areas)
 
+    def elements(self) -> list[str]:
+        """The names of the elements of the innermost loop here."""
+        loops = [self._variables[area] for area in self.areas if "index" in self._variables[area]]
+        return sorted(loops[-1] - {"index"}) if loops else []
+
     def changed(self, variable: str, place: SourceSpan) -> None:
         """An existing variable is changed here."""
         self._sets.append((variable, place, self.areas))

@@ -7,7 +7,7 @@ from mendflow.formats.hints import hint_for, plain
 from mendflow.formats.retry_causes import cause_flaw
 from mendflow.formats.retry_hints import RETRY_HINTS, RETRY_WORDS
 from mendflow.formats.spelling import nearest_word
-from mendflow.formats.yaml import flow_keys
+from mendflow.formats.yaml import job_bound_keys
 from mendflow.formats.yaml.builder import StepBuilder
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields
@@ -77,13 +77,13 @@ def retry_fields(reader: YamlReader, node: YamlNode) -> Fields | None:
     if not isinstance(node, MapNode):
         reader.problem(node, f"a rule of `retries` is a map such as {{times: 4, wait: 1 s}}, not {describe(node)}")
         return None
-    strangers = [name for name in node.entries if name not in flow_keys.RETRY]
+    strangers = [name for name in node.entries if name not in job_bound_keys.RETRY]
     counted = [name for name in strangers if hint_for(name, RETRY_WORDS) == "times" or plain(name) in ATTEMPTS]
-    known = {name: entry for name, entry in node.entries.items() if name in flow_keys.RETRY}
-    table = {name: key for name, key in flow_keys.RETRY.items() if name != "times" or "times" in known}
+    known = {name: entry for name, entry in node.entries.items() if name in job_bound_keys.RETRY}
+    table = {name: key for name, key in job_bound_keys.RETRY.items() if name != "times" or "times" in known}
     for name in strangers:
         refuse_retry_key(reader, node.entries[name], name)
-    return Fields(reader, MapNode(node.place, known), table if counted else flow_keys.RETRY)
+    return Fields(reader, MapNode(node.place, known), table if counted else job_bound_keys.RETRY)
 
 
 def refuse_retry_key(reader: YamlReader, entry: MapEntry, name: str) -> None:
@@ -97,7 +97,7 @@ def refuse_retry_key(reader: YamlReader, entry: MapEntry, name: str) -> None:
         reader.problem(entry.key, f"{message}; {hint}")
     else:
         ours = hint_for(name, RETRY_WORDS)
-        reader.problem(entry.key, message, f"`{ours}`" if ours else nearest_word(name, flow_keys.RETRY))
+        reader.problem(entry.key, message, f"`{ours}`" if ours else nearest_word(name, job_bound_keys.RETRY))
 
 
 def require_cause(reader: YamlReader, node: YamlNode) -> None:

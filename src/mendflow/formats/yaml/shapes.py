@@ -8,7 +8,7 @@ from mendflow.core.expressions import RESERVED, ExpressionError, template_parts
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.shells import NAMED, SCRIPT_FILE, shell_flaw
-from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, auto_bound, duration_ms, is_auto, size_bytes
 from mendflow.formats.hints import Hints, hint_for
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest_word
@@ -206,10 +206,12 @@ def expression_in(reader: YamlReader, node: ScalarNode, text: str, wanted: str) 
 class MeasureShape:
     """A duration or a size with its unit, or an expression as for a number."""
 
-    def __init__(self, kind: str, expression: str = "", *, positive: bool = False) -> None:
+    def __init__(self, kind: str, expression: str = "", *, positive: bool = False, learned: bool = False) -> None:
+        """With `learned` it may be `auto`, or `auto up to` a bound."""
         self.kind = kind
         self.positive = positive
         self.expression = expression
+        self.learned = learned
         example = DURATION_EXAMPLES if kind == "duration" else SIZE_EXAMPLES
         self.expected = f"a {kind} (such as {example})"
 
@@ -218,6 +220,7 @@ class MeasureShape:
         pattern = (r"^\s*(P|[0-9])" if self.kind == "duration" else r"^\s*[0-9]") + (
             f"|{TEMPLATE_PATTERN}" if self.expression else ""
         )
+        pattern += r"|^\s*auto\b" if self.learned else ""
         return {"type": "string", "pattern": pattern, "examples": [example]}
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
@@ -229,6 +232,8 @@ class MeasureShape:
         if isinstance(node, ScalarNode) and isinstance(value, str):
             if "${{" in value and self.expression:
                 return expression_in(reader, node, value, self.expression)
+            if self.learned and is_auto(value):
+                return self._read_bound(reader, node, value)
             number = duration_ms(value) if self.kind == "duration" else size_bytes(value)
             if number == 0 and self.positive:
                 reader.problem(node, f"{value} is not enough for anything; take it out if there is no bound")
@@ -243,6 +248,14 @@ class MeasureShape:
             reader.problem(node, message, likely_measure(value, self.kind))
             return None
         return refuse(self, reader, node)
+
+    def _read_bound(self, reader: YamlReader, node: ScalarNode, text: str) -> str | None:
+        bound = auto_bound(text)
+        if not bound or (duration_ms(bound) if self.kind == "duration" else size_bytes(bound)):
+            return text
+        example = "4 h" if self.kind == "duration" else "16 GB"
+        reader.problem(node, f"`{bound}` is not a {self.kind} that can be a bound; write `auto up to {example}`")
+        return None
 
 
 class InstantShape:

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from mendflow.core.model.flow_triggers import CATCH_UPS, OVERLAPS
 from mendflow.formats.yaml.fields import Key, Table
-from mendflow.formats.yaml.shapes import DeferredShape, ListOf, MeasureShape, NameShape, TextShape
+from mendflow.formats.yaml.shapes import ChoiceShape, DeferredShape, ListOf, MeasureShape, NameShape, TextShape
 
 ON_FILES: Final[Table] = {
     "in": Key(
@@ -31,10 +32,38 @@ ON_END: Final[Table] = {
         required=True,
     ),
 }
+ON_SCHEDULE: Final[Table] = {
+    "cron": Key(
+        TextShape('a cron expression such as "30 2 * * *"', template=False, filled=True),
+        "When, as in a crontab: minute, hour, day of the month, month, day of the week.",
+    ),
+    "every": Key(MeasureShape("duration", positive=True), "Instead of `cron`: one case in each such span."),
+    "timezone": Key(
+        TextShape("a time zone such as Europe/Berlin", template=False, filled=True),
+        "In which time zone `cron`, `from` and `until` are meant; UTC unless given.",
+    ),
+    "inputs": Key(
+        DeferredShape('a map such as `{day: "${{ schedule.date }}"}`', "on-schedule-inputs"),
+        "What each case is given; expressions see `schedule.time`, `schedule.date` and `schedule.previous`.",
+    ),
+    "catch-up": Key(
+        ChoiceShape(*CATCH_UPS),
+        "Which of the times are started that passed while no server ran; `latest` unless given.",
+    ),
+    "overlap": Key(
+        ChoiceShape(*OVERLAPS), "What happens with a due time while an earlier case runs; `wait` unless given."
+    ),
+    "from": Key(TextShape("a date such as 2026-01-31", template=False), "Nothing is due before this date or time."),
+    "until": Key(TextShape("a date such as 2026-01-31", template=False), "Nothing is due after this date or time."),
+}
 ON: Final[Table] = {
     "files": Key(
         DeferredShape('a map such as `{in: drop:incoming, match: "*.csv"}`', "on-files"),
         "Each file that arrives starts one case.",
+    ),
+    "schedule": Key(
+        DeferredShape('a cron expression such as "30 2 * * *", or a map', "on-schedule"),
+        "Each due time starts one case.",
     ),
     "failure": Key(DeferredShape("a map with `notify:`", "on-end"), "Who is told that a case has failed."),
     "success": Key(DeferredShape("a map with `notify:`", "on-end"), "Who is told that a case has completed."),

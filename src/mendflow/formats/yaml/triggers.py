@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from mendflow.formats.yaml.document import (
 )
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.schedule_triggers import schedule_of
 from mendflow.lazy import lazy_pattern
 
 ENDS: Final[Mapping[str, tuple[EndKind, ...]]] = {
@@ -38,7 +38,6 @@ ENDS: Final[Mapping[str, tuple[EndKind, ...]]] = {
 STORE: Final = lazy_pattern(r"([A-Za-z0-9_][\w.-]*):(.*)", re.ASCII)
 ADDRESS: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 WEBHOOK: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-SCHEDULES: Final = ("schedule", "cron")
 
 
 def triggers_of(reader: YamlReader, node: YamlNode | None, flow: Flow) -> FlowTriggers | None:
@@ -53,10 +52,11 @@ def triggers_of(reader: YamlReader, node: YamlNode | None, flow: Flow) -> FlowTr
     before = len(reader.problems)
     for name, entry in node.entries.items():
         if name not in trigger_keys.ON:
-            _refuse_key(reader, flow, name, entry)
+            _refuse_key(reader, name, entry)
     files = _arrival(reader, fields, flow.inputs)
     notices = [notice for name, ends in ENDS.items() if (notice := _notice(reader, fields, name, ends)) is not None]
-    found = FlowTriggers(files=files, notices=tuple(notices))
+    schedule = schedule_of(reader, fields.node_of("schedule"))
+    found = FlowTriggers(files=files, notices=tuple(notices), schedule=schedule)
     told = _told_already(files) | ({()} if len(reader.problems) > before else set())
     for keys, message in trigger_flaws(msgspec.structs.replace(flow, triggers=found)):
         if keys not in told:
@@ -77,23 +77,12 @@ def _listed(names: Mapping[str, Any]) -> str:
     return f"{first}, {', '.join(rest[:-1])} or {rest[-1]}"
 
 
-def _refuse_key(reader: YamlReader, flow: Flow, name: str, entry: MapEntry) -> None:
+def _refuse_key(reader: YamlReader, name: str, entry: MapEntry) -> None:
     message = f"`on` has no key `{name}`"
-    if name in SCHEDULES:
-        reader.problem(entry.key, f"{message} yet; {_cron_hint(reader, flow, entry.value)}")
-    elif name in ON_HINTS:
+    if name in ON_HINTS:
         reader.problem(entry.key, with_hint(message, name, ON_HINTS))
     else:
         reader.problem(entry.key, message, suggestion_for(name, trigger_keys.ON))
-
-
-def _cron_hint(reader: YamlReader, flow: Flow, node: YamlNode) -> str:
-    """What to put into the crontab, with the times of the flow file if they can be told."""
-    given = node.written if isinstance(node, ScalarNode) else ""
-    times = given if len(given.split()) == 5 else "0 2 * * *"
-    command = f"cd {shlex.quote(str(reader.folder))} && mendflow start {shlex.quote(os.path.basename(reader.file))}"
-    line = f"{times} {command}".replace("%", "\\%")
-    return f"take it out of flow {flow.name}, and have cron start a case by this line of a crontab: {line}"
 
 
 def _arrival(reader: YamlReader, fields: Fields, inputs: Mapping[str, Input]) -> FileArrival | None:
@@ -165,12 +154,10 @@ def _notice(reader: YamlReader, fields: Fields, name: str, ends: tuple[EndKind, 
 def _receiver_flaw(receiver: str) -> str:
     if receiver.startswith(("http://", "https://")) or WEBHOOK.fullmatch(receiver):
         return ""
-    if "@" in receiver and " " not in receiver:
-        return (
-            f"`{receiver:.80}` is a mail address, and no mail is sent; give an https address, or the name of a webhook"
-        )
+    if "@" in receiver and " " not in receiver and "://" not in receiver:
+        return ""
     return (
-        f"`{receiver:.80}` is neither an http(s) address nor the name of a webhook; a command that runs after a "
+        f"`{receiver:.80}` is no http(s) or mail address and not the name of a webhook; a command that runs after a "
         "failure is `on-failure: COMMAND` at a job"
     )
 

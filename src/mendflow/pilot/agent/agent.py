@@ -25,6 +25,7 @@ from mendflow.pilot.agent.result_delivery import ResultDelivery
 from mendflow.pilot.agent.slot_link import SlotLink
 from mendflow.pilot.agent.slot_pool import SlotPool
 from mendflow.pilot.bounds import USUAL_BOUNDS, KeepLimits
+from mendflow.pilot.containers.pilot_containers import NO_CONTAINERS, PilotContainers
 from mendflow.pilot.files.kept_folders import KeptFolders
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
@@ -54,6 +55,7 @@ class Agent:
         *,
         settings: SlotSettings = SLOT_SETTINGS,
         keep_limits: KeepLimits = USUAL_BOUNDS.keep_failed,
+        containers: PilotContainers = NO_CONTAINERS,
         slot_pool: Callable[..., SlotPool] = SlotPool,
         boot_ms: Callable[[], int] = boot_ms,
     ) -> None:
@@ -73,7 +75,10 @@ class Agent:
         self._work_folder = work_folder
         self._capacity = capacity
         self._background = DetachedTasks()
-        self._preparer = AttemptPreparer(work_folder, staging, self._background, self._on_prepared)
+        self._containers = containers
+        self._preparer = AttemptPreparer(
+            work_folder, staging, containers, self._background, self._on_prepared, settings
+        )
         self._staging = staging
         self._delivery = ResultDelivery(
             work_folder,
@@ -103,6 +108,7 @@ class Agent:
     async def start(self) -> None:
         """Adopt the slots that an earlier agent left, then start the missing ones."""
         adopted = await self._slot_pool.adopt()
+        self._background.start(self._containers.remove_leftovers())
         if not adopted or self.lease.stop_at > self._boot_ms() + LEASE_AHEAD_MS_MAX:
             self.lease.clear()
         for done in self._work_folder.unjudged_results():
@@ -112,10 +118,12 @@ class Agent:
             await self._slot_pool.fill()
 
     async def maintain(self) -> None:
-        """Restart the guard or slots that were killed or stopped, and return prefetched jobs that are too many. Call it
-        several times a second."""
+        """Restart the guard or slots that were killed or stopped, remove containers that nobody watches, and return
+        prefetched jobs that are too many. Call it several times a second."""
         self._slot_pool.maintain()
         self._delivery.maintain(short=self.is_paused)
+        if self._containers.must_look(self._boot_ms()):
+            self._background.start(self._containers.remove_unwatched())
         self._give_back()
         if not self._slot_pool.is_complete and not self.is_paused and not self.leaving:
             await self._slot_pool.fill()
@@ -145,6 +153,7 @@ class Agent:
         """Return attempts that have not started, let running ones end within the grace period, then end all slots."""
         self.leaving = True
         self._staging.stop_fetching()
+        self._containers.stop()
         for link in self._slot_pool.links.values():
             link.recall()
         for held in [held for held in self.attempts.all.values() if held.done is None and held.link is None]:
@@ -155,6 +164,7 @@ class Agent:
         for wait in waits:
             wait.cancel()
         await self._slot_pool.end()
+        await self._containers.remove_leftovers()
         self._staging.stop_publishing()
         for held in [held for held in self.attempts.all.values() if held.done is None]:
             self._drop(held)
@@ -280,7 +290,14 @@ class Agent:
         if key in self.attempts.all or self.leaving:
             return
         spec = assignment.spec
-        held = HeldAttempt(assignment.job, assignment.fence, spec.resources, spec, number=assignment.number)
+        held = HeldAttempt(
+            assignment.job,
+            assignment.fence,
+            spec.resources,
+            spec,
+            number=assignment.number,
+            secrets=assignment.secrets,
+        )
         older = self.attempts.add(held)
         if older is not None:
             self._abandon(older.key)
@@ -416,6 +433,7 @@ class Agent:
             if held is not None and held.done is None:
                 self._fail(held, fault)
         log.warning("slot %d was killed; a new one is started", link.number)
+        self._background.start(self._containers.remove_leftovers())
         self._background.start(self._replace(link.number))
 
     async def _replace(self, number: int) -> None:

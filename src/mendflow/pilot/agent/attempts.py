@@ -15,8 +15,10 @@ from mendflow.core.model.jobs import JobSpec, Measurements, Resources
 from mendflow.core.model.sync import NOT_STARTED, Capacity, ResourcesInUse
 from mendflow.core.model.values import Value
 from mendflow.pilot.agent.slot_link import SlotLink
+from mendflow.pilot.containers.start import ContainerStart
 from mendflow.pilot.files.linked_inputs import LinkedInput
 from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, Heartbeat, RawReport, SlotWork
+from mendflow.pilot.software.ready import NOTHING_LOADED, ReadySoftware
 
 _NOTHING = Measurements()
 _PLAIN = Resources()
@@ -35,6 +37,7 @@ class HeldAttempt:
     resources: Resources
     spec: JobSpec | None = None
     number: int = 0  # the number of this try; 0 if the server does not say
+    secrets: dict[str, str] = field(default_factory=dict)  # the values of those that it uses, by name
     state: str = "held"
     work: SlotWork | None = None
     link: SlotLink | None = None
@@ -42,7 +45,9 @@ class HeldAttempt:
     pins: list[str] = field(default_factory=list)
     links: list[LinkedInput] = field(default_factory=list)  # not yet looked at since it ended
     staging_measures: Measurements = _NOTHING  # measured while its files were staged
+    software: ReadySoftware = NOTHING_LOADED
     devices: tuple[str, ...] = ()
+    container: ContainerStart | None = None  # what its command runs in, once its image was found
     measures: Measurements = _NOTHING
     log_tail: str = ""
     values: dict[str, Value] = field(default_factory=lambda: _NO_VALUES)

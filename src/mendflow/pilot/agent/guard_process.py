@@ -7,6 +7,7 @@ import sys
 
 from mendflow.pilot.files.locks import holder
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.isolation.variables import PassedVariables
 from mendflow.pilot.slot.lease import boot_ms
 from mendflow.pilot.slot.processes import HAS_PROC, send
 
@@ -37,12 +38,12 @@ class GuardProcess:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
-            [sys.executable, "-m", "mendflow.pilot.slot.guard", str(self._work_folder.folder), self._pilot],
+            [sys.executable, "-P", "-m", "mendflow.pilot.slot.guard", str(self._work_folder.folder), self._pilot],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env={name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"},
+            env=PassedVariables().select(os.environ),
         )
 
     def end(self) -> None:

@@ -6,18 +6,24 @@ where their size delays nothing else."""
 
 import asyncio
 import http.client
+import os
+import secrets
 import ssl
 import urllib.parse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO, cast
 
 import msgspec
 
 from mendflow.core.model.data import StoreRequest
+from mendflow.tls import CLOSED, NO_TLS_SETTINGS, BadTlsFile, ClientTls, explain
 
 FILES_PATH = "/api/v1/pilots/files"
 CHUNK_BYTES = 1 << 18
 FILE_TIMEOUT_S = 60.0
+PASSING = (429, 502, 503, 504)
+"""Answers of a server, or of a proxy before it, after which the same request may be sent again."""
 CONNECT_TIMEOUT_S = 10.0
 """Connect timeout. Shorter where the whole answer is wanted sooner: a machine that is down refuses nothing, and another
 server may be up."""
@@ -38,8 +44,8 @@ class ServerRefused(Exception):
 class ServerAddress:
     """The server's address, and the headers of each request."""
 
-    def __init__(self, url: str, token: str) -> None:
-        self.url, self.token = url, token
+    def __init__(self, url: str, token: str, tls: ClientTls = NO_TLS_SETTINGS) -> None:
+        self.url, self.token, self.client_tls = url, token, tls
         parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
         bare = "//" not in url and parts.port is None  # a name, not an address
         if parts.scheme not in ("http", "https") or not parts.hostname or bare:
@@ -51,6 +57,10 @@ class ServerAddress:
         self.netloc = parts.netloc.rpartition("@")[2]
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
 
+    def context(self) -> ssl.SSLContext | None:
+        """For a new connection. Raises BadTlsFile."""
+        return self.client_tls.context() if self.tls else None
+
 
 class _Connection(asyncio.Protocol):
     """One connection, with one request at a time."""
@@ -61,7 +71,7 @@ class _Connection(asyncio.Protocol):
         self._head: tuple[int, int, bool] | None = None  # status, content length (-1: chunked), keep-alive
         self._body_at = 0
         self.transport: asyncio.Transport | None = None
-        self.usable = False
+        self.usable = self.answered = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -69,7 +79,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.usable = False
-        self._fail(f"the connection was closed ({exc or 'by the server'})")
+        self._fail(f"the connection was closed ({(exc and explain(exc)) or exc or 'by the server'})")
 
     def _fail(self, reason: str) -> None:
         if self._answer is not None and not self._answer.done():
@@ -83,6 +93,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        self.answered = True
         try:
             answer = self._try_parse()
         except ValueError as error:
@@ -181,6 +192,10 @@ class ExchangeClient:
         except TimeoutError:
             connection.close()
             raise ServerAway(f"no answer within {timeout_s:g} s") from None
+        except ServerAway:
+            if address.tls and not connection.answered:
+                raise ServerAway(f"{address.netloc}: {CLOSED}") from None
+            raise
         except BaseException:
             connection.close()
             raise
@@ -188,7 +203,7 @@ class ExchangeClient:
             connection.close()  # another server has been chosen meanwhile
         elif connection.usable:
             self._idle.append(connection)
-        if status in (502, 503, 504):
+        if status in PASSING:
             raise ServerAway(f"the server answered {status}: {answer[:200].decode(errors='replace')}")
         if status >= 300:
             raise ServerRefused(status, answer[:500].decode(errors="replace"))
@@ -199,14 +214,15 @@ class ExchangeClient:
             connection = self._idle.pop()
             if connection.usable:
                 return connection
-        context = ssl.create_default_context() if self._address.tls else None
         loop = asyncio.get_running_loop()
         try:
+            context = self._address.context()
             _, protocol = await asyncio.wait_for(
                 loop.create_connection(_Connection, self._address.host, self._address.port, ssl=context), timeout_s
             )
-        except (OSError, TimeoutError) as error:
-            raise ServerAway(f"cannot connect to {self._address.netloc}: {error}") from None
+        except (OSError, TimeoutError, BadTlsFile) as error:
+            why = explain(error) or str(error)
+            raise ServerAway(f"cannot connect to {self._address.netloc}: {why}") from None
         return protocol
 
     def close(self) -> None:
@@ -216,18 +232,29 @@ class ExchangeClient:
 
 
 class FileClient:
-    """Reads and writes stored files of the server. Every method blocks; call it in a thread."""
+    """Reads and writes stored files of the server. Every method blocks; call it in a thread. `incoming` is the folder
+    of a server on this machine where files that it is to store can be linked."""
 
-    def __init__(self, address: ServerAddress) -> None:
+    _incoming: Path | None = None
+
+    def __init__(self, address: ServerAddress, incoming: Path | None = None) -> None:
         self._address = address
+        self._incoming = incoming
 
     def move(self, address: ServerAddress) -> None:
         """Switch to another server."""
         self._address = address
 
     def _connect(self, timeout_s: float = FILE_TIMEOUT_S) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._address.tls else http.client.HTTPConnection
-        return kind(self._address.host, self._address.port, timeout=timeout_s)
+        host, port = self._address.host, self._address.port
+        try:
+            if (context := self._address.context()) is not None:
+                return http.client.HTTPSConnection(
+                    host, port, timeout=timeout_s, blocksize=CHUNK_BYTES, context=context
+                )
+        except BadTlsFile as error:
+            raise ServerAway(str(error)) from None
+        return http.client.HTTPConnection(host, port, timeout=timeout_s, blocksize=CHUNK_BYTES)
 
     def get(
         self, sha256: str, *, offset: int = 0, timeout_s: float = FILE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES
@@ -263,9 +290,30 @@ class FileClient:
         finally:
             connection.close()
 
+    def give(self, sha256: str, name: str, path: str) -> bool:
+        """Give the server a file by a link, without copying it. False where that is not possible: then it is sent. The
+        file stays where it is, and nobody may write to it any more."""
+        link = secrets.token_hex(8)
+        try:
+            if self._incoming is None or os.lstat(path).st_nlink != 1:
+                return False
+            os.link(path, self._incoming / f"{link}.linked", follow_symlinks=False)
+        except OSError:
+            return False
+        try:
+            self._put(sha256, {"name": name, "linked": link}, b"", 0)
+        except ServerRefused:
+            return False
+        finally:
+            (self._incoming / f"{link}.linked").unlink(missing_ok=True)
+        return True
+
     def put(self, sha256: str, name: str, content: BinaryIO, size: int) -> None:
+        self._put(sha256, {"name": name}, content, size)
+
+    def _put(self, sha256: str, words: dict[str, str], content: BinaryIO | bytes, size: int) -> None:
         connection = self._connect()
-        query = urllib.parse.urlencode({"name": name})
+        query = urllib.parse.urlencode(words)
         headers = {**self._address.headers, "Content-Length": str(size), "Content-Type": "application/octet-stream"}
         try:
             path = f"{self._address.base}/api/v1/files/{sha256}?{query}"
@@ -287,6 +335,6 @@ def _check(response: http.client.HTTPResponse) -> None:
     if response.status < 300:
         return
     text = response.read(500).decode(errors="replace")
-    if response.status in (502, 503, 504):
+    if response.status in PASSING:
         raise ServerAway(f"the server answered {response.status}: {text}")
     raise ServerRefused(response.status, text)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from mendflow.core.model.sync import LOG_PART_BYTES, LogPart, LogRequest
 from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
 from mendflow.pilot.files.work_folder import WorkFolder
-from mendflow.pilot.slot.logs import read_log
+from mendflow.pilot.slot.logs import read_log, read_masked
 
 REQUEST_BYTES = 4 * LOG_PART_BYTES
 """How much of logs one request to the server carries; the rest goes with the next."""
@@ -46,7 +46,11 @@ class LiveLogs:
     def _read(self, held: HeldAttempt, wanted: LogRequest) -> LogPart:
         for path in self._paths(held):
             try:
-                offset, data, size = read_log(path, wanted.offset, LOG_PART_BYTES)
+                if held.work is not None and held.work.secrets:
+                    mask = held.work.secrets.mask()
+                    offset, data, size = read_masked(path, wanted.offset, LOG_PART_BYTES, mask)
+                else:
+                    offset, data, size = read_log(path, wanted.offset, LOG_PART_BYTES)
             except OSError:
                 continue  # it has printed nothing yet, or is over
             return LogPart(wanted.job, wanted.fence, wanted.offset, offset, data, size)

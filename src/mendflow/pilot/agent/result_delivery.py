@@ -80,14 +80,14 @@ class ResultDelivery:
         assert held.done is not None
         held.done = msgspec.structs.replace(held.done, outcome=changed.with_messages(held.done.outcome))
         if changed.spoils_result:
-            held.done = msgspec.structs.replace(held.done, files={}, file_lists={}, spills=[], publish={})
+            held.done = msgspec.structs.replace(held.done, files={}, file_lists={}, spills=[], contents=[], publish={})
         if held.key in self._attempts.all and not held.is_abandoned:
             self._store_or_report(held)
 
     def _store_or_report(self, held: HeldAttempt) -> None:
         done = held.done
         assert done is not None
-        if done.files or done.file_lists or done.spills or done.log:
+        if done.files or done.file_lists or done.spills or done.contents or done.log:
             held.state = "keeping"
             self._background.start(self._keep_files(held))
         else:
@@ -121,7 +121,14 @@ class ResultDelivery:
                 pause_s = min(KEEP_AGAIN_S_MAX, 2 * pause_s)
                 continue
             held.done = msgspec.structs.replace(
-                held.done, outcome=outcome, files={}, spills=[], publish={}, staging_measures=_NOTHING, log=False
+                held.done,
+                outcome=outcome,
+                files={},
+                spills=[],
+                contents=[],
+                publish={},
+                staging_measures=_NOTHING,
+                log=False,
             )
             self._attempts.report(held, outcome)
             self._on_result()

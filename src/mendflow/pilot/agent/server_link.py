@@ -53,7 +53,7 @@ def _advice(error: ServerRefused) -> str:
     if error.status == 401:
         return ". Give the pilot a token of the role pilot, by MENDFLOW_TOKEN or --token-file FILE."
     if "the roles" in str(error):
-        return ". A pilot needs a token of the role pilot: mendflow admin token NAME --role pilot makes one."
+        return ". A pilot needs a token of the role pilot: mendflow admin tokens create NAME --role pilot makes one."
     return ""
 
 

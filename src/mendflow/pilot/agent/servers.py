@@ -14,6 +14,7 @@ import msgspec
 from mendflow.core.model.sync import servers_mark
 from mendflow.pilot.agent.http import ServerAddress
 from mendflow.pilot.files.work_folder import write_atomically
+from mendflow.tls import NO_TLS_SETTINGS, ClientTls
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -32,12 +33,12 @@ class ServerAddresses:
     """`address` is where the pilot speaks now; `mark` stands for what it was told. `on_move` is called with each
     address that it goes to by itself."""
 
-    def __init__(self, initial_urls: str, token: str, kept: Path) -> None:
+    def __init__(self, initial_urls: str, token: str, kept: Path, tls: ClientTls = NO_TLS_SETTINGS) -> None:
         """`initial_urls` are addresses with commas between them. Raises ValueError for what is none."""
-        self._initial = [ServerAddress(url.strip(), token) for url in initial_urls.split(",") if url.strip()]
+        self._initial = [ServerAddress(url.strip(), token, tls) for url in initial_urls.split(",") if url.strip()]
         if not self._initial:
             raise ValueError("give the address of a server, such as http://127.0.0.1:8765")
-        self._token = token
+        self._token, self._tls = token, tls
         self._kept = kept
         self.on_move: Callable[[ServerAddress], None] = _nobody
         self.address = self._initial[0]
@@ -82,7 +83,7 @@ class ServerAddresses:
         known: dict[str, ServerAddress] = {}
         for url in (*self._remembered.current, *initial_urls, *self._remembered.before):
             try:
-                known.setdefault(url, initial_urls.get(url) or ServerAddress(url, self._token))
+                known.setdefault(url, initial_urls.get(url) or ServerAddress(url, self._token, self._tls))
             except ValueError:
                 continue
         return list(known.values())

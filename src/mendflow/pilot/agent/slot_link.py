@@ -41,6 +41,7 @@ class SlotLink(asyncio.Protocol):
         self.last_message_at = self._now_ms()  # or when it got work, after which it must be heard
         self.began_at = self.last_message_at  # the earliest moment at which its running attempt can have started
         self.retiring = False
+        self.is_stale = False  # it starts jobs otherwise than this agent is to
         self.alive = False
         self.closed = asyncio.Event()
         self.hello_received: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -132,27 +133,33 @@ async def start_slot(
         listener.listen(8)
         arguments = [str(work_folder.folder), str(link.number), msgspec.json.encode(settings).decode()]
         taken = spare.take(arguments, listener.fileno(), pilot) if spare is not None else None
-        link.process = taken or _spawn(arguments, listener.fileno(), pilot)
+        link.process = taken or _spawn(arguments, listener.fileno(), pilot, settings)
         link.pid = link.process.pid
         tag_process(link.pid, pilot)
         connected = await connect_slot(link, work_folder)
         assert connected, "the listener is open in this very process"
 
 
-def _spawn(arguments: list[str], listener: int, pilot: str) -> "subprocess.Popen[bytes]":
-    folder, number, settings = arguments
+def _spawn(arguments: list[str], listener: int, pilot: str, settings: SlotSettings) -> "subprocess.Popen[bytes]":
+    folder, number, encoded = arguments
     return subprocess.Popen(
-        [sys.executable, "-m", MODULE, folder, number, str(listener), settings],
+        [sys.executable, "-P", "-m", MODULE, folder, number, str(listener), encoded],
         pass_fds=[listener],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        env=slot_environment() | {"MENDFLOW_PILOT": pilot},
+        env=settings.variables.select(os.environ) | {"MENDFLOW_PILOT": pilot},
     )
 
 
-def slot_environment() -> dict[str, str]:
-    """What a slot gets of the pilot's environment: not its token."""
-    return {name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"}
+def starts_jobs_as(pid: int, settings: SlotSettings) -> bool:
+    """Whether a slot, perhaps of an earlier agent, starts jobs with these variables and under these accounts. What it
+    was told is on its command line; a slot that was a spare was told nothing there, and starts them as itself."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as words:
+            told = msgspec.json.decode(words.read().rstrip(b"\0").rpartition(b"\0")[2], type=SlotSettings)
+    except (OSError, msgspec.MsgspecError):
+        return not settings.isolation.is_set
+    return (told.isolation, told.variables) == (settings.isolation, settings.variables)
 
 
 async def connect_slot(link: SlotLink, work_folder: WorkFolder) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mendflow.pilot.agent.guard_process import GuardProcess
 from mendflow.pilot.agent.slot_health import SlotHealthCheck
-from mendflow.pilot.agent.slot_link import SlotLink, connect_slot, end_slot, kill_strays, start_slot
+from mendflow.pilot.agent.slot_link import SlotLink, connect_slot, end_slot, kill_strays, start_slot, starts_jobs_as
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
 from mendflow.pilot.slot.messages import FromSlot
 from mendflow.pilot.slot.monitor import now_ms
@@ -59,6 +59,7 @@ class SlotPool:
             link = SlotLink(number, self._on_message, self._handle_lost, self.now_ms)
             if await connect_slot(link, self._work_folder) and await self._wait_for_hello(link):
                 self.links[number] = link
+                link.retiring = link.is_stale = not starts_jobs_as(link.pid, self._settings)
             else:
                 self._work_folder.socket_of(number).unlink(missing_ok=True)
         kill_unwatched(self._pilot, self._pids)
@@ -105,8 +106,9 @@ class SlotPool:
         return all(number in self.links for number in range(self._slots))
 
     def retire(self, link: SlotLink) -> None:
-        """Let a slot that is over the wanted number finish its job and then end."""
-        link.retiring = link.number >= self._slots
+        """Let a slot that is over the wanted number, or starts jobs as an earlier agent was told, finish its job and
+        then end."""
+        link.retiring = link.number >= self._slots or link.is_stale
         if link.retiring and not link.holds:
             link.stop()
 

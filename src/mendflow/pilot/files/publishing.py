@@ -26,6 +26,7 @@ from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
 from mendflow.pilot.files.sources import OpenElements, plain
 from mendflow.pilot.files.staging_faults import StagingFailed, publication_fault, upload_fault
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.isolation.transfer_rules import TransferRule, any_transfer
 from mendflow.pilot.slot.logs import pack_log
 from mendflow.pilot.slot.messages import FinishedAttempt
 from mendflow.transfer.addresses import shown
@@ -39,6 +40,8 @@ SMALL_BYTES: Final = 256 << 10
 TOGETHER_MAX: Final = 1000
 TOGETHER_BYTES_MAX: Final = 4 << 20
 """Files up to this size are sent to the server with others, so many files and bytes in one request."""
+GIVEN_BYTES_MIN: Final = 16 << 20
+"""Smaller files are worth a copy in the cache, for the jobs that use them next."""
 
 
 class _UploadFailed(Exception):
@@ -59,6 +62,7 @@ class OutputPublisher:
         elements: OpenElements,
         catalogue: FileCatalogue | None = None,
         wanted: Callable[[], bool] = always,
+        rule: TransferRule = any_transfer,
     ) -> None:
         self._work_folder = work_folder
         self._files = files
@@ -66,6 +70,7 @@ class OutputPublisher:
         self._elements = elements
         self._catalogue = catalogue or NoFileCatalogue()
         self._wanted = wanted
+        self._rule = rule
         self._trials = ElementRetries()
         self._hashed: dict[str, tuple[tuple[int, int, int, int], FileRef]] = {}
 
@@ -81,6 +86,10 @@ class OutputPublisher:
         try:
             for path in done.spills:
                 self._upload(path, self._reference(path, "value.json"))
+            for path, ref in zip(done.contents, outcome.contents, strict=True):
+                # The server hashes what it gets, and refuses what is not what the job's process said.
+                self._upload(path, ref)
+                self._cache.adopt(path, ref.sha256)
             for name, path in done.files.items():
                 own_name = os.path.basename(path)[-NAME_CHARS_MAX:]
                 inside = os.path.dirname(os.path.normpath(path))
@@ -105,7 +114,7 @@ class OutputPublisher:
         if done.log:
             outcome = self._with_log(outcome, folder)
         self._forget(done, folder)
-        stored = bool(done.files or done.file_lists or done.spills)
+        stored = bool(done.files or done.file_lists or done.spills or done.contents)
         took_ms = int((time.monotonic() - began) * 1000) if stored else 0
         return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.staging_measures, took_ms)))
 
@@ -169,6 +178,12 @@ class OutputPublisher:
         with open(path, "rb") as file:
             self._files.put(ref.sha256, os.path.basename(ref.name)[-NAME_CHARS_MAX:], file, ref.bytes)
 
+    def _give(self, path: str, ref: FileRef) -> bool:
+        """Whether a server on this machine took a large file as it is: so it is on the disk once, and not a second time
+        in the cache."""
+        name = os.path.basename(ref.name)[-NAME_CHARS_MAX:]
+        return ref.bytes >= GIVEN_BYTES_MIN and self._files.give(ref.sha256, name, path)
+
     def _store(self, folder: str, files: list[tuple[str, FileRef]]) -> None:
         """Upload files of a folder, all small or only one, and add them to the cache."""
         try:
@@ -176,6 +191,8 @@ class OutputPublisher:
                 self._files.put_many({ref.sha256: _content(folder, path, ref) for path, ref in files})
             else:
                 [(path, ref)] = files
+                if self._give(os.path.join(folder, path), ref):
+                    return  # this is the only copy, and the server's
                 self._upload(os.path.join(folder, path), ref)
         except (OSError, ServerRefused) as error:
             if len(files) == 1:
@@ -216,6 +233,8 @@ class OutputPublisher:
         """Write files to the URLs that the job names; the job's own settings decide what may be overwritten."""
         for name, ref in refs.items():
             if url := _address(done, name):
+                if reason := self._rule(url, True):
+                    raise StagingFailed(_refusal(done, name, shown(url), reason, lasting=True))
                 place = ReplicaLocation(element=plain(url, name=shown(url)), url=url)
                 overwrite = done.publish[name].overwrite
                 self._write(
@@ -316,7 +335,7 @@ def _content(folder: str, path: str, ref: FileRef) -> bytes:
 
 def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:
     fault = msgspec.structs.replace(failure.fault, log_tail=outcome.log_tail)
-    return msgspec.structs.replace(outcome, fault=fault, outputs=None, files={}, file_lists={})
+    return msgspec.structs.replace(outcome, fault=fault, outputs=None, files={}, file_lists={}, contents=())
 
 
 def add_measures(outcome: msgspec.Raw, staging_measures: Measurements) -> msgspec.Raw:

@@ -16,6 +16,7 @@ from mendflow.core.model.jobs import KEPT_PREFIX
 from mendflow.core.model.values import FileRef, is_digest
 from mendflow.pilot.agent.http import CHUNK_BYTES, FileClient, ServerAway, ServerRefused
 from mendflow.pilot.files.catalogue import FileCatalogue, NoFileCatalogue
+from mendflow.pilot.isolation.transfer_rules import TransferRule, any_transfer
 from mendflow.transfer.element import StorageClient
 from mendflow.transfer.errors import BadFileUrl, DamagedFile, FileMissing, TransferFailed
 from mendflow.transfer.fetch import always, fetch_file, pause
@@ -110,15 +111,19 @@ class InputSources:
         elements: OpenElements,
         catalogue: FileCatalogue | None = None,
         wanted: Callable[[], bool] = always,
+        rule: TransferRule = any_transfer,
     ) -> None:
         self._files = files
         self._elements = elements
         self._catalogue = catalogue or NoFileCatalogue()
         self._wanted = wanted
+        self._rule = rule
 
     def while_wanted(self, wanted: Callable[[], bool]) -> "InputSources":
         """The same sources, with this condition in addition to `wanted`."""
-        return InputSources(self._files, self._elements, self._catalogue, lambda: self._wanted() and wanted())
+        return InputSources(
+            self._files, self._elements, self._catalogue, lambda: self._wanted() and wanted(), self._rule
+        )
 
     def is_wanted(self) -> bool:
         return self._wanted()
@@ -139,6 +144,8 @@ class InputSources:
         if source.startswith(LOGICAL_PREFIX):
             return self._from_nearest(source.removeprefix(LOGICAL_PREFIX), target, ref, transfer, damaged)
         near = self._element_of(source, ref, transfer)
+        if near is None and (reason := self._rule(source, False)):
+            raise BadFileUrl(reason)
         return self._from_element(near or ReplicaLocation(element=plain(source), url=source), target, ref, transfer)
 
     def _from_keeping(

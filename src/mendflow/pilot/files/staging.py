@@ -17,11 +17,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES
+from mendflow.core.data.path_arguments import PLACED
 from mendflow.core.data.path_patterns import fixed_folder
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import KEPT_PREFIX, FunctionRef, JobSpec, Measurements, sources_of
-from mendflow.core.model.values import FileRef, Value, is_digest
+from mendflow.core.model.values import FileRef, Value, content_kind, file_of, is_digest
 from mendflow.pilot.agent.http import FileClient
 from mendflow.pilot.agent.slot_work import has_own_folder
 from mendflow.pilot.cache import entries
@@ -40,6 +41,7 @@ from mendflow.pilot.files.sources import (
 )
 from mendflow.pilot.files.staging_faults import StagingFailed, fault_of, missing_input_fault, staging_fault
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
+from mendflow.pilot.isolation.transfer_rules import TransferRule, any_transfer
 from mendflow.pilot.slot.messages import FinishedAttempt
 from mendflow.pilot.worker.functions import source_file
 from mendflow.transfer.errors import BadFileUrl, FileMissing, TransferFailed
@@ -73,17 +75,27 @@ class _Input(NamedTuple):
     sources: tuple[str, ...]
 
 
-def spilled_digests(value: Value) -> Iterator[str]:
-    """The digests of all spilled values inside a value."""
+class _Argument(NamedTuple):
+    """A stored part of an argument: a value that was spilled, or the content of one."""
+
+    ref: FileRef
+    is_spilled: bool
+
+
+def stored_arguments(value: Value) -> Iterator[_Argument]:
+    """All stored parts of a value. What stands for a path in the job's folder is an input, and is staged as such."""
     if isinstance(value, dict):
         digest = value.get("$spilled")
         if isinstance(digest, str):
-            yield digest
+            yield _Argument(FileRef(sha256=digest, bytes=-1, name=""), True)
             return
-        value = list(value.values())
+        if content_kind(value) and (ref := file_of(value)) is not None:
+            yield _Argument(ref, False)
+            return
+        value = [] if PLACED in value else list(value.values())
     if isinstance(value, list):
         for element in value:
-            yield from spilled_digests(element)
+            yield from stored_arguments(element)
 
 
 def check_inside(path: str) -> str:
@@ -97,14 +109,16 @@ def check_inside(path: str) -> str:
 
 def needs_files(spec: JobSpec) -> bool:
     """Whether files must be staged before a slot can run the job."""
-    return bool(spec.inputs or spec.files or spec.replicas or spec.folders) or any(
-        True for _ in spilled_digests([spec.args, spec.kwargs])
-    )
+    if spec.inputs or spec.files or spec.replicas or spec.folders or any(use.path for use in spec.secrets):
+        return True
+    given = [each for each in (*spec.args, *spec.kwargs.values()) if isinstance(each, dict | list)]
+    return bool(given) and any(True for _ in stored_arguments(given))
 
 
 class FileStager:
     """Every method blocks and is meant for a thread; they may run side by side. `catalogue` knows where logical files
-    are and where published ones go."""
+    are and where published ones go. Without `gives_links` no job gets links into the cache, even if it asks. `rule`
+    says which addresses files are transferred from and to."""
 
     def __init__(
         self,
@@ -113,14 +127,17 @@ class FileStager:
         *,
         cache: Cache | None = None,
         catalogue: FileCatalogue | None = None,
+        gives_links: bool = True,
+        rule: TransferRule = any_transfer,
     ) -> None:
         self._work_folder = work_folder
+        self._gives_links = gives_links
         self._cache = cache if cache is not None else DiskCache(work_folder.cache, DEFAULT_SPACE_BYTES)
         self._leaving, self._gone = threading.Event(), threading.Event()
         elements = OpenElements()
-        self._fetching = InputSources(files, elements, catalogue, lambda: not self._leaving.is_set())
+        self._fetching = InputSources(files, elements, catalogue, self.is_fetching, rule)
         self._publishing = OutputPublisher(
-            work_folder, files, self._cache, elements, catalogue, lambda: not self._gone.is_set()
+            work_folder, files, self._cache, elements, catalogue, lambda: not self._gone.is_set(), rule
         )
         self._sources: dict[tuple[str, int, int], str] = {}
         self._code: dict[FunctionRef, str] = {}
@@ -128,6 +145,10 @@ class FileStager:
     def stop_fetching(self) -> None:
         """Stop fetching: transfers in progress end soon, and continue after a restart."""
         self._leaving.set()
+
+    def is_fetching(self) -> bool:
+        """Whether files are still fetched: the pilot stays."""
+        return not self._leaving.is_set()
 
     def stop_publishing(self) -> None:
         """Stop retrying to publish."""
@@ -147,11 +168,7 @@ class FileStager:
             if has_own_folder(spec):
                 os.makedirs(folder, exist_ok=True)
             tally = _Tally()
-            for digest in spilled_digests([spec.args, spec.kwargs]):
-                ref = _by_digest(digest)
-                self._cache.pin(digest)
-                pins.append(digest)
-                self._cached(_Input("", ref, (KEPT_PREFIX + digest,)), ref, _Route(self._fetching, transfer))
+            self._stage_arguments(spec, _Route(self._fetching, transfer), pins)
             self._place_all(spec, folder, transfer, tally)
             for name, path in spec.files.items():
                 above = fixed_folder(path) if name in spec.file_lists else os.path.dirname(path)
@@ -166,13 +183,26 @@ class FileStager:
             remove_tree(folder)
             raise StagingFailed(fault_of(error, folder, path)) from None
 
+    def _stage_arguments(self, spec: JobSpec, way: "_Route", pins: list[str]) -> None:
+        """Take what arguments refer to into the cache, and let it stay there while the job runs."""
+        pending = deque(stored_arguments([spec.args, spec.kwargs]))
+        while pending:
+            ref, is_spilled = pending.popleft()
+            ref = _by_digest(ref.sha256) if is_spilled else ref
+            self._cache.pin(ref.sha256)
+            pins.append(ref.sha256)
+            entry = self._cached(_Input("", ref, (KEPT_PREFIX + ref.sha256,)), ref, way)
+            if is_spilled:
+                with open(entry.path, "rb") as file:
+                    pending.extend(stored_arguments(msgspec.json.decode(file.read())))
+
     def _place_all(self, spec: JobSpec, folder: str, transfer: TransferSettings, tally: "_Tally") -> None:
         wishes, faults = _inputs(spec), deque[Fault]()
         way = _Route(self._fetching.while_wanted(lambda: not faults), transfer, tally.add_damaged)
 
         def place(wish: _Input) -> None:
             try:
-                self._place(wish, folder, way, tally, link=spec.link_inputs)
+                self._place(wish, folder, way, tally, link=spec.link_inputs and self._gives_links)
             except (OSError, StagingFailed) as error:
                 faults.append(fault_of(error, folder, wish.path))
                 raise StagingFailed(faults[0]) from None
@@ -251,15 +281,15 @@ class FileStager:
         try:
             if bundle is not None and not self._has_modules(function, folder):
                 packed = os.path.join(folder, ".modules")
-                self._stage_stored(bundle, packed)
+                self.place_stored(bundle, packed)
                 unpack_modules(packed, folder)
             if self._digest_of(target) != code.sha256:
-                self._stage_stored(code, target)
+                self.place_stored(code, target)
         except OSError as error:
             raise StagingFailed(fault_of(error, target, "")) from None
         return folder
 
-    def _stage_stored(self, stored: FileRef, target: str) -> None:
+    def place_stored(self, stored: FileRef, target: str) -> None:
         """Put a file that the server stores at a place of the pilot's own, as a whole."""
         ref = _by_digest(stored.sha256)
         os.makedirs(os.path.dirname(target), exist_ok=True)

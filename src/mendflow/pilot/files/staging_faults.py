@@ -90,3 +90,13 @@ def fault_of(error: OSError | StagingFailed, folder: str, path: str) -> Fault:
         file=path,
         data={"errno": errno.errorcode.get(error.errno or 0, "")},
     )
+
+
+def unprepared_fault(error: Exception) -> Fault:
+    """The pilot failed at something that it should have known how to tell."""
+    return Fault(
+        name="cannotStage",
+        category=Category.RESOURCE,
+        message=f"the pilot could not make the job ready: {type(error).__name__}: {error}",
+        stage=AttemptStage.STAGE_IN,
+    )

@@ -6,7 +6,8 @@ pilot.json     the pilot's id, kept over restarts  slots/     a socket for each 
 attempts/      a folder for each attempt           results/   results that no agent has taken yet
 cache/, code/  stored files by their digest          servers.json  the servers that it was told of
 cache.guests/  files that go past the cache        cache.promised  how much is on its way into it
-cache.uses     how often files were used           neighbours.json  whose caches it was told of"""
+cache.uses     how often files were used           neighbours.json  whose caches it was told of
+containers     where it is noted which containers run, and what removes them"""
 
 import os
 import re
@@ -19,14 +20,30 @@ from pathlib import Path
 import msgspec
 
 from mendflow.core.model.errors import RequestError
+from mendflow.pilot.containers.start import ContainerNotes
 from mendflow.pilot.files.locks import hold, holder
+from mendflow.pilot.isolation.confinement import CONFINED_ENDS
 from mendflow.pilot.slot.messages import FinishedAttempt
 
-BESIDE = (".log", ".log.gz", ".output", ".report", ".script", ".kept")
+BESIDE = (
+    ".log",
+    ".log.gz",
+    ".output",
+    ".report",
+    ".script",
+    ".kept",
+    ".started",
+    ".usage",
+    ".variables",
+    *CONFINED_ENDS,
+)
 """Files of the pilot beside an attempt's folder: the log and its compressed form, the outputs, the reports, a command
-that is no argument of its shell, and a mark that the folder is kept because the attempt has failed."""
+that is no argument of its shell, a mark that the folder is kept because the attempt has failed, and of a container the
+process that it started with, what its processes used, and the variables that it was to set; and folders of an attempt
+that does not run as the pilot."""
 
 FOLDER_MODE = 0o700
+CONTAINER_NOTES = "containers"
 
 
 class WorkFolderTaken(RequestError):
@@ -67,6 +84,15 @@ class WorkFolder:
         for part in (self.attempts, self.results, self.slots, self.cache, self.code):
             part.mkdir(exist_ok=True, mode=0o700)
 
+    def open_ways(self) -> None:
+        """Let other accounts pass through to the folders that they are given, and list or read nothing on the way."""
+        for name in os.listdir(self.folder):
+            path = self.folder / name
+            if path.is_file() and not path.is_symlink():
+                path.chmod(0o600)
+        for part in (self.folder, self.attempts, self.code):
+            part.chmod(0o711)
+
     def lock(self) -> int:
         """Lock the folder until the returned descriptor is closed or this process dies."""
         descriptor = hold(self.agent_lock)
@@ -95,6 +121,16 @@ class WorkFolder:
         except OSError:
             overwrite(path, content)  # the disk is full
         return identity
+
+    def name_container_notes(self, notes: ContainerNotes | None) -> None:
+        """Say for the guard where it is noted which containers run, and what removes them; None: there are none."""
+        path = self.folder / CONTAINER_NOTES
+        if notes is None:
+            path.unlink(missing_ok=True)
+            return
+        content = msgspec.json.encode(notes)
+        if not path.exists() or path.read_bytes() != content:  # a pilot comes back on a full disk, too
+            write_atomically(path, content)
 
     def attempt(self, job: str, fence: int) -> str:
         return f"{self.attempts}/{attempt_name(job, fence)}"

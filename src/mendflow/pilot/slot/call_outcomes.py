@@ -8,6 +8,7 @@ import msgspec
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
+from mendflow.pilot.slot.confining import outside
 from mendflow.pilot.slot.declared_outputs import find_outputs
 from mendflow.pilot.slot.faults import StopReason, exit_fault, stop_fault
 from mendflow.pilot.slot.memory import OutOfMemoryKills
@@ -15,6 +16,7 @@ from mendflow.pilot.slot.messages import FileList, FinishedAttempt, RawCallResul
 from mendflow.pilot.slot.monitor import AttemptMonitor
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.reports import ReportReader
+from mendflow.pilot.slot.secret_masking import mask_file, mask_kept
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Outcome)
@@ -54,6 +56,11 @@ def failed_attempt(
     )
 
 
+def with_folder(done: FinishedAttempt) -> FinishedAttempt:
+    """The same, with a folder that is to be removed."""
+    return msgspec.structs.replace(done, folder=True)
+
+
 def unstarted_attempt(work: SlotWork, end: StopReason) -> FinishedAttempt:
     fault = stop_fault(end, wall_ms=0, memory_bytes=0, peak_bytes=0)
     return failed_attempt(work, msgspec.structs.replace(fault, stage=AttemptStage.START))
@@ -67,13 +74,15 @@ def finished_call(
     folder: str,
     cut_bytes: int,
     keep_folder: Callable[[SlotWork, Fault], str],
+    is_confined: bool = False,
 ) -> FinishedAttempt:
     """A call that came back. Its outcome is only opened if there is something to add or to check. `monitor` is what it
-    was watched with, if that was long enough to see anything."""
+    was watched with, if that was long enough to see anything. One that `is_confined` could not keep its folder itself,
+    and is not believed where its files are."""
     outcome, files, lists, spills = result.outcome, work.files, dict[str, FileList](), result.spills
-    kept = result.kept
+    kept, contents = result.kept, result.contents
     peak_bytes = monitor.peak_bytes if monitor is not None else 0
-    if files or cut_bytes or peak_bytes or result.report:
+    if files or cut_bytes or peak_bytes or result.report or is_confined:
         seen = _DECODER.decode(outcome)
         measures = msgspec.structs.replace(
             seen.measures,
@@ -83,13 +92,16 @@ def finished_call(
         fault = seen.fault
         if fault is None:
             files, lists, fault = find_outputs(files, folder, work.file_lists, work.inputs)
+            if fault is None and is_confined and (elsewhere := outside(folder, (*spills, *contents))):
+                fault = _foreign_files(elsewhere)
         if fault is not None:
-            files, lists, spills = {}, {}, []
-        if fault is not None and seen.fault is None:
+            files, lists, spills, contents = {}, {}, [], []
+        if fault is not None and (seen.fault is None or is_confined):
             seen = msgspec.structs.replace(seen, folder=keep_folder(work, fault))
             kept = bool(seen.folder)
         outputs = seen.outputs if fault is None else None
         seen = msgspec.structs.replace(seen, measures=measures, fault=fault, outputs=outputs)
+        seen = seen if fault is None else msgspec.structs.replace(seen, contents=())
         if result.report:
             seen = _with_report(seen, result.report, monitor)
         outcome = msgspec.Raw(_ENCODER.encode(seen))
@@ -100,13 +112,19 @@ def finished_call(
         max(result.ran_us, 1),
         files,
         spills,
-        bool(work.own_folder or files or lists or spills or result.log or kept),
+        bool(work.own_folder or files or lists or spills or contents or result.log or kept or is_confined),
         work.publish,
         work.staging_measures,
         lists,
         log=result.log,
         kept=kept,
+        contents=contents,
     )
+
+
+def _foreign_files(paths: list[str]) -> Fault:
+    text = f"what its result refers to is not in the job's folder: {paths[0][:200]}"
+    return Fault(name="badOutput", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT)
 
 
 def _with_report(outcome: Outcome, report: bytes, monitor: AttemptMonitor | None) -> Outcome:
@@ -137,6 +155,8 @@ def crashed_call(
         started_at=monitor.started_at,
         ended_at=time.time_ns() // 1_000_000,
         cpu_ms=reaper.cpu_ms(),
+        read_bytes=reaper.read_bytes,
+        written_bytes=reaper.written_bytes,
         peak_bytes=peak,
         ran_ms=ran_us // 1000,
         printed_bytes=printed_bytes,
@@ -155,3 +175,16 @@ def crashed_call(
 def _left_well() -> Fault:
     text = "the function ended its whole process with exit code 0"
     return Fault(name="exitCode", category=Category.JOB, message=text, exit_code=0, stage=AttemptStage.EXECUTION)
+
+
+def masked_attempt(work: SlotWork, done: FinishedAttempt, log: str) -> FinishedAttempt:
+    """The same without the secrets of the attempt: in its outcome, and in its log, if that is at its place."""
+    if not work.secrets:
+        return done
+    mask = work.secrets.mask()
+    if done.log:
+        mask_file(log, mask)
+    if done.kept:
+        mask_kept(log.removesuffix(".log"), mask)
+    outcome = mask.mask_outcome(_DECODER.decode(done.outcome))
+    return msgspec.structs.replace(done, outcome=msgspec.Raw(_ENCODER.encode(outcome)))

@@ -9,11 +9,23 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from mendflow.lazy import LazyModule
+from mendflow.pilot.containers.start import ContainerNotes
 from mendflow.pilot.files.locks import hold, holder
+from mendflow.pilot.files.work_folder import CONTAINER_NOTES
+from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slot.process_tags import find_slots, has_processes, kill_unwatched
 from mendflow.pilot.slot.processes import stands_still
+
+if TYPE_CHECKING:
+    from mendflow.pilot.containers import records
+else:  # most pilots run no containers
+    records = LazyModule("mendflow.pilot.containers.records")
 
 IDLE_MS = 2_000
 LATER_MS = 100
@@ -49,11 +61,21 @@ class Guard:
         continue some day and knows what it had. False if a process could not be killed."""
         slots = find_slots(str(self._folder))
         watching = {pid for pid in slots if not (late and stands_still(pid))}
-        return kill_unwatched(self._pilot, watching, spared=slots)
+        return kill_unwatched(self._pilot, watching, spared=slots) and self._remove_containers()
+
+    def _remove_containers(self) -> bool:
+        """Remove the containers of slots that are dead: killing their processes leaves what the runtime knows of them,
+        and of docker they still run. False if one could not be removed."""
+        try:
+            notes = msgspec.json.decode((self._folder / CONTAINER_NOTES).read_bytes(), type=ContainerNotes)
+        except (OSError, msgspec.MsgspecError):
+            return True
+        return not records.remove_leftovers(notes)
 
 
 def main() -> None:
     """`guard.py FOLDER PILOT`: the pilot's work folder and its id."""
+    hide_memory()
     folder, pilot = Path(sys.argv[1]), sys.argv[2]
     os.chdir("/")
     signal.signal(signal.SIGINT, signal.SIG_IGN)

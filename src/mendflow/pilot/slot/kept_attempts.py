@@ -5,7 +5,7 @@ what its job was run with: `mendflow shell` starts a shell with just that. What 
 file has the names of such variables, and no values."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -68,22 +68,27 @@ def kept_call(call: FunctionCall, fault: Fault, environment: Mapping[str, str]) 
         folder=call.attempt_folder,
         fault=fault.message,
         command=f"{call.module}.{call.name}",
-        env=writable(environment),
-        secrets=secret_names(environment),
+        env=writable(environment, call.secrets),
+        secrets=secret_names(environment, call.secrets),
     )
 
 
-def writable(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that may be written down: no secrets, and text only, as a system allows any bytes in them."""
+def writable(environment: Mapping[str, str], secret: Collection[str] = ()) -> dict[str, str]:
+    """The variables that may be written down: no secrets, and text only, as a system allows any bytes in them. `secret`
+    are those that the job got as secrets."""
     return {
         name: value
         for name, value in environment.items()
-        if _is_text(name) and _is_text(value) and not is_secret_variable(name, value)
+        if _is_text(name) and _is_text(value) and name not in secret and not is_secret_variable(name, value)
     }
 
 
-def secret_names(environment: Mapping[str, str]) -> list[str]:
-    return sorted(name for name, value in environment.items() if _is_text(name) and is_secret_variable(name, value))
+def secret_names(environment: Mapping[str, str], secret: Collection[str] = ()) -> list[str]:
+    return sorted(
+        name
+        for name, value in environment.items()
+        if _is_text(name) and (name in secret or is_secret_variable(name, value))
+    )
 
 
 def _is_text(text: str) -> bool:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from mendflow.core.model.jobs import Limits
 
+_NO_LIMITS = Limits()
+
 
 class Limit(NamedTuple):
     """The resource, the shell's option, the amount, and the shell's unit."""
@@ -52,6 +54,8 @@ def shell_limits(limits: Limits) -> str:
 def lower_soft_limits(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
     """Lower the soft limits of this process for a call; returns the old ones. CPU time that earlier calls used does not
     count."""
+    if limits == _NO_LIMITS:
+        return []
     before = []
     for limit in requested(limits):
         soft, hard = resource.getrlimit(limit.kind)

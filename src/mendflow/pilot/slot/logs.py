@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from mendflow.core.model.text_masks import TextMask
 from mendflow.pilot.bounds import LOG_BYTES_MAX
 
 SHIPPED_BYTES: Final = 16 * 1024
@@ -228,3 +229,13 @@ def _chunks(descriptor: int, extent: LogExtent) -> Iterator[bytes]:
         while start < end and (chunk := os.pread(descriptor, min(CHUNK_BYTES, end - start), start)):
             start += len(chunk)
             yield chunk
+
+
+def read_masked(path: str, offset: int, bytes_max: int, mask: TextMask) -> tuple[int, bytes, int]:
+    """As `read_log`, of a log that still grows and is not masked itself: what may be the beginning of a masked text is
+    left for the next time."""
+    begin, data, size = read_log(path, max(0, offset - mask.margin), bytes_max + 2 * mask.margin)
+    data = mask.mask_bytes(data)
+    data = data[: mask.whole(data)]
+    skip = max(0, offset - begin)
+    return max(begin, offset), data[skip : skip + bytes_max], size

@@ -8,6 +8,9 @@ from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN = "/proc/self/cgroup"
+MACHINE_COUNTER = Path("/proc/vmstat")
+"""Counts the out-of-memory kills of the whole machine."""
+
 NEAR = 0.9
 """A killed job that used this share of its limit is assumed to have been killed for its memory."""
 
@@ -47,7 +50,7 @@ def counters(own: str = OWN) -> list[Path]:
     """The files that count out-of-memory kills, the nearest to this process first."""
     old = CGROUPS / "memory"
     files = [group / ("memory.oom_control" if group.is_relative_to(old) else "memory.events") for group in _groups(own)]
-    return [*files, Path("/proc/vmstat")]
+    return [*files, MACHINE_COUNTER]
 
 
 class OutOfMemoryKills:

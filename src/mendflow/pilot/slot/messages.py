@@ -12,7 +12,9 @@ from mendflow.core.model.data import CacheUpdate, Publication
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Limits, Measurements, Outcome
 from mendflow.core.model.sync import Capacity, LogPart, ResourcesInUse
+from mendflow.core.model.text_masks import TextMask
 from mendflow.core.model.values import Value
+from mendflow.pilot.containers.start import ContainerStart
 
 FRAME_BYTES_MAX = 1 << 30
 _LENGTH = struct.Struct(">I")
@@ -24,7 +26,9 @@ AttemptKey = tuple[str, int]
 class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     """One function call, as the worker gets it. `folder` is where the module is loaded from, `sha256` what its source
     must have, `modules` what those beside it should have (see FunctionRef; None: nobody knows); `cwd` is empty when
-    the attempt has no folder. `beside` is the folder of the flow, if the module is loaded from another."""
+    the attempt has no folder. `beside` is the folder of the flow, if the module is loaded from another. `python`
+    is the interpreter that runs it; empty: the worker's own. `secrets` are the variables of `env` that hold
+    secrets, `hidden` the values of all its secrets."""
 
     job: str
     fence: int
@@ -43,6 +47,9 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     number: int
     modules: tuple[str, ...] | None = None
     beside: str = ""
+    python: str = ""
+    secrets: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     @property
     def names(self) -> dict[str, str]:
@@ -56,12 +63,30 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
         }
 
 
+class AttemptSecrets(msgspec.Struct, frozen=True, array_like=True):
+    """The secrets of an attempt: environment variables and files of its folder, each with its value."""
+
+    variables: dict[str, str] = {}
+    files: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.variables or self.files)
+
+    def __repr__(self) -> str:
+        return f"AttemptSecrets({sorted((*self.variables, *self.files))})"
+
+    def mask(self) -> TextMask:
+        return TextMask.of_secrets((*self.variables.values(), *self.files.values()))
+
+
 class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     """One attempt, as a slot gets it; `number` says which try of the job it is. A shell command, or an encoded
     `FunctionCall` with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it;
     `devices` are the GPUs that it was given. `publish` and `staging_measures` only come back when it is done. `shell`,
     `unstaged` and `file_lists` are as in JobSpec; `inputs` are the paths of its inputs, where it must be known what is
-    none of its outputs. `linked`: its folder has links into the cache, which the agent looks at when it has ended."""
+    none of its outputs. `linked`: its folder has links into the cache, which the agent looks at when it has ended.
+    `container` is what its command runs in. `secrets` are in `env`, or in its folder, and are masked in what it
+    prints. `owner` is whose job it is, `values` are the digests of what a call reads of the cache."""
 
     job: JobId
     fence: int
@@ -86,6 +111,10 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     file_lists: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     linked: bool = False
+    container: ContainerStart | None = None
+    secrets: AttemptSecrets = AttemptSecrets()
+    owner: str = ""
+    values: tuple[str, ...] = ()
 
     @property
     def key(self) -> AttemptKey:
@@ -103,8 +132,8 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     """An attempt that ended. `files`, `file_lists` and `spills` are still to be stored, from the attempt's folder,
     before anybody is told: an output's name to its path, or to several, and paths of spilled values. Those that
     `publish` names go to storage elements instead. `log`: its log is longer than what the outcome has of it, and is to
-    be stored too. `folder`: there is a folder to be removed when the server has judged the attempt; one that is `kept`
-    stays for a while longer."""
+    be stored too. `contents`: paths of the files of the outcome's `contents`, in their order. `folder`: there is a
+    folder to be removed when the server has judged the attempt; one that is `kept` stays for a while longer."""
 
     job: JobId
     fence: int
@@ -118,6 +147,7 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     file_lists: dict[str, FileList] = {}
     log: bool = False
     kept: bool = False
+    contents: list[str] = []
 
     @property
     def key(self) -> AttemptKey:
@@ -174,7 +204,7 @@ class CallBatch(msgspec.Struct, frozen=True, array_like=True):
 
 class CallResult(msgspec.Struct, frozen=True, array_like=True):
     """One call has ended, and all its processes are gone. Written by the worker. `report` holds its reported values.
-    For `log` and `kept` see `FinishedAttempt`."""
+    For `log`, `kept` and `contents` see `FinishedAttempt`."""
 
     number: int
     ran_us: int
@@ -183,6 +213,7 @@ class CallResult(msgspec.Struct, frozen=True, array_like=True):
     report: bytes = b""
     log: bool = False
     kept: bool = False
+    contents: list[str] = []
 
 
 class RawCallResult(msgspec.Struct, frozen=True, array_like=True):
@@ -195,6 +226,7 @@ class RawCallResult(msgspec.Struct, frozen=True, array_like=True):
     report: bytes = b""
     log: bool = False
     kept: bool = False
+    contents: list[str] = []
 
 
 class RawReport(msgspec.Struct, frozen=True, array_like=True):

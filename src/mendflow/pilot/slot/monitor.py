@@ -25,9 +25,12 @@ def now_ms() -> int:
 
 
 class AttemptMonitor:
-    """`list_pids` tells the processes of the attempt as they are now."""
+    """`list_pids` tells the processes of the attempt as they are now, `list_all` also those that run it, such as the
+    runtime of its container: they stop and continue with it, but are not its own."""
 
-    def __init__(self, work: SlotWork, list_pids: Callable[[], list[int]]) -> None:
+    def __init__(
+        self, work: SlotWork, list_pids: Callable[[], list[int]], list_all: Callable[[], list[int]] | None = None
+    ) -> None:
         self.work = work
         self._started_ns = time.monotonic_ns()
         self.started = self._started_ns // 1_000_000
@@ -35,9 +38,11 @@ class AttemptMonitor:
         self.started_at = time.time_ns() // 1_000_000
         self.peak_bytes = 0
         self.memory_bytes = 0
+        self.seen_cpu_ms = 0  # at the last heartbeat
         self.end: StopReason | None = None
         self.reports: ReportReader | None = None  # created once the attempt is old enough to have reports
         self._list_pids = list_pids
+        self._list_all = list_all or list_pids
         self._cpu_before_ms = 0 if work.command else -1  # a warm worker has used some already; known at the first look
         self._interval = FIRST_LOOK_MS
         self._next_look = self.started + FIRST_LOOK_MS
@@ -101,9 +106,10 @@ class AttemptMonitor:
         self.next_heartbeat = now + HEARTBEAT_MS
         if self._cpu_before_ms >= 0:
             cpu_ms = used_cpu_ms(self._list_pids()) + round(reaped_s * 1000) - self._cpu_before_ms
+        self.seen_cpu_ms = max(0, cpu_ms)
         return Measurements(
             started_at=self.started_at,
-            cpu_ms=max(0, cpu_ms),
+            cpu_ms=self.seen_cpu_ms,
             peak_bytes=self.peak_bytes,
             memory_bytes=self.memory_bytes,
             ran_ms=self.ran_ms(now),
@@ -113,19 +119,18 @@ class AttemptMonitor:
         if not self.suspended and not self._kill_at:
             self._still_since = now_ms()
             for _ in range(3):  # again, for processes that were forked meanwhile
-                send(self._list_pids(), signal.SIGSTOP)
+                send(self._list_all(), signal.SIGSTOP)
 
     def resume(self) -> None:
         if self.suspended:
             self._still_ms += now_ms() - self._still_since
             self._still_since = 0
-            send(self._list_pids(), signal.SIGCONT)
+            send(self._list_all(), signal.SIGCONT)
 
     def cancel(self) -> None:
         """Send SIGTERM to all processes; kill them after a grace period."""
         if self._kill_at:
             return
-        pids = self._list_pids()
-        send(pids, signal.SIGTERM)
-        send(pids, signal.SIGCONT)
+        send(self._list_pids(), signal.SIGTERM)
+        send(self._list_all(), signal.SIGCONT)
         self._kill_at = now_ms() + CANCEL_GRACE_MS

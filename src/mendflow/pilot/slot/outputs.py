@@ -148,7 +148,13 @@ def read_outputs(path: str, notes: OutputNotes | None = None) -> dict[str, Value
 def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:
     """Write a value's JSON to a file in the attempt's folder; returns its placeholder and the path."""
     path = os.path.join(folder, f".mendflow.value{serial}.json")
-    with open(path, "wb") as file:
+    try:
+        os.unlink(path)  # the job may have put a link there
+    except FileNotFoundError:
+        pass
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb"
+    ) as file:
         file.write(content)
     digest = hashlib.sha256(content).hexdigest()
     return spilled_value(FileRef(sha256=digest, bytes=len(content), name="value.json")), path

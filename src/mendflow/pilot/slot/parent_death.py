@@ -33,6 +33,17 @@ class KillOnParentDeath:
         """Actions for posix_spawn, so that the new process inherits the read end."""
         return self._inherit if self._job_end >= 0 else []
 
+    def descriptors(self) -> tuple[int, ...]:
+        """What a process that is started otherwise has to inherit."""
+        return (self._job_end,) if self._job_end >= 0 else ()
+
+    def close(self) -> None:
+        """Nobody is bound any more."""
+        if self._job_end >= 0:
+            os.close(self._job_end)  # first, so that nothing happens on it
+            os.close(self._our_end)
+            self._job_end = -1
+
     def hold(self, group: int) -> None:
         """From now on this process group dies with us; the one that was bound before does not."""
         if self._job_end < 0:

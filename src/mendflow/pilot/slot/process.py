@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.slot import spare
 from mendflow.pilot.slot.agent_channel import AgentChannel
 from mendflow.pilot.slot.deadline import Deadline
@@ -211,6 +212,8 @@ def main() -> None:
     if arguments is None:
         return
     folder, number, listener, settings = arguments
+    if sys.argv[1:] != [spare.OPTION]:  # it is found by what it has mapped, and works for whoever runs a flow himself
+        hide_memory()
     become_reaper()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

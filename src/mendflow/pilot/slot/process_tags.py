@@ -21,7 +21,7 @@ KILL_ROUNDS = 100
 ROUND_S = 0.01
 _FAR_ABOVE_ALL_MEMORY = 1 << 61
 _LIMIT_NAME = b"Max resident set"
-_SPARE_SLOT = [b"-m", spare.MODULE.encode(), spare.OPTION.encode()]
+_SPARE_SLOT = [b"-P", b"-m", spare.MODULE.encode(), spare.OPTION.encode()]
 _GONE = (b"Z", b"X", b"x")
 
 
@@ -96,7 +96,7 @@ def _sessions() -> dict[int, int]:
         if not name.isdigit():
             continue
         try:
-            if ours and os.stat(f"/proc/{name}").st_uid != ours:
+            if ours and _owner(name) != ours:
                 continue
             with open(f"/proc/{name}/stat", "rb", buffering=0) as text:
                 fields = text.read().rpartition(b")")[2].split()
@@ -105,6 +105,16 @@ def _sessions() -> dict[int, int]:
         if fields and fields[0] not in _GONE:
             found[int(name)] = int(fields[3])
     return found
+
+
+def _owner(pid: str) -> int:
+    """The user of a process. The folder of one that hides its memory belongs to root."""
+    owner = os.stat(f"/proc/{pid}").st_uid
+    if owner:
+        return owner
+    with open(f"/proc/{pid}/status", "rb", buffering=0) as text:
+        line = next((line for line in text.read().splitlines() if line.startswith(b"Uid:")), b"Uid: 0 0")
+    return int(line.split()[2])
 
 
 def _has_tag(pid: int, mark: bytes, number: bytes) -> bool:
@@ -120,11 +130,11 @@ def _bound(pid: int) -> bytes:
 
 def _is_slot(pid: int, folder: bytes) -> bool:
     """A slot names its folder in its command line; one that was a spare has only mapped the lease of its folder."""
-    words = _read(pid, "cmdline").split(b"\0")[1:4]
+    words = _read(pid, "cmdline").split(b"\0")[1:5]
     if words == _SPARE_SLOT:
         lease = os.path.realpath(folder) + b"/lease"
         return any(line.endswith(b" " + lease) for line in _read(pid, "maps").splitlines())
-    return words == [*_SPARE_SLOT[:2], folder]
+    return words == [*_SPARE_SLOT[:3], folder]
 
 
 def _is_gone(pid: int) -> bool:

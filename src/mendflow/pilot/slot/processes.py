@@ -4,6 +4,7 @@ A slot is a subreaper, so a process that forks twice and starts its own session 
 the job. Where the system has no subreapers, the job's process group is used."""
 
 import ctypes
+import functools
 import math
 import os
 import resource
@@ -16,6 +17,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 KILL_PATIENCE_S = 5.0
+BLOCK_BYTES = 512  # in these the kernel counts what is read and written
 PEAK_SLACK_BYTES = 1 << 20
 
 HAS_PROC = os.path.exists("/proc/self/stat")
@@ -35,7 +37,13 @@ def die_with_parent() -> None:
 def _prctl(option: int, value: int) -> bool:
     if sys.platform != "linux":
         return False
-    return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
+    return bool(_system_library().prctl(option, value, 0, 0, 0) == 0)
+
+
+@functools.cache
+def _system_library() -> ctypes.CDLL:
+    """Opened once: a process that a worker forks for a call finds it open."""
+    return ctypes.CDLL(None)
 
 
 def children(pid: int) -> list[int]:
@@ -84,6 +92,12 @@ def descendants(root: int, *, spare: int = 0) -> list[int]:
     return found
 
 
+def parent_of(pid: int) -> int:
+    """The parent of a process; 0 if there is no such process."""
+    fields = _stat_fields(pid)
+    return int(fields[1]) if fields else 0
+
+
 def below_any(pid: int, roots: set[int]) -> bool:
     """Whether a process is one of `roots` or below one. It walks upwards, and starts again if a parent dies
     meanwhile."""
@@ -104,6 +118,12 @@ def below_any(pid: int, roots: set[int]) -> bool:
 def stands_still(pid: int) -> bool:
     """Whether a process is stopped or a zombie."""
     return _stat_fields(pid)[:1] in ([b"T"], [b"t"], [b"Z"], [b"X"], [])
+
+
+def session_of(pid: int) -> int:
+    """The session that a process belongs to; 0 if it has ended."""
+    fields = _stat_fields(pid)
+    return int(fields[3]) if fields and fields[0] not in (b"Z", b"X") else 0
 
 
 def resident_bytes(pids: list[int]) -> int:
@@ -167,6 +187,8 @@ class Reaper:
         self.ended: dict[int, int] = {}
         self.cpu_s = 0.0
         self.peak_bytes = 0
+        self.read_bytes = 0
+        self.written_bytes = 0
         self.stuck: set[int] = set()  # processes that could not be killed; they are not waited for any more
         self._whole_ms = MillisecondRounder()
 
@@ -185,6 +207,8 @@ class Reaper:
             self.ended[pid] = status
             self.stuck.discard(pid)
             self.cpu_s += usage.ru_utime + usage.ru_stime
+            self.read_bytes += usage.ru_inblock * BLOCK_BYTES
+            self.written_bytes += usage.ru_oublock * BLOCK_BYTES
             peak = usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024
             self.peak_bytes = max(self.peak_bytes, peak)
 
@@ -200,6 +224,8 @@ class Reaper:
         self.ended.clear()
         self.cpu_s = 0.0
         self.peak_bytes = 0
+        self.read_bytes = 0
+        self.written_bytes = 0
 
     def below(self, *, spare: int = 0) -> list[int]:
         """All live processes below this one."""

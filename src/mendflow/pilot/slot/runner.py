@@ -10,34 +10,35 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from mendflow.pilot.files.secret_files import remove_secret_files
 from mendflow.pilot.files.work_folder import WorkFolder, remove_attempt, remove_beside, remove_tree
-from mendflow.pilot.slot.call_outcomes import crashed_call, failed_attempt, finished_call, unstarted_attempt
+from mendflow.pilot.isolation.confinement import NotConfined
+from mendflow.pilot.slot import call_outcomes
+from mendflow.pilot.slot.background_work import GRACE_MS, LeftRunning, wait_for_background
 from mendflow.pilot.slot.faults import StopReason, start_fault
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
-from mendflow.pilot.slot.memory import OutOfMemoryKills
+from mendflow.pilot.slot.memory import MACHINE_COUNTER, OutOfMemoryKills
 from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, RawCallResult, SlotWork
 from mendflow.pilot.slot.monitor import AttemptMonitor, now_ms
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
-from mendflow.pilot.slot.processes import Reaper
+from mendflow.pilot.slot.processes import HAS_PROC, Reaper
 from mendflow.pilot.slot.reports import ReportReader
 from mendflow.pilot.slot.script_shells import ScriptShells, ShellNotFound
 from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.slot.shell import ShellRun
+from mendflow.pilot.slot.termination import Termination
 from mendflow.pilot.slot.worker_channel import WorkerChannel
 
 LONG_MS = 25
 """When an attempt has run this long, those waiting behind it are returned."""
 
+TAKE_UP_MS = 2_000
+"""A worker that has not started a call so long after it was sent is replaced, and another gets the call."""
+
 REPORT_MS = 200
 LOOK_MS = 50
 CHATTY_LOOK_MS = 10
 NAP_MS = 1
-TERMINATED_MS = 60_000
-"""A job that fails this soon after its slot got SIGTERM got SIGTERM too."""
-
-TERMINATED_TOGETHER_MS = 200
-"""A batch system signals the processes of a pilot one after the other; this is the longest delay between the first and
-the last."""
 
 
 class SlotRunner:
@@ -62,9 +63,10 @@ class SlotRunner:
         self._poll = poll
         self._lease = lease
         self._ended, self._give_back, self._all_dead = ended, give_back, all_dead
-        self._environment = {name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"}
+        self._environment = settings.variables.select(os.environ)
         self.reaper = Reaper()
         self._kernel_kills = OutOfMemoryKills()
+        self._machine_kills = OutOfMemoryKills([MACHINE_COUNTER])  # a container is in a cgroup of its own
         self._worker = WorkerChannel(work_folder, number, self._environment, self.reaper, settings)
         self._parent_death = KillOnParentDeath()
         self._shell: ShellRun | None = None
@@ -76,7 +78,7 @@ class SlotRunner:
         self._next_report = 0
         self._chatty = False
         self._lease_seen = 0  # the end of the lease when it was last read
-        self._terminated_at = -TERMINATED_MS  # when this process last got SIGTERM
+        self._termination = Termination()
 
     def due(self, now: int) -> int:
         """When the running attempt must be checked again."""
@@ -118,6 +120,10 @@ class SlotRunner:
         if end is not None:
             self.kill(end)
             return False
+        if self._shell is None and not monitor.suspended:
+            self._tend_worker(now)
+            if self.monitor is not monitor:
+                return False
         long = now >= monitor.started + LONG_MS
         if long and (self.queue or len(self._worker.sent) > 1):
             self._give_back([*self._worker.take_back(but_first=True), *self.queue])
@@ -127,8 +133,17 @@ class SlotRunner:
         news = now >= self._next_report and self._read_report(monitor, now)
         if now >= monitor.next_heartbeat:
             self._kernel_kills.heartbeat()
+            self._machine_kills.heartbeat()
             news = True
         return news
+
+    def _tend_worker(self, now: int) -> None:
+        """See that the worker goes on, whatever an earlier job has done to it."""
+        self._worker.wake()
+        assert self.monitor is not None
+        if now >= self.monitor.started + TAKE_UP_MS and self._worker.is_ignoring:
+            self.reaper.kill_below()
+            self._read_results()
 
     def _read_report(self, monitor: AttemptMonitor, now: int, *, over: bool = False) -> bool:
         self._next_report = now + REPORT_MS
@@ -153,15 +168,10 @@ class SlotRunner:
                     return
                 self.queue.popleft()
                 self._start_shell(work)
-            elif self._worker.is_settling:
+            elif self._worker.is_settling or not self._worker.may_take(work):
                 return
-            elif self._worker.can_run(work):
+            else:
                 self._send_calls()
-            elif self._worker.sent:
-                return
-            else:  # the worker has another version of a module loaded
-                self.reaper.kill_below()
-                self._end_worker()
 
     def _start_shell(self, work: SlotWork) -> None:
         self.reaper.forget()
@@ -173,12 +183,12 @@ class SlotRunner:
                 self._parent_death,
                 self._shells,
                 self._settings,
-                spare=self._spare,
+                spare="" if self._settings.isolation.confines else self._spare,
             )
-        except (OSError, ValueError, ShellNotFound) as error:
+        except (OSError, ValueError, ShellNotFound, NotConfined) as error:
             folder = self._work_folder.attempt(work.job, work.fence)
-            fault = error.fault if isinstance(error, ShellNotFound) else start_fault(error, folder)
-            self._ended(failed_attempt(work, fault))
+            fault = error.fault if isinstance(error, ShellNotFound | NotConfined) else start_fault(error, folder)
+            self._ended(call_outcomes.failed_attempt(work, fault))
             if not work.own_folder and not self._keep:
                 remove_attempt(folder)
             return
@@ -188,16 +198,18 @@ class SlotRunner:
         self._begin(work)
 
     def _send_calls(self) -> None:
-        works = []
-        code = self.queue[0].code
-        while self.queue and not self.queue[0].command and self.queue[0].code == code:
+        works = [self.queue.popleft()]
+        alone = self._worker.is_confined
+        while self.queue and not alone and not self.queue[0].command and self.queue[0].case == works[0].case:
             works.append(self.queue.popleft())
         idle = not self._worker.sent
         try:
             self._worker.send(works)
-        except OSError as error:
+        except (OSError, NotConfined) as error:
             for work in works:
-                self._ended(failed_attempt(work, start_fault(error, self._work_folder.attempt(work.job, work.fence))))
+                folder = self._work_folder.attempt(work.job, work.fence)
+                fault = error.fault if isinstance(error, NotConfined) else start_fault(error, folder)
+                self._ended(call_outcomes.failed_attempt(work, fault))
             return
         self._poll_worker()
         if idle:
@@ -210,14 +222,25 @@ class SlotRunner:
             self._poll.register(self._worker.descriptor, events | (select.POLLOUT if self._worker.wants_to_send else 0))
 
     def _begin(self, work: SlotWork) -> None:
-        self.monitor = AttemptMonitor(work, self._attempt_pids)
+        self.monitor = AttemptMonitor(work, self._attempt_pids, self._all_pids)
         self._next_report = self.monitor.started + REPORT_MS
         self._chatty = False
         self._lease_seen = self._lease.stop_at
 
     def _attempt_pids(self) -> list[int]:
-        """The processes of the running attempt: all below this one, except an idle worker."""
-        return self.reaper.below(spare=self._worker.pid if self._shell is not None else 0)
+        """The processes of the running attempt: all below this one, except a worker that is idle, or that has forked
+        the process which runs the attempt."""
+        if self._shell is not None:
+            return self._shell.pids(self.reaper.below(spare=self._worker.pid))
+        waiting = self._worker.waiting_pid
+        return [pid for pid in self.reaper.below() if pid != waiting]
+
+    def _all_pids(self) -> list[int]:
+        """The processes of the running attempt, and those that run its container."""
+        if self._shell is None:
+            return self._attempt_pids()
+        below = self.reaper.below(spare=self._worker.pid)
+        return [*dict.fromkeys((*below, *self._shell.pids(below)))]
 
     # ending
 
@@ -240,21 +263,44 @@ class SlotRunner:
         shell, monitor = self._shell, self.monitor
         assert shell is not None and monitor is not None
         monitor.end = self._stop_reason(monitor, shell.pid) if end is None else end
+        background = self._background_work(shell, monitor)
         left = self.reaper.kill_below(spare=self._worker.pid, group=shell.pid)
         if not left:
             self._all_dead()
+        shell.end_container(self.reaper.ended.get(shell.pid, 0), stopped=end is not None)
         if shell.outlet >= 0:
             self._poll.unregister(shell.outlet)
         if monitor.reports is not None or shell.reported:
             self._read_report(monitor, now_ms(), over=True)
         shell.drain()
-        done = shell.done(monitor, self.reaper, self._kernel_kills, time.time_ns() // 1_000_000, left)
+        kills = self._kernel_kills if shell.work.container is None else self._machine_kills
+        done = shell.done(monitor, self.reaper, kills, time.time_ns() // 1_000_000, left, background)
         self._shell = self.monitor = None
         self._ended(done)
         if not done.folder and not self._keep:
             self.remove_spare()
             remove_beside(shell.folder, shell.beside())
             self._spare = shell.folder
+
+    def _background_work(self, shell: ShellRun, monitor: AttemptMonitor) -> LeftRunning | None:
+        """What a script that has ended well left running; a little time is given to what is about to end."""
+        if not HAS_PROC or monitor.end is not None or self.reaper.ended.get(shell.pid) != 0:
+            return None
+        grace_ms = min(GRACE_MS, max(0, self._lease.stop_at - boot_ms() - GRACE_MS))
+        return wait_for_background(
+            lambda: self.reaper.below(spare=self._worker.pid),
+            shell.pid,
+            shell.folder,
+            grace_ms=grace_ms,
+            drain=lambda: self._take_up(shell),
+        )
+
+    def _take_up(self, shell: ShellRun) -> None:
+        self.reaper.reap()
+        if shell.outlet >= 0:
+            outlet = shell.outlet
+            if not shell.read():
+                self._poll.unregister(outlet)
 
     @property
     def has_spare(self) -> bool:
@@ -267,24 +313,13 @@ class SlotRunner:
 
     def on_terminate(self) -> None:
         """Handle SIGTERM, which a batch system sends to all processes of a pilot."""
-        self._terminated_at = now_ms()
+        self._termination.note()
 
     def _stop_reason(self, monitor: AttemptMonitor, pid: int) -> StopReason | None:
-        """Why the attempt ended, if the reason is outside it. An attempt that ends when all processes get SIGTERM was
-        ended by that, even with exit code 0: a script continues when the command that it waits for is killed."""
+        """Why the attempt ended, if the reason is outside it."""
         if monitor.is_cancelling:
             return StopReason.CANCELLED
-        status = self.reaper.ended.get(pid, 0)
-        if signal.SIGTERM in (os.WTERMSIG(status), os.WEXITSTATUS(status) - 128):
-            self._wait_for_terminate()
-        ago = now_ms() - self._terminated_at
-        return StopReason.LEFT if ago < (TERMINATED_MS if status else TERMINATED_TOGETHER_MS) else None
-
-    def _wait_for_terminate(self) -> None:
-        """The job got SIGTERM, not from us: wait a moment whether this process gets it too."""
-        until = now_ms() + TERMINATED_TOGETHER_MS
-        while now_ms() < until and now_ms() - self._terminated_at >= TERMINATED_MS:
-            time.sleep(0.005)
+        return StopReason.LEFT if self._termination.has_ended(self.reaper.ended.get(pid, 0)) else None
 
     def _killed_by_guard(self, pid: int) -> bool:
         """Whether the guard killed the attempt because this slot was stopped while the lease ended. Compares with the
@@ -298,6 +333,10 @@ class SlotRunner:
         if self._worker.descriptor < 0:
             return
         results, alive = self._worker.receive()
+        if self._worker.is_confined and (results or not alive):
+            self.reaper.kill_below()  # what it has left is looked at when nobody changes it any more
+            self._worker.reclaim()
+            alive = False
         for work, result in results:
             self._call_ended(work, result)
         if results:
@@ -314,11 +353,16 @@ class SlotRunner:
     def _call_ended(self, work: SlotWork, result: RawCallResult) -> None:
         monitor = self.monitor if self.monitor is not None and self.monitor.work is work else None
         folder, cut = self._work_folder.attempt(work.job, work.fence), self._worker.cut_bytes()
-        keep = self._worker.keep_folder
-        self._ended(finished_call(work, result, monitor, folder=folder, cut_bytes=cut, keep_folder=keep))
+        keep, confined = self._worker.keep_folder, self._worker.is_confined
+        remove_secret_files(folder, work.secrets.files)
+        done = call_outcomes.finished_call(
+            work, result, monitor, folder=folder, cut_bytes=cut, keep_folder=keep, is_confined=confined
+        )
+        self._ended(call_outcomes.masked_attempt(work, done, f"{folder}.log") if work.secrets else done)
 
     def _end_worker(self) -> None:
-        """The worker is dead, and with it the current call; the calls behind it have not started and stay queued."""
+        """The worker is dead, and with it the current call; the calls behind it have not started and stay queued. If it
+        was something earlier that ended the worker, the current one has not started either."""
         status, guarded = self.reaper.ended.get(self._worker.pid, 0), self._killed_by_guard(self._worker.pid)
         if self._worker.descriptor >= 0:
             self._poll.unregister(self._worker.descriptor)
@@ -330,26 +374,30 @@ class SlotRunner:
                 monitor.end = StopReason.LEASE if guarded else self._stop_reason(monitor, self._worker.pid)
             self._read_report(monitor, now_ms(), over=True)
         log, printed = self._worker.log_tail(), self._worker.printed_bytes() + self._worker.cut_bytes()
-        is_long = bool(sent) and self._worker.hand_over_log(sent[0])
+        unstarted = monitor is not None and monitor.end is None and self._worker.is_ignoring
+        is_long = bool(sent) and not unstarted and self._worker.hand_over_log(sent[0])
         self._worker.close()
         self.monitor = None
-        if sent:
+        if unstarted:
+            self.queue.extendleft(reversed(sent))
+        elif sent:
             self.queue.extendleft(reversed(sent[1:]))
             folder = self._work_folder.attempt(sent[0].job, sent[0].fence)
             assert monitor is not None
-            self._ended(
-                crashed_call(
-                    monitor,
-                    self.reaper,
-                    self._kernel_kills,
-                    status,
-                    log=log,
-                    printed_bytes=printed,
-                    is_long=is_long,
-                    folder=folder,
-                    keep_folder=self._worker.keep_folder,
-                )
+            remove_secret_files(folder, sent[0].secrets.files)
+            crash = call_outcomes.crashed_call(
+                monitor,
+                self.reaper,
+                self._kernel_kills,
+                status,
+                log=log,
+                printed_bytes=printed,
+                is_long=is_long,
+                folder=folder,
+                keep_folder=self._worker.keep_folder,
             )
+            crash = call_outcomes.masked_attempt(sent[0], crash, f"{folder}.log")
+            self._ended(call_outcomes.with_folder(crash) if self._worker.is_confined else crash)
         self.reaper.forget()
 
     # orders
@@ -375,7 +423,8 @@ class SlotRunner:
         waiting = next((work for work in back if work.key == key), None)
         if waiting is not None and control in ("cancel", "kill"):
             back.remove(waiting)
-            self._ended(unstarted_attempt(waiting, StopReason.CANCELLED if control == "cancel" else StopReason.KILLED))
+            reason = StopReason.CANCELLED if control == "cancel" else StopReason.KILLED
+            self._ended(call_outcomes.unstarted_attempt(waiting, reason))
         self._give_back(back)
         return False
 
@@ -391,4 +440,11 @@ class SlotRunner:
                 self.kill(StopReason.KILLED)
 
     def log_tail(self) -> str:
-        return self._shell.tail.text() if self._shell is not None else self._worker.log_tail().decode(errors="replace")
+        if self._shell is not None:
+            return self._shell.tail.text()
+        tail = self._worker.log_tail()
+        if self.monitor is not None and self.monitor.work.secrets:
+            mask = self.monitor.work.secrets.mask()
+            tail = mask.mask_bytes(tail)
+            tail = tail[: mask.whole(tail)]
+        return tail.decode(errors="replace")

@@ -7,14 +7,21 @@ import fcntl
 import os
 import signal
 import sys
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.text_masks import StreamMask
 from mendflow.core.model.values import Value
+from mendflow.pilot.files.secret_files import remove_secret_files
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
+from mendflow.pilot.isolation.confinement import CONFINED_ENDS
+from mendflow.pilot.slot.background_work import ADVICE, LeftRunning
+from mendflow.pilot.slot.confining import confine
+from mendflow.pilot.slot.container_command import STARTED_END, USAGE_END, ContainerCommand, ContainerUsage
 from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
@@ -27,6 +34,7 @@ from mendflow.pilot.slot.outputs import BadOutput, OutputNotes, read_outputs, wi
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.script_shells import ScriptShells
+from mendflow.pilot.slot.secret_masking import mask_kept
 from mendflow.pilot.slot.settings import SlotSettings
 
 PIPE_BYTES = 1 << 18
@@ -59,16 +67,28 @@ class ShellRun:
         self._log = LogFile(f"{self.folder}.log", bytes_max=settings.log_bytes_max)
         self._outlet = -1
         self.tail = LogTail(SHIPPED_BYTES)
+        self._mask = work.secrets.mask() if work.secrets else None
+        self._stream_mask = StreamMask(self._mask) if self._mask is not None else None
         self._script = ""
         self.took_over = bool(spare) and not work.own_folder and reuse_folder(spare, self.folder)
         if not work.own_folder and not self.took_over:
             os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
+        self._host_env = environment
+        self._confinement = confine(settings, work_folder, work)
+        if self._confinement is not None:
+            self._confinement.prepare(files=[f"{self.folder}.output", self.report, f"{self.folder}{SCRIPT_END}"])
+            environment = self._confinement.variables(environment)
         self._env = environment | work.env | self._names()
+        self._container: ContainerCommand | None = None
+        if work.container is not None:
+            account = self._confinement.account if self._confinement is not None else None
+            pilot = environment.get("MENDFLOW_PILOT", "")
+            self._container = ContainerCommand(work, work.container, self.folder, pilot, account)
         self.pid = self._spawn(parent_death, shells)
         parent_death.hold(self.pid)
 
     def _spawn(self, parent_death: KillOnParentDeath, shells: ScriptShells) -> int:
-        program, arguments = self._command(shells)
+        program, arguments, env = self._command(shells)
         os.chdir(self.folder)
         outlet, inlet = os.pipe()
         try:
@@ -76,7 +96,7 @@ class ShellRun:
             pid = os.posix_spawn(
                 program,
                 arguments,
-                self._env,
+                env,
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, inlet, 1),
@@ -89,20 +109,28 @@ class ShellRun:
             )
         except BaseException:
             os.close(outlet)
+            if self._container is not None:
+                self._container.withdraw()
             raise
         finally:
             os.close(inlet)
         self._outlet = outlet
         return pid
 
-    def _command(self, shells: ScriptShells) -> tuple[str, list[str]]:
-        work, script = self.work, f"{self.folder}{SCRIPT_END}"
-        start = shells.process(work.shell, work.command, script, env=self._env, limits=work.limits)
+    def _command(self, shells: ScriptShells) -> tuple[str, list[str], dict[str, str]]:
+        work, script, env = self.work, f"{self.folder}{SCRIPT_END}", self._env
+        if self._container is not None:
+            start, env = self._container.process(script, work.env | self._names(), self._host_env)
+        else:
+            start = shells.process(work.shell, work.command, script, env=env, limits=work.limits)
         if start.from_file:
             self._script = script
             with open(script, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(work.command)
-        return start.program, start.arguments
+        if self._confinement is not None and self._container is None:
+            words = self._confinement.words(start.program, start.arguments[1:])
+            return words[0], words, env
+        return start.program, start.arguments, env
 
     def _names(self) -> dict[str, str]:
         return {
@@ -114,6 +142,15 @@ class ShellRun:
             "MENDFLOW_OUTPUT": f"{self.folder}.output",
             "MENDFLOW_REPORT": self.report,
         }
+
+    def pids(self, below: list[int]) -> list[int]:
+        """The job's own processes, of those below this one; those of a container's runtime are not."""
+        return below if self._container is None else self._container.pids(below)
+
+    def end_container(self, status: int, *, stopped: bool) -> None:
+        """All processes are dead: nothing of the container is to be left."""
+        if self._container is not None:
+            self._container.end(status, stopped=stopped)
 
     @property
     def outlet(self) -> int:
@@ -130,6 +167,8 @@ class ShellRun:
             if not data:
                 self._close()
                 return False
+            if self._stream_mask is not None:
+                data = self._stream_mask.feed(data)
             self._log.feed(data)
             self.tail.feed(data)
             if self._log.seen == len(data) and sys.platform == "linux":
@@ -138,13 +177,15 @@ class ShellRun:
 
     def note(self, text: bytes) -> None:
         """Add a line of our own to the job's log."""
+        text = self._mask.mask_bytes(text) if self._mask is not None else text
         self._log.feed(text)
         self.tail.feed(text)
 
     def _add_line(self, text: str) -> None:
-        """Add a line to the log of a job that is over."""
-        self.tail.feed(text.encode())
-        self._log.add_last(text.encode())
+        """Add a line to the log of a job that is over. It may say command lines of the job."""
+        line = (self._mask.mask(text) if self._mask is not None else text).encode()
+        self.tail.feed(line)
+        self._log.add_last(line)
 
     @property
     def reported(self) -> bool:
@@ -157,6 +198,10 @@ class ShellRun:
             ends.append(".report")
         if self._script:
             ends.append(SCRIPT_END)
+        if self._container is not None:
+            ends += [STARTED_END, USAGE_END]
+        if self._confinement is not None:
+            ends += [SCRIPT_END, *CONFINED_ENDS]
         return [*ends, ".output"]
 
     def _close(self) -> None:
@@ -167,22 +212,38 @@ class ShellRun:
         """All processes of the job are dead: read what is left in the pipe."""
         if self._outlet >= 0 and self.read(times=64):
             self._close()
+        if self._stream_mask is not None and (rest := self._stream_mask.end()):
+            self._log.feed(rest)
+            self.tail.feed(rest)
         self._log.close()
 
     def done(
-        self, monitor: AttemptMonitor, reaper: Reaper, kernel: OutOfMemoryKills, ended_at: int, left: list[int]
+        self,
+        monitor: AttemptMonitor,
+        reaper: Reaper,
+        kernel: OutOfMemoryKills,
+        ended_at: int,
+        left: list[int],
+        background: LeftRunning | None,
     ) -> FinishedAttempt:
         """Its outcome. Call this when its processes are dead, except those in `left`, the pipe is drained and the
-        reports are read."""
+        reports are read. `background` is what the script had not waited for."""
+        if self._confinement is not None:
+            self._confinement.reclaim()
+        remove_secret_files(self.folder, self.work.secrets.files)
         ran_us = monitor.ran_us()
         measures = Measurements(
             started_at=monitor.started_at,
             ended_at=ended_at,
             cpu_ms=reaper.cpu_ms(),
+            read_bytes=reaper.read_bytes,
+            written_bytes=reaper.written_bytes,
             peak_bytes=reaper.peak_of_children(seen_bytes=monitor.peak_bytes),
             ran_ms=ran_us // 1000,
             printed_bytes=self._log.seen,
         )
+        if self._container is not None:
+            measures = self._container_measures(self._container, measures, monitor)
         status = reaper.ended.get(self.pid, 0)
         outputs: Value = None
         spills: list[str] = []
@@ -192,9 +253,11 @@ class ShellRun:
         found = DeclaredOutputs({}, {})
         if fault is None and self.work.files:
             found = find_outputs(self.work.files, self.folder, self.work.file_lists, self.work.inputs)
-            fault = found.fault
+            fault = found.fault if background is None else _with_background(found, background)
         if fault is None:
             outputs, spills, fault = self._outputs()
+        if background is not None:
+            self._add_line(f"[mendflow: {background.sentence()}; {ADVICE}]\n")
         tail = self.tail.text()
         if fault is not None:
             fault = msgspec.structs.replace(fault, log_tail=tail)
@@ -209,7 +272,11 @@ class ShellRun:
             measures=measures,
             values=values,
             folder=self.folder if kept else "",
+            left_running=background.sentence() if background is not None else "",
+            image=self._container.digest if self._container is not None else "",
         )
+        if self._mask is not None:
+            outcome = self._mask.mask_outcome(outcome)
         files, lists = (found.files, found.lists) if fault is None else ({}, {})
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
         log, work = self._log.made and is_stored(self._log.seen, self.tail.content()), self.work
@@ -229,21 +296,36 @@ class ShellRun:
             kept=kept,
         )
 
+    def _container_measures(
+        self, container: ContainerCommand, measures: Measurements, monitor: AttemptMonitor
+    ) -> Measurements:
+        """What the job used, without the programs that ran its container: as it told itself, or as was seen last."""
+        usage = container.usage() or ContainerUsage(cpu_ms=monitor.seen_cpu_ms)
+        return msgspec.structs.replace(
+            measures,
+            cpu_ms=usage.cpu_ms,
+            read_bytes=usage.read_bytes,
+            written_bytes=usage.written_bytes,
+            peak_bytes=monitor.peak_bytes,
+        )
+
     def _keep_folder(self, fault: Fault) -> bool:
         """Leave the folder of a failed attempt for people to look into, if that is wanted and worth it."""
         if not self._settings.keep_failed or not is_worth_keeping(fault):
             return False
         work = self.work
+        if self._mask is not None:
+            mask_kept(self.folder, self._mask)
         return mark_kept(
             KeptAttempt(
                 job=work.job,
                 item=work.item,
                 number=work.number,
                 folder=self.folder,
-                fault=fault.message,
+                fault=self._mask.mask(fault.message) if self._mask is not None else fault.message,
                 command=work.command,
-                env=writable(self._env),
-                secrets=secret_names(self._env),
+                env=writable(self._env, work.secrets.variables),
+                secrets=secret_names(self._env, work.secrets.variables),
             )
         )
 
@@ -253,6 +335,9 @@ class ShellRun:
         if monitor.end is None and status == 0:
             return None
         work, peak = self.work, measures.peak_bytes
+        container = self._container if monitor.end is None else None
+        if container is not None and (unstarted := container.start_fault(status, self.tail.text())) is not None:
+            return unstarted
         if monitor.end is None:
             fault = exit_fault(
                 status,
@@ -290,6 +375,8 @@ class ShellRun:
                 return None, [], None
             for sentence in notes.sentences()[:KEYS_TOLD_MAX]:
                 self._add_line(f"[mendflow: {sentence}]\n")
+            if self._mask is not None:
+                outputs = self._mask.mask_value(outputs)
             kept, spills = within_bounds(outputs, self.folder)
             return kept, spills, None
         except (BadOutput, RecursionError, OverflowError) as error:
@@ -298,6 +385,15 @@ class ShellRun:
         except OSError as error:
             full = full_disk_fault(self.folder, str(error), stage=AttemptStage.STAGE_OUT, known=error.errno in NO_ROOM)
             return None, [], full or bad_output(f"$MENDFLOW_OUTPUT: {error}")
+
+
+def _with_background(found: DeclaredOutputs, background: LeftRunning) -> Fault | None:
+    """What is wrong with the outputs of a script that did not wait for all that it has started."""
+    if found.fault is None:
+        return background.fault(
+            [*found.files.values(), *chain.from_iterable(each.paths for each in found.lists.values())]
+        )
+    return msgspec.structs.replace(found.fault, message=f"{found.fault.message}; {background.sentence()}: {ADVICE}")
 
 
 def bad_output(message: str) -> Fault:

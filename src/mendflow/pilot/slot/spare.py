@@ -20,7 +20,7 @@ class SpareSlot:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
-                [sys.executable, "-m", MODULE, OPTION],
+                [sys.executable, "-P", "-m", MODULE, OPTION],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

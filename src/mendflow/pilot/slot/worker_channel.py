@@ -1,7 +1,10 @@
 """A slot's side of its warm worker: sends calls in batches, gets results one by one.
 
 A worker may hold several short calls. The slot can take back those that have not started (see worker/progress.py), so a
-long call never blocks others, and a crash costs only the call that crashed."""
+long call never blocks others, and a crash costs only the call that crashed.
+
+A call may stop the worker, or do worse to it. So a worker holds calls of one case at a time, its results count only for
+calls that have started, and one that has stopped is continued."""
 
 import os
 import signal
@@ -14,9 +17,11 @@ import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
+from mendflow.pilot.isolation.confinement import JobConfinement
+from mendflow.pilot.slot.confining import confine, prepare_worker, sealed_memory
 from mendflow.pilot.slot.kept_attempts import is_worth_keeping, kept_call, mark_kept
 from mendflow.pilot.slot.logs import SHIPPED_BYTES, give_back_middle, is_stored, left_out_line
-from mendflow.pilot.slot.messages import FrameReader, FunctionCall, RawCallBatch, RawCallResult, SlotWork, frame
+from mendflow.pilot.slot.messages import NIL, FrameReader, FunctionCall, RawCallBatch, RawCallResult, SlotWork, frame
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.reports import take_report
@@ -56,8 +61,8 @@ class WorkerChannel:
         self._outgoing = bytearray()
         self._first = 1  # the number of the oldest call in `sent`
         self._skips = 0  # calls that were taken back and that the worker has yet to skip
-        self._codes: dict[str, str] = {}
         self._cut_bytes = 0
+        self._confined: JobConfinement | None = None
 
     @property
     def descriptor(self) -> int:
@@ -68,20 +73,19 @@ class WorkerChannel:
         """Calls that were taken back are still in transit: nothing may be sent yet."""
         return self._skips > 0
 
-    def can_run(self, work: SlotWork) -> bool:
-        """Whether this worker may run the call: it must not have loaded another source of the same module."""
-        return self._codes.get(work.module, work.code) == work.code
+    @property
+    def waiting_pid(self) -> int:
+        """The worker's process, if another one runs the present call; 0 otherwise."""
+        return self.pid if self._link is not None and self._progress.runner else 0
 
     def send(self, works: list[SlotWork]) -> None:
         """Send calls. Starts the worker if there is none; if that fails, nothing was sent."""
         assert self._skips == 0, "calls that were taken back are still in transit"
         if self._link is None:
-            self._start()
+            self._start(works[0])
         assert self._link is not None
         message = RawCallBatch(self._first + len(self.sent), [work.call for work in works])
         self.sent.extend(works)
-        for work in works:
-            self._codes[work.module] = work.code
         self._outgoing += frame(_ENCODER.encode(message))
         self.flush()
 
@@ -101,34 +105,36 @@ class WorkerChannel:
     def wants_to_send(self) -> bool:
         return bool(self._outgoing)
 
-    def _start(self) -> None:
-        self._progress = CallProgress(self._progress_path, fresh=True)
+    @property
+    def is_confined(self) -> bool:
+        """Whether each call has a worker of its own, which is not as the pilot."""
+        return self._settings.isolation.is_set
+
+    def _start(self, work: SlotWork) -> None:
         self._first, self._skips, self._cut_bytes = 1, 0, 0
-        self._codes = {}
         self._frames = FrameReader()
-        take_report(self.report)
-        remove_tree(self._cwd)
-        os.makedirs(self._cwd, exist_ok=True)
+        environment, memory = self._environment, -1
+        if self.is_confined:
+            environment, memory = self._confine(work)
+        self._progress = CallProgress(self._progress_path, fresh=True)
+        if self._confined is None:
+            take_report(self.report)
+            remove_tree(self._cwd)
+            os.makedirs(self._cwd, exist_ok=True)
         log = os.open(self._log_path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
         ours, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
-        link = str(theirs.fileno())
-        module = [
-            "-m",
-            "mendflow.pilot.worker.process",
-            link,
-            self._progress_path,
-            self._log_path,
-            self._cwd,
-            self._cache,
-            "keep" if self._settings.keep_failed else "tidy",
-        ]
+        module = ["-P", "-m", "mendflow.pilot.worker.process", str(theirs.fileno()), self._progress_path]
+        module += [self._log_path, self._cwd, self._cache, "keep" if self._keeps_in_worker else "tidy"]
+        words = [sys.executable, *module]
+        if self._confined is not None:
+            words = self._confined.words(sys.executable, module)
         try:
             os.chdir(self._cwd)
             self.pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, *module],
-                self._environment,
+                words[0],
+                words,
+                environment,
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, log, 1),
@@ -142,8 +148,34 @@ class WorkerChannel:
         finally:
             os.close(log)
             theirs.close()
+            if memory >= 0:
+                os.close(memory)
         self._parent_death.hold(self.pid)
         self._link = ours
+
+    @property
+    def _keeps_in_worker(self) -> bool:
+        """Whether the worker itself marks folders that are kept; one that is confined cannot."""
+        return self._settings.keep_failed and not self.is_confined
+
+    def _confine(self, work: SlotWork) -> tuple[dict[str, str], int]:
+        """Give the worker of this call places of its own; returns its environment, and the descriptor of the memory
+        that it shares with the slot. Raises NotConfined."""
+        confinement = confine(self._settings, self._work_folder, work)
+        assert confinement is not None, "calls run in no container"
+        call = _CALL_DECODER.decode(work.call)
+        places = prepare_worker(confinement, self._work_folder, work, call.folder)
+        self._confined, self._log_path, self.report = confinement, places.log, places.report
+        self._cwd, self._cache = places.cwd, places.values
+        memory = sealed_memory()
+        os.set_inheritable(memory, True)
+        self._progress_path = f"/proc/self/fd/{memory}"
+        return confinement.variables(self._environment) | {"MENDFLOW_REPORT": self.report}, memory
+
+    def reclaim(self) -> None:
+        """The worker of the one call is dead: nobody else can change what it has left."""
+        if self._confined is not None:
+            self._confined.reclaim()
 
     def receive(self) -> tuple[list[tuple[SlotWork, RawCallResult]], bool]:
         """All results that have arrived, in the order of the calls, and whether the worker is alive."""
@@ -158,25 +190,37 @@ class WorkerChannel:
                 data = b""
             if not data:
                 return results, False
-            results += self._results(self._frames.feed(data))
+            taken, right = self._results(self._frames.feed(data))
+            results += taken
+            if not right:
+                return results, False
 
-    def _results(self, encoded: Iterable[bytes]) -> list[tuple[SlotWork, RawCallResult]]:
-        results = []
+    def _results(self, encoded: Iterable[bytes]) -> tuple[list[tuple[SlotWork, RawCallResult]], bool]:
+        """The results, and whether they are what a worker may send: something else may have written to its link."""
+        results: list[tuple[SlotWork, RawCallResult]] = []
         for one in encoded:
-            done = _DECODER.decode(one)
-            if done.ran_us == 0 and bytes(done.outcome) == b"\xc0":
+            try:
+                done = _DECODER.decode(one)
+            except msgspec.DecodeError:
+                return results, False
+            if done.ran_us == 0 and bytes(done.outcome) == bytes(NIL):
+                if self._skips == 0:
+                    return results, False
                 self._skips -= 1
                 self._first = done.number + 1
                 if self._skips == 0:
                     self._progress.allow_until(NO_LIMIT)
                 continue
-            assert done.number == self._first, f"call {done.number} ended while {self._first} was the oldest"
+            if not self.sent or done.number != self._first or not self._is_begun():
+                return results, False
             self._first += 1
             results.append((self.sent.popleft(), done))
-        return results
+        return results, True
 
     def take_back(self, *, but_first: bool = False) -> list[SlotWork]:
         """Take back all calls that have not started, or all but the oldest. The worker will skip them."""
+        if self.is_confined:
+            return []  # its process is below others, which would be stopped in its place
         spared = int(but_first or self._is_begun())
         if len(self.sent) <= spared or self._skips or self._link is None or not self._stop_worker():
             return []
@@ -190,6 +234,23 @@ class WorkerChannel:
             self._progress.allow_until(NO_LIMIT)
         os.kill(self.pid, signal.SIGCONT)
         return back
+
+    def may_take(self, work: SlotWork) -> bool:
+        """Whether the worker may have this call beside those that it has: what runs there could read it."""
+        return not self.sent or (self.sent[-1].case == work.case and not self.is_confined)
+
+    @property
+    def is_ignoring(self) -> bool:
+        """Whether a worker that has served before has not started the call that it was sent."""
+        return bool(self.sent) and self._first > 1 and not self._skips and not self._is_begun()
+
+    def wake(self) -> None:
+        """Let the worker go on, if it was stopped by a job."""
+        try:
+            if self.pid and os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
+                os.kill(self.pid, signal.SIGCONT)
+        except (ProcessLookupError, ChildProcessError):
+            return
 
     def _is_begun(self) -> bool:
         return self._link is not None and self._progress.begun >= self._first
@@ -211,11 +272,10 @@ class WorkerChannel:
         self.sent.clear()
         if self._link is not None:
             self._link.close()
-        self._link = None
+        self._link = self._confined = None
         self._outgoing.clear()
         self.pid = 0
         self._skips = 0
-        self._codes = {}
 
     def trim_log(self) -> bool:
         """Remove the middle of the running call's log when it is too long; True if it grows so fast that it should be

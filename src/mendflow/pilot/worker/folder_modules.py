@@ -11,13 +11,21 @@ it, and given again to the next that imports them: so it is seen of each call th
 import hashlib
 import os
 import sys
+import time
 import types
 from collections.abc import Iterable, Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mendflow.pilot.worker.outside_reads import STARTS_PYTHON, OutsideReads
+from mendflow.pilot.worker.recorded_lookups import unrecorded_stat
+
+FileState = tuple[int, int, int]
+"""The inode of a file, its size, and when it was changed last, in nanoseconds."""
+
+_SETTLED_NS: Final = 2_000_000_000
+"""A file that was changed so shortly before it was looked at may change again without its state telling it."""
 
 _HIDDEN = ("__pycache__", "site-packages")
 
@@ -27,7 +35,46 @@ class LoadedModule(NamedTuple):
 
     name: str
     digest: str
-    state: tuple[int, int, int]
+    state: FileState
+
+
+class ModuleTexts:
+    """The compiled texts of modules beside flows, by file and digest; the digests of files by the state in which they
+    were read; and what this process has read that a later one need not."""
+
+    COMPILED_MAX: Final = 500
+
+    def __init__(self) -> None:
+        self.compiled: dict[tuple[str, str], types.CodeType] = {}
+        self._digests: dict[tuple[str, FileState], str] = {}
+        self.read: list[tuple[str, str]] = []
+
+    def digest(self, path: str, state: FileState) -> str:
+        """The digest of a file that was not touched since it was read; empty if it has to be read."""
+        return self._digests.get((path, state), "")
+
+    def note_read(self, path: str, digest: str, state: FileState) -> None:
+        """This process had to read a file: another may be spared that."""
+        if (path, digest) not in self.compiled or _is_settled(state):
+            self.read.append((path, digest))
+
+    def take_up(self, path: str, digest: str) -> None:
+        """Read and compile a file that has this digest, for the processes to come. Nothing of it is executed."""
+        if len(self.compiled) >= self.COMPILED_MAX:
+            self.compiled.clear()
+            self._digests.clear()
+        state = state_of(path)
+        try:
+            with open(path, "rb") as file:
+                source = file.read()
+            if hashlib.sha256(source).hexdigest() != digest:
+                return
+            if (path, digest) not in self.compiled:
+                self.compiled[path, digest] = compile(source, path, "exec", dont_inherit=True)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return
+        if _is_settled(state):
+            self._digests[path, state] = digest
 
 
 class CodeFolder:
@@ -36,10 +83,11 @@ class CodeFolder:
     elsewhere while they were imported, and `loaded_outside` the first module that one of them loaded from elsewhere.
     `frozen` is a folder with the modules that the present call is made from, if others are in this one by now."""
 
-    def __init__(self, path: str, reads: OutsideReads) -> None:
+    def __init__(self, path: str, reads: OutsideReads, texts: ModuleTexts) -> None:
         self.path = path
         self.frozen = ""
         self.reads = reads
+        self.texts = texts
         self.read_at_import: dict[str, str] = {}
         self.loaded_outside = ""
         self.loaded: dict[str, LoadedModule] = {}
@@ -58,7 +106,7 @@ class CodeFolder:
         """Whether a loaded module is other than it should be, and the right one can be loaded."""
         if self.frozen:
             return any(True for _ in self._unlike(marks))
-        return any(_state_of(os.path.join(self.path, path)) != each.state for path, each in self._unlike(marks))
+        return any(state_of(os.path.join(self.path, path)) != each.state for path, each in self._unlike(marks))
 
     def changed(self, marks: Iterable[str]) -> str:
         """The first loaded module that is other than it should be; empty if there is none."""
@@ -86,6 +134,7 @@ class FolderModules:
     def __init__(self, work_folder: str) -> None:
         """What is below `work_folder` belongs to the pilot, also if that is below a flow's folder."""
         self.reads = OutsideReads(work_folder)
+        self.texts = ModuleTexts()
         self._folders: dict[str, CodeFolder] = {}
         self._current: CodeFolder | None = None
         self._put_away: dict[str, types.ModuleType] = {}
@@ -101,7 +150,7 @@ class FolderModules:
         """Let imports find the modules of this folder, and of no other that was entered before."""
         folder = self._folders.get(path)
         if folder is None:
-            folder = self._folders[path] = CodeFolder(path, self.reads)
+            folder = self._folders[path] = CodeFolder(path, self.reads, self.texts)
         if folder is not self._current:
             self.leave()
             sys.path.insert(0, path)
@@ -211,12 +260,15 @@ class SourceLoader(SourceFileLoader):
         self._source = source or path
 
     def get_code(self, _fullname: str) -> types.CodeType:
-        state = _state_of(self._source)
-        source = self.get_data(self._source)
-        digest = hashlib.sha256(source).hexdigest()
+        texts, state = self._folder.texts, state_of(self._source)
+        digest, source = texts.digest(self._source, state), b""
+        if not digest:
+            source = self.get_data(self._source)
+            digest = hashlib.sha256(source).hexdigest()
+            texts.note_read(self._source, digest, state)
         self.check(digest)
         self._folder.loaded[self._folder.below(self.path)] = LoadedModule(self._module, digest, state)
-        return self.source_to_code(source, self._source)
+        return texts.compiled.get((self._source, digest)) or self.source_to_code(source, self._source)
 
     def exec_module(self, module: types.ModuleType) -> None:
         before = self._folder.reads.set_aside(self._folder.path)
@@ -230,12 +282,16 @@ class SourceLoader(SourceFileLoader):
         """Called before the source is executed."""
 
 
-def _state_of(path: str) -> tuple[int, int, int]:
+def state_of(path: str) -> FileState:
     try:
-        status = os.stat(path)
+        status = unrecorded_stat(path)
     except OSError:
         return (0, 0, 0)
     return status.st_ino, status.st_size, status.st_ctime_ns
+
+
+def _is_settled(state: FileState) -> bool:
+    return 0 < state[2] < time.time_ns() - _SETTLED_NS
 
 
 def _is_of(module: types.ModuleType, folder: CodeFolder) -> bool:

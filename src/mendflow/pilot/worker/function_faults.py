@@ -14,6 +14,7 @@ from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.values import Value
 from mendflow.pilot.slot.faults import NO_ROOM, full_disk_fault, start_fault
 from mendflow.pilot.slot.logs import SHIPPED_BYTES
+from mendflow.pilot.worker.arguments import BadArgument
 from mendflow.pilot.worker.functions import CodeMismatch, NoSuchFunction
 
 MESSAGE_CHARACTERS = 4000
@@ -42,6 +43,8 @@ def fault_of(error: BaseException, stage: AttemptStage, folder: str, peak_bytes:
             return start_fault(error.reason, folder)
         case ArgumentMissing():
             return Fault(name="missingInput", category=Category.DATA, message=str(error), stage=AttemptStage.STAGE_IN)
+        case BadArgument():
+            return Fault(name="badArgument", category=Category.INPUT, message=str(error), stage=AttemptStage.START)
         case CodeMismatch():
             return Fault(name="wrongCode", category=Category.DATA, message=str(error), stage=stage)
         case NoSuchFunction():
@@ -99,7 +102,7 @@ def _not_begun(error: BaseException) -> bool:
 
 def traceback_of(error: BaseException) -> str:
     """The traceback, starting with the function's first line."""
-    if isinstance(error, (CodeMismatch, NoSuchFunction, CallSetupFailed, ArgumentMissing)):
+    if isinstance(error, (CodeMismatch, NoSuchFunction, CallSetupFailed, ArgumentMissing, BadArgument)):
         return ""
     trace = _own_lines(error) or error.__traceback__
     return "".join(traceback.format_exception(type(error), error, trace))[-SHIPPED_BYTES:]

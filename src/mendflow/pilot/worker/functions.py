@@ -9,7 +9,7 @@ import os
 import sys
 import types
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.values import Value
@@ -53,6 +53,10 @@ class CodeUsed(NamedTuple):
     undeclared_reads: str = ""
 
 
+CODE_AS_NAMED: Final = CodeUsed()
+"""There is nothing to be said of it."""
+
+
 class FunctionLoader:
     """The functions that this process has loaded."""
 
@@ -87,12 +91,12 @@ class FunctionLoader:
         """What the call used of the folder of its flow. Modules that it loaded and that its job does not name are
         loaded again by the next call that needs them."""
         if not call.sha256:
-            return CodeUsed()
+            return CODE_AS_NAMED
         read = self._reads.end()
         folder = self._modules.enter(_home(call))
         self._modules.put_away_outside()
         if call.modules is None:
-            return CodeUsed()
+            return CODE_AS_NAMED
         changed = folder.changed(call.modules)
         other = f"{changed}{CHANGED_BESIDE}" if changed else ""
         new, at_import = list(folder.loaded)[self._before :], folder.at_import.get(call.module)
@@ -149,7 +153,8 @@ def _module(call: FunctionCall, folder: CodeFolder | None) -> types.ModuleType:
         if call.folder and call.folder not in sys.path:
             sys.path.insert(0, call.folder)
         return importlib.import_module(call.module)
-    source, path = source_file(call.folder, call.module), _own_path(call, folder)
+    source = source_file(call.folder, call.module)
+    path = source if source and call.folder == folder.path else _own_path(call, folder)
     if not source:
         raise CodeMismatch(f"the source of module {call.module} is not in {call.folder}")
     before = set(folder.loaded)

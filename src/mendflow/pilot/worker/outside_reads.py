@@ -9,12 +9,14 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import source_from_cache
 from types import FrameType
 from typing import Any, ClassVar, Final
 
 from mendflow.core.results.known_programs import SHELLS
 from mendflow.core.results.script_dependencies import OF_THE_ATTEMPT, SET_FOR_EACH_JOB, Doubt, first_doubt
+from mendflow.pilot.worker.recorded_lookups import record_lookups
 from mendflow.pilot.worker.trusted_paths import TrustedPaths
 
 SENTENCE_BYTES_MAX: Final = 2000
@@ -22,10 +24,16 @@ SENTENCE_BYTES_MAX: Final = 2000
 
 _SAY_NOTHING: Final = (SET_FOR_EACH_JOB | {"TMPDIR", "TMP", "TEMP", "MENDFLOW_PILOT"}) - OF_THE_ATTEMPT
 _IMPORT_SYSTEM: Final = ("<frozen importlib", "<frozen zipimport")
-_GIVES_VARIABLES: Final = tuple(
-    os.path.join(os.path.dirname(os.__file__), name) for name in ("os.py", "posixpath.py", "_collections_abc.py")
+_ASKS_FOR_OTHERS: Final = (
+    *("<frozen os>", "<frozen posixpath>", "<frozen genericpath>", "<frozen _collections_abc>"),
+    *(
+        os.path.join(os.path.dirname(os.__file__), name)
+        for name in ("os.py", "posixpath.py", "genericpath.py", "_collections_abc.py", "pathlib", "getpass.py")
+    ),
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded_lookups.py"),
 )
-_GIVES_VARIABLES_FROZEN: Final = ("<frozen os>", "<frozen posixpath>", "<frozen _collections_abc>")
+"""Where the files begin that ask for a variable or a path because their caller does."""
+
 STARTS_PYTHON: Final = frozenset({"multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver"})
 _SHELL_OPTION: Final = "-c"
 _O_TMPFILE: Final = getattr(os, "O_TMPFILE", 0)
@@ -63,6 +71,7 @@ class OutsideReads:
             "socket.sendmsg": lambda given: self._on_address(given[1]),
             "socket.getaddrinfo": lambda given: self._on_address(given[:2]),
             "socket.gethostbyname": lambda given: self._on_address(given[0]),
+            "socket.gethostname": lambda _: self._on_host_name(),
         }
         for event in ("os.listdir", "os.scandir", "os.chdir", "os.rename", "os.link", "os.symlink"):
             self._judges[event] = self._on_path
@@ -71,7 +80,12 @@ class OutsideReads:
         recording = type("_Environ", (_RecordingEnvironment,), {"reads": self, "__module__": "os"})
         for environment in (os.environ, os.environb):
             environment.__class__ = recording  # the same object, as others may hold it
+        record_lookups(self.on_look)
         sys.addaudithook(self._on_event)
+
+    def continue_in_fork(self) -> None:
+        """This process was forked, and is now the one whose calls are watched."""
+        self._process = os.getpid()
 
     def begin(self, beside: str, named: Callable[[], set[str]], variables: Iterable[str]) -> None:
         """A call begins. `named` gives the files of its flow's folder that its job names, `variables` are those that
@@ -90,6 +104,15 @@ class OutsideReads:
             self._told[:] = bytes(SENTENCE_BYTES_MAX)
             return self._doubt or told
         return self._doubt
+
+    @contextmanager
+    def unobserved(self) -> Iterator[None]:
+        """What is read meanwhile is not read by the function."""
+        before, self._active = self._active, False
+        try:
+            yield
+        finally:
+            self._active = before
 
     def set_aside(self, beside: str) -> tuple[bool, str, str]:
         """A module is about to be loaded: what it reads is told of it, whoever loads it. Give back what this returns
@@ -137,16 +160,30 @@ class OutsideReads:
         name = os.fsdecode(name) if isinstance(name, bytes) else name
         if not self._active or name in _SAY_NOTHING or name in self._variables or name in self._set_names:
             return
-        if isinstance(name, str) and self._is_users(_reader_of_variable()):
+        if isinstance(name, str) and self._is_users(_asker()):
             self.note(Doubt(name, is_variable=True).sentence())
 
     def on_all_variables(self) -> None:
-        if self._active and self._is_users(_reader_of_variable()):
+        if self._active and self._is_users(_asker()):
             self.note("it reads the whole environment, which may be another now")
 
     def on_set(self, name: object) -> None:
         if self._active:
             self._set_names.add(os.fsdecode(name) if isinstance(name, bytes) else str(name))
+
+    # As functions of os tell
+
+    def on_look(self, path: Any) -> None:
+        """A path is looked at without being opened: whether it is there, how large it is, where it leads. Only what the
+        user's own code asks: libraries look at many places."""
+        if not self._active:
+            return
+        place = _path_of(path) if isinstance(path, str | bytes | os.PathLike) else ""
+        if not place or self.places.has(place) or self.places.is_above(place) or not self._is_users(_asker()):
+            return
+        below = place[len(self._beside) + 1 :] if self._beside and place.startswith(self._beside + os.sep) else ""
+        if place != self._beside and not (below and below in self._named()):
+            self.note(f"it looked at {place}, which is none of its inputs and may have changed")
 
     # As Python tells
 
@@ -220,6 +257,10 @@ class OutsideReads:
             return
         if self._counts(_caller()):
             self.note(f"it got data from {_address(address)}, which may have changed")
+
+    def _on_host_name(self) -> None:
+        if self._is_users(_asker()):
+            self.note("it asked for the name of its machine, which may be another now")
 
     def _on_start(self, words: Any, program: Any = None, folder: Any = None, environment: Any = None) -> None:
         if isinstance(words, str | bytes | os.PathLike):
@@ -299,12 +340,15 @@ def _caller() -> FrameType | None:
     return next((frame for frame in _frames(sys._getframe(1)) if frame.f_code.co_filename != __file__), None)
 
 
-def _reader_of_variable() -> str:
-    """The file of the code that asked for a variable."""
+def _asker() -> str:
+    """The file of the code that asked for a variable or looked at a path; empty if it is a folder that is made, which
+    looks at those above it."""
     for frame in _frames(_caller()):
         file = frame.f_code.co_filename
-        if file not in _GIVES_VARIABLES_FROZEN and file not in _GIVES_VARIABLES:
+        if not file.startswith(_ASKS_FOR_OTHERS):
             return file
+        if frame.f_code.co_name in ("makedirs", "mkdir"):
+            return ""
     return ""
 
 

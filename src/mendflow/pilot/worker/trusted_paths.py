@@ -71,6 +71,11 @@ class TrustedPaths:
             path = above
         return bool(self._created)
 
+    def is_above(self, path: str) -> bool:
+        """Whether one of these places, or the current folder, is below a path: then the path is there anyway."""
+        prefix = path.rstrip(os.sep) + os.sep
+        return any(place.startswith(prefix) for place in (*self._always, os.getcwd(), *self._created))
+
     def has_library(self, path: str) -> bool:
         return self.has(path) or _SYSTEM_LIBRARY.fullmatch(path) is not None
 

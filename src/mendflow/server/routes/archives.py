@@ -35,6 +35,7 @@ async def export(
         files=files,
         leave_out=leave_out_unreachable,
         who=caller.name,
+        sight=caller.sight("operator"),
     )
     headers = {"Content-Disposition": 'attachment; filename="mendflow.archive"', "X-Content-Type-Options": "nosniff"}
     return Stream(content, media_type=ARCHIVE_TYPE, headers=headers)

@@ -9,7 +9,7 @@ from litestar.response import Stream
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.views import CASE_END_STATES, ChangeKind
 from mendflow.server.events import EventFrames
-from mendflow.server.routes.parameters import CaseName, TheDomain, TheOpenRequests
+from mendflow.server.routes.parameters import CaseName, TheCaller, TheDomain, TheOpenRequests, own_case
 
 LastEventId = Annotated[str, HeaderParameter(name="Last-Event-ID", description="Goes on after this serial.")]
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="Goes on after this serial; the header counts more.")]
@@ -21,13 +21,14 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 async def case_events(
     domain: TheDomain,
+    caller: TheCaller,
     open_requests: TheOpenRequests,
     case: CaseName,
     last_event_id: LastEventId = "",
     after: After = 0,
     kind: Kind = None,
 ) -> Stream:
-    view = await domain.case(case)
+    view = await domain.case(await own_case(domain, caller, case))
 
     async def over() -> bool:
         return (await domain.case(view.id)).status in CASE_END_STATES
@@ -36,8 +37,8 @@ async def case_events(
     return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
 
 
-async def all_events(domain: TheDomain, open_requests: TheOpenRequests, kind: Kind = None) -> Stream:
-    feed = EventFrames(domain.events(kind=kind or ""), _never)
+async def all_events(domain: TheDomain, caller: TheCaller, open_requests: TheOpenRequests, kind: Kind = None) -> Stream:
+    feed = EventFrames(domain.events(kind=kind or "", sight=caller.sight()), _never)
     return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
 
 

@@ -30,13 +30,21 @@ def _announced(request: Request[Any, Any, Any]) -> int:
 
 
 async def store_file(
-    request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: Text = ""
+    request: Request[Any, Any, Any],
+    domain: TheDomain,
+    file_bytes_max: BytesMax,
+    sha256: Digest,
+    name: Text = "",
+    linked: Text = "",
 ) -> FileRef:
-    """The body is the content. It is refused if it does not have that SHA-256."""
+    """The body is the content, or empty if `linked` names a file in the server's folder of incoming files. It is
+    refused if it does not have that SHA-256."""
     if _announced(request) > file_bytes_max:
         raise TooLarge(f"the file is larger than the {file_bytes_max} bytes that are allowed", bytes_max=file_bytes_max)
     if len(name) > NAME_CHARS_MAX or "/" in name or "\0" in name:
         raise InvalidRequest("a file's name has no slash and at most 255 characters", field="name")
+    if linked:
+        return await domain.store_linked(name or sha256, linked, sha256=sha256)
     return await domain.store_file(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)
 
 

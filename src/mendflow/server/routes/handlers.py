@@ -14,13 +14,16 @@ from litestar import MediaType, delete, get, head, post, put
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
+from mendflow.core.model.principals import Principal
 from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import CALLS, OPERATIONS
-from mendflow.server.access import Principal, check_roles
+from mendflow.server.access import check_roles
 from mendflow.server.env_values import without_env_values
+from mendflow.server.gate import ProjectGate, sight_of
 from mendflow.server.open_requests import OpenRequests
-from mendflow.server.routes import about, archives, events, files, history, metrics
-from mendflow.server.routes.parameters import CALLER, page
+from mendflow.server.request_audit import note_made
+from mendflow.server.routes import about, archives, audit, events, files, history, metrics
+from mendflow.server.routes.parameters import CALLER, SERVED, page
 from mendflow.server.routes.request_form import arguments_of, route_path, signature_of
 from mendflow.services.api.domain import Domain
 
@@ -28,6 +31,7 @@ Handler = Callable[..., Any]
 BY_HAND: dict[str, Handler] = {
     **about.HANDLERS,
     **archives.HANDLERS,
+    **audit.HANDLERS,
     **events.HANDLERS,
     **files.HANDLERS,
     **history.HANDLERS,
@@ -61,31 +65,45 @@ def _route(operation: ApiOperation, function: Handler) -> HTTPRouteHandler:
     return route
 
 
-def _guard(operation: ApiOperation) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:
-    def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-        check_roles(connection.scope["state"][CALLER], operation.allowed)
+def _guard(
+    operation: ApiOperation,
+) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Coroutine[Any, Any, None]]:
+    async def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+        state = connection.scope["state"]
+        check_roles(state[CALLER], operation.allowed)
+        if operation.name in BY_HAND:
+            await ProjectGate(state[SERVED].domain, operation, state[CALLER]).admit(dict(connection.path_params))
 
     return check
 
 
+_OF_CALLER: dict[str, Callable[[Principal, ApiOperation], Any]] = {
+    "who": lambda caller, _: caller.name,
+    "sight": lambda caller, operation: sight_of(caller, operation),
+    "task_roles": lambda caller, _: None if caller.is_admin else caller.roles,
+}
+"""What the domain's functions may want to know of the caller."""
+
+
 def handler_of(operation: ApiOperation) -> Handler:
     """A handler that calls the domain."""
-    wants_who = "who" in inspect.signature(getattr(Domain, operation.name)).parameters
+    wanted = inspect.signature(getattr(Domain, operation.name)).parameters.keys() & _OF_CALLER.keys()
     signature = signature_of(operation)
 
     async def handle(domain: Domain, caller: Principal, **given: Any) -> Any:
         arguments = arguments_of(operation, given)
-        if operation.allowed.own_task:
-            caller.require_task_role((await domain.user_task(arguments["task"])).role)
-        if wants_who:
-            arguments["who"] = caller.name
+        admitted = await ProjectGate(domain, operation, caller).admit(arguments)
+        arguments |= {name: _OF_CALLER[name](caller, operation) for name in wanted}
         asking = getattr(domain, operation.name)(**arguments)
         if operation.waits:
             return await _held(asking, given["open_requests"])
         answer = await asking
+        if operation.audited:
+            note_made(answer)
         if operation.rows is None:
-            return without_env_values(answer, caller, operation.allowed)
-        return page([without_env_values(each, caller, operation.allowed) for each in answer.rows], answer.next)
+            return without_env_values(answer, operation, whole=admitted.may_see_secrets(caller))
+        whole = admitted.may_see_secrets(caller)
+        return page([without_env_values(each, operation, whole=whole) for each in answer.rows], answer.next)
 
     handle.__dict__["__signature__"] = signature
     handle.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}

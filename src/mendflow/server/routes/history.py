@@ -7,10 +7,11 @@ from litestar import Response
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseView
 from mendflow.formats import xes
-from mendflow.server.routes.parameters import CaseName, TheDomain
+from mendflow.server.routes.parameters import CaseName, TheCaller, TheDomain, own_case
 from mendflow.services.api.domain import Domain
 
 CASES_MAX = 100_000
@@ -22,21 +23,22 @@ CasesLimit = Annotated[int, QueryParameter(ge=1, le=CASES_MAX, description="At m
 
 
 async def history(
-    domain: TheDomain, case: CaseName, format: FromQuery[HistoryFormat] = "json"
+    domain: TheDomain, caller: TheCaller, case: CaseName, format: FromQuery[HistoryFormat] = "json"
 ) -> list[HistoryEntry] | Response[Any]:
-    view = await domain.case(case)
+    view = await domain.case(await own_case(domain, caller, case))
     entries = await domain.history(view.id)
     if format == "json":
         return entries
     return Response(xes.log(str(view.id), [(view, entries)]), media_type=XML)
 
 
-async def flow_history(domain: TheDomain, name: FromPath[str], limit: CasesLimit = 1000) -> Stream:
-    first = await domain.cases(flow=name, limit=min(limit, PAGE_CASES))
-    return Stream(_log(domain, name, first, limit), media_type=XML)
+async def flow_history(domain: TheDomain, caller: TheCaller, name: FromPath[str], limit: CasesLimit = 1000) -> Stream:
+    sight = caller.sight()
+    first = await domain.cases(flow=name, limit=min(limit, PAGE_CASES), sight=sight)
+    return Stream(_log(domain, name, first, limit, sight), media_type=XML)
 
 
-async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int) -> AsyncIterator[str]:
+async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int, sight: Sight) -> AsyncIterator[str]:
     """One trace at a time, so that the whole log is never in memory."""
     yield xes.head(flow)
     told = 0
@@ -44,7 +46,8 @@ async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int) -> A
         for case in page:
             yield xes.trace(case, await domain.history(case.id))
         told += len(page)
-        page = await domain.cases(flow=flow, limit=min(limit - told, PAGE_CASES), offset=told) if told < limit else []
+        left = min(limit - told, PAGE_CASES)
+        page = await domain.cases(flow=flow, limit=left, offset=told, sight=sight) if told < limit else []
     yield xes.TAIL
 
 

@@ -7,9 +7,10 @@ from litestar import Request, Response
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery, PathParameter, QueryParameter, SkipValidation
 
-from mendflow.server.access import Principal
+from mendflow.core.model.principals import Principal
 from mendflow.server.open_requests import OpenRequests
 from mendflow.services.api.domain import Domain
+from mendflow.services.api.domain_reader import LAST
 
 TheDomain = NamedDependency[SkipValidation[Domain]]
 TheCaller = NamedDependency[SkipValidation[Principal]]
@@ -18,6 +19,12 @@ TheOpenRequests = NamedDependency[SkipValidation[OpenRequests]]
 CaseName = Annotated[str, PathParameter(description="A case's id, or the word `last`.")]
 Text = FromQuery[str]
 Condition = Annotated[str, QueryParameter(description="A condition in CEL, such as `attempts > 2`.")]
+
+
+async def own_case(domain: Domain, caller: Principal, case: str) -> str:
+    """The case that is meant; `last` is the newest that the caller can see."""
+    return await domain.newest_case(caller.sight()) if case == LAST else case
+
 
 NEXT = "Mendflow-Next"
 """A header of a list's answer: where to continue. It is absent if there is no more."""

@@ -10,7 +10,7 @@ asks for it again. Whatever is wrong is said as a SOAP fault."""
 import asyncio
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import parse_qs
@@ -19,6 +19,7 @@ from litestar.types import HTTPScope, Receive, Send
 
 from mendflow.core.model.errors import (
     BadFlow,
+    Forbidden,
     InvalidRequest,
     NotFound,
     RequestError,
@@ -26,6 +27,7 @@ from mendflow.core.model.errors import (
     Unreachable,
     WrongServer,
 )
+from mendflow.core.model.principals import DEFAULT_PROJECT, ENGINE, Principal, ProjectRole
 from mendflow.core.model.xml import element_text
 from mendflow.core.soap import CONTENT_TYPE, ENVELOPE, split_name
 from mendflow.core.soap.endpoints import Endpoint, InboundOperation
@@ -42,9 +44,7 @@ from mendflow.core.soap.messages import PartValues, answer_body, fault_detail, f
 from mendflow.core.soap.references import with_public_references
 from mendflow.core.soap.wsdl import ServedPort, at_address, schema_of, wsdl_of
 from mendflow.core.xml.encodings import MARKS, SUPPORTED
-from mendflow.operations.table import API
 from mendflow.server import error_bodies
-from mendflow.server.access import Principal, is_allowed
 from mendflow.server.case_forwarding import relay_until_disconnect
 from mendflow.server.error_bodies import ClientDisconnected, WrongMethod
 from mendflow.server.open_requests import OpenRequests
@@ -76,10 +76,21 @@ class SoapResponse(NamedTuple):
     body: bytes = b""
 
 
-class SoapHandler:
-    """Answers SOAP requests. `url` is the public address of this server, if it differs from the one in the request."""
+FindProject = Callable[[str], Awaitable[str | None]]
 
-    def __init__(self, gateway: SoapGateway, open_requests: OpenRequests, url: str = "") -> None:
+
+async def _default(_flow: str) -> str | None:
+    return DEFAULT_PROJECT
+
+
+class SoapHandler:
+    """Answers SOAP requests. `url` is the public address of this server, if it differs from the one in the request.
+    `find_project` finds the project of a flow."""
+
+    def __init__(
+        self, gateway: SoapGateway, open_requests: OpenRequests, url: str = "", *, find_project: FindProject = _default
+    ) -> None:
+        self._find_project = find_project
         self._gateway = gateway
         self._open_requests = open_requests
         self._url = url.rstrip("/")
@@ -87,7 +98,7 @@ class SoapHandler:
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
         try:
             if scope["method"] == "GET":
-                await send_response(send, await self._handle_get(scope))
+                await send_response(send, await self._handle_get(scope, caller))
             elif scope["method"] == "POST":
                 await self._handle_post(scope, receive, send, caller)
             else:
@@ -104,7 +115,7 @@ class SoapHandler:
 
     # Descriptions
 
-    async def _handle_get(self, scope: HTTPScope) -> SoapResponse:
+    async def _handle_get(self, scope: HTTPScope, caller: Principal) -> SoapResponse:
         query = {
             name.lower(): values[0]
             for name, values in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).items()
@@ -114,6 +125,7 @@ class SoapHandler:
             raise InvalidRequest("ask for ?wsdl to see what can be said here, or send a message by POST")
         if words[0] != FLOWS:
             return SoapResponse(200, at_address(self._wsdl(words), url).encode())
+        await self._demand_role(caller, "viewer", words)
         endpoint = await self._endpoint(words)
         if "xsd" in query:
             return SoapResponse(200, schema_of(endpoint.world, _number(query["xsd"]), url).encode())
@@ -145,6 +157,16 @@ class SoapHandler:
             endpoint = endpoint.of(words[2])
         return endpoint
 
+    async def _demand_role(self, caller: Principal, role: ProjectRole, words: Sequence[str]) -> None:
+        """A message starts and steers cases of a flow. Engines serve all projects."""
+        if caller.is_admin or ENGINE in caller.roles or len(words) < 2:
+            return
+        project = await self._find_project(words[1])
+        if project is None or not caller.may("viewer", project):
+            raise NotFound(f"there is no flow {words[1]!r:.100} in your projects")
+        if not caller.may(role, project):
+            raise Forbidden(f"messages to {words[1]} take the role {role} in project {project}", project=project)
+
     # Messages
 
     async def _handle_post(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
@@ -153,6 +175,7 @@ class SoapHandler:
         if words[0] != FLOWS:
             await relay_until_disconnect(receive, self._ask_port(words, data, send, caller), self._open_requests)
             return
+        await self._demand_role(caller, "operator", words)
         endpoint = await self._endpoint(words)
         try:
             inbound, message, id = await _parse_in_thread(data, partial(_parse_message, endpoint, action))
@@ -232,11 +255,13 @@ async def send_response(send: Send, response: SoapResponse) -> None:
 
 
 def reach_of(caller: Principal) -> CaseAccess:
-    """What the API would let this caller do with any case: a port allows no more than that."""
-    case = f"{API}/cases/any"
-    return CaseAccess(
-        can_view=is_allowed(caller.roles, "GET", case), can_end=is_allowed(caller.roles, "POST", f"{case}/cancel")
-    )
+    """What the API would let this caller do with cases: a port allows no more than that."""
+    project = caller.usual_project
+    if ENGINE not in caller.roles and not caller.may("author", project):
+        raise Forbidden(
+            f"{caller.name!r} may run no programs of its own in project {project}: that takes the role author there"
+        )
+    return CaseAccess(can_view=caller.sight(), can_end=caller.sight("operator"), project=project)
 
 
 def _served_links(endpoint: Endpoint, url: str) -> list[ServedPort]:

@@ -12,21 +12,38 @@ from mendflow.core.model.alerts import (
 )
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.jobs import Job
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.views import ChangeEvent
 from mendflow.services.api.view_operations import ViewOperations
-from mendflow.services.base.addresses import check_url
+from mendflow.services.base.receivers import address_of, check_address
+
+ALERTS_READ = 10_000
+"""How many of the newest are looked through for those that somebody may see."""
 
 
 class AlertOperations(ViewOperations):
-    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
+    async def alerts(
+        self,
+        *,
+        severity: Severity = "warning",
+        every: bool = False,
+        limit: int = 100,
+        sight: Sight = EVERYTHING,
+    ) -> list[AlertView]:
         """The newest first, of this severity or a higher one; `every`: also those that are over. `info` has messages
         that need no action."""
         await self._settled()
         alerts = self._server.runtime.monitor.alerts
-        found = await alerts.list(every=every, limit=limit, critical=severity == "critical")
+        read = limit if sight.projects is None else ALERTS_READ
+        found = await alerts.list(every=every, limit=read, critical=severity == "critical")
         if severity == "info":
-            found += [_message(each) for each in await self._server.runtime.notices.latest_messages(limit)]
+            found += [_message(each) for each in await self._server.runtime.notices.latest_messages(read)]
+        found = [each for each in found if await self._tells_of(each.case, sight)]
         return sorted(found, key=lambda alert: -alert.raised_at)[:limit]
+
+    async def _tells_of(self, case: str, sight: Sight) -> bool:
+        """Whether what tells of a case may be seen. What tells of none belongs to the default project."""
+        return await self.is_seen(case, sight) if case else sight.sees(DEFAULT_PROJECT)
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView:
         await self._settled()
@@ -46,10 +63,21 @@ class AlertOperations(ViewOperations):
         await self._settled()
         return await self.job(id)
 
-    async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
+    async def notifications(
+        self, *, after: int | None = None, limit: int = 100, sight: Sight = EVERYTHING
+    ) -> list[Notification]:
         """Those after a serial, the oldest first; without a serial, the newest."""
         await self._settled()
-        return await self._server.runtime.notifier.feed.after(after, limit)
+        feed = self._server.runtime.notifier.feed
+        if sight.projects is None:
+            return await feed.after(after, limit)
+        found, place = list[Notification](), after if after is not None else max(0, await feed.length() - ALERTS_READ)
+        while page := await feed.after(place, ALERTS_READ):
+            found += [each for each in page if await self._tells_of(each.case, sight)]
+            place = page[-1].serial
+            if after is not None and len(found) >= limit:
+                return found[:limit]
+        return found[:limit] if after is not None else found[-limit:]
 
     async def webhooks(self) -> list[WebhookView]:
         await self._settled()
@@ -69,7 +97,7 @@ class AlertOperations(ViewOperations):
         return await self._server.runtime.notifier.send_test(webhook)
 
     def _check(self, url: str) -> None:
-        check_url(url, private=self._server.poster.private)
+        check_address(address_of(url), self._server.poster)
 
 
 def _message(told: ChangeEvent) -> AlertView:

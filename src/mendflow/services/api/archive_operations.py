@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.views import CaseQuery, ImportReport
 from mendflow.lazy import LazyModule
 from mendflow.services.api.view_operations import ViewOperations
@@ -31,19 +33,23 @@ class ArchiveOperations(ViewOperations):
         files: bool = True,
         leave_out: bool = False,
         who: str,
+        sight: Sight = EVERYTHING,
     ) -> AsyncIterator[bytes]:
         """An archive of these cases, of those that match a condition, or of everything. Each case comes with the cases
         that it called and that mended it, as of one moment. Raises Unreachable if a case lives on a server that cannot
         be asked, unless such cases are to be left out; then the archive names them."""
-        archives, chosen = archive.ArchiveService(self._server), [await self._id(case) for case in cases]
+        archives, chosen = archive.ArchiveService(self._server), [await self._id(case, sight=sight) for case in cases]
+        if unseen := [case for case in chosen if not await self.is_seen(case, sight)]:
+            raise NotFound(f"there is no case {unseen[0]!r:.80}; `mendflow cases` lists them")
         query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
         while query is not None:
-            page = await self.find_cases(query)
-            chosen += [view.id for view in page.rows]
+            page = await self.find_cases(query, sight=sight)
+            chosen += [view.id for view in page.rows if not view.engine]
             query = msgspec.structs.replace(query, after=page.next) if page.next else None
         for case in chosen:
             await self._document(case)
-        return await _begun(archives.export(chosen, files=files, everything=everything, leave_out=leave_out, by=who))
+        whole = everything and sight.projects is None  # what all cases share is for who may see all of them
+        return await _begun(archives.export(chosen, files=files, everything=whole, leave_out=leave_out, by=who))
 
     async def import_archive(
         self,

@@ -4,6 +4,8 @@ A file's name may be given with `lfn:` or without."""
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace as replace_fields
+
 from mendflow.core.model.data import (
     LocateAnswer,
     LocateRequest,
@@ -15,6 +17,7 @@ from mendflow.core.model.data import (
     StorageElement,
 )
 from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, FolderWatch, WatchView
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.values import FileRef
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.data.catalogue.catalogue import Catalogue
@@ -27,18 +30,27 @@ class DataOperations(ViewOperations):
         return self._server.runtime.catalogue
 
     async def data(
-        self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
+        self,
+        *,
+        prefix: str = "",
+        data_set: str = "",
+        after: str = "",
+        limit: int = 100,
+        every: bool = False,
+        sight: Sight = EVERYTHING,
     ) -> list[LogicalFile]:
         """By name, those after a name. `every`: also names that are reserved for a job that is writing."""
-        return await self._catalogue.files.page(prefix=prefix, data_set=data_set, after=after, limit=limit, every=every)
+        return await self._catalogue.files.page(
+            prefix=prefix, data_set=data_set, after=after, limit=limit, every=every, sight=sight
+        )
 
     async def datum(self, name: str) -> LogicalFile:
         return await self._catalogue.files.get(name)
 
-    async def add_data(self, file: LogicalFile, *, who: str) -> LogicalFile:
+    async def add_data(self, file: LogicalFile, *, who: str, project: str = "") -> LogicalFile:
         """Add a file that exists on a storage element; if it is known already, add its replicas. Refused if the name
         has other content."""
-        return await self._catalogue.add(file)
+        return await self._catalogue.add(replace_fields(file, project=project or DEFAULT_PROJECT), project=project)
 
     async def remove_data(self, name: str, *, who: str) -> LogicalFile:
         """Forget a file; its content on storage elements is not deleted."""
@@ -84,26 +96,28 @@ class DataOperations(ViewOperations):
     def _sets(self) -> DataSets:
         return self._server.runtime.data_sets
 
-    async def data_sets(self, *, every: bool = False) -> list[DataSetView]:
+    async def data_sets(self, *, every: bool = False, sight: Sight = EVERYTHING) -> list[DataSetView]:
         """By name; `every`: also those that are over."""
-        return await self._sets.all(every=every)
+        return await self._sets.all(every=every, sight=sight)
 
     async def data_set(self, name: str) -> DataSetView:
         return await self._sets.view(name)
 
-    async def put_data_set(self, wish: DataSetSpec, *, who: str) -> DataSetView:
+    async def put_data_set(self, wish: DataSetSpec, *, who: str, project: str = "") -> DataSetView:
         """Create a set, or change what is done with its files from now on. `who` owns the cases that it starts."""
         await self._settled()
-        return await self._sets.define(wish, who=who)
+        return await self._sets.define(wish, who=who, project=project)
 
     async def set_files(self, name: str, *, limit: int = 1000, offset: int = 0) -> list[FileRef]:
         """In the order in which they came."""
         return await self._sets.files(name, limit=limit, offset=offset)
 
-    async def add_to_set(self, name: str, files: Sequence[str | FileRef], *, who: str) -> DataSetView:
+    async def add_to_set(
+        self, name: str, files: Sequence[str | FileRef], *, who: str, project: str = ""
+    ) -> DataSetView:
         """Report that files have arrived: logical names of the catalogue, or files stored on the server. The set is
         created if it does not exist. A file that is reported twice counts once."""
-        return await self._sets.arrived(name, files)
+        return await self._sets.arrived(name, files, project=project)
 
     async def set_batches(self, name: str, *, status: str = "", limit: int = 1000) -> list[BatchView]:
         """The newest first."""
@@ -117,8 +131,14 @@ class DataOperations(ViewOperations):
         """Start another case for a batch whose case did not complete; results of completed jobs are reused."""
         return await self._sets.retry(name, gathering, number, who=who)
 
-    async def watches(self) -> list[WatchView]:
-        return await self._server.runtime.watches.all()
+    async def watches(self, *, sight: Sight = EVERYTHING) -> list[WatchView]:
+        """A watch belongs to the project of the set that it fills."""
+        found = await self._server.runtime.watches.all()
+        if sight.projects is None:
+            return found
+        sets = {each.watch.data_set for each in found}
+        of = {name: await self.projects.find("data set", name) or DEFAULT_PROJECT for name in sets}
+        return [each for each in found if sight.sees(of[each.watch.data_set])]
 
     async def put_watch(self, watch: FolderWatch, *, who: str) -> WatchView:
         return await self._server.runtime.watches.add(watch, who=who)

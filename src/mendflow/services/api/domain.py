@@ -10,12 +10,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.data import StoreAnswer, StoreRequest
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
 from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -38,29 +41,42 @@ from mendflow.core.recovery.undo_sentences import (
 )
 from mendflow.lazy import LazyModule
 from mendflow.services.api.archive_operations import ArchiveOperations
+from mendflow.services.api.audit_operations import AuditOperations
 from mendflow.services.api.connection_operations import ConnectionOperations
 from mendflow.services.api.flow_operations import FlowOperations
+from mendflow.services.api.learning_operations import LearningOperations
+from mendflow.services.api.limit_operations import LimitOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.api.repair_operations import RepairOperations
 from mendflow.services.api.result_operations import ResultOperations
+from mendflow.services.api.retention_operations import RetentionOperations
 from mendflow.services.api.retry_waits import waiting_for, with_wait
+from mendflow.services.api.rule_editor_operations import RuleEditorOperations, RuleFiles
+from mendflow.services.api.schedule_operations import ScheduleOperations
+from mendflow.services.api.secret_operations import SecretOperations
 from mendflow.services.api.site_operations import SiteOperations
+from mendflow.services.api.size_operations import SizeOperations
+from mendflow.services.api.source_operations import SourceOperations
 from mendflow.services.api.task_operations import TaskOperations
+from mendflow.services.api.token_operations import TokenOperations
 from mendflow.services.cases.case_starter import CaseStarter, demand_key, like_earlier
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
+from mendflow.services.recovery.decisions import EngineCaseId, name_of
 from mendflow.services.runtime.server import Server
 
 if TYPE_CHECKING:
-    from mendflow.services.api import reasons
+    from mendflow.services.api import reasons, schedule_reasons
 else:
     reasons = LazyModule("mendflow.services.api.reasons")
+    schedule_reasons = LazyModule("mendflow.services.api.schedule_reasons")
 
 REPAIRS_SHOWN = 50
 
 
 class Domain(
+    RuleEditorOperations,
     RepairOperations,
     FlowOperations,
     TaskOperations,
@@ -68,14 +84,28 @@ class Domain(
     SiteOperations,
     ConnectionOperations,
     ResultOperations,
+    SizeOperations,
+    SourceOperations,
+    LearningOperations,
+    ScheduleOperations,
+    LimitOperations,
+    RetentionOperations,
+    SecretOperations,
+    TokenOperations,
+    AuditOperations,
 ):
     """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
-    if there may be some."""
+    if there may be some. `rule_files` reads and writes rules as the texts of files."""
 
     def __init__(
-        self, server: Server, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: PeerStats | None = None
+        self,
+        server: Server,
+        *,
+        chance: Callable[[int], str] = secrets.token_hex,
+        elsewhere: PeerStats | None = None,
+        rule_files: RuleFiles | None = None,
     ) -> None:
-        super().__init__(server)
+        super().__init__(server, rule_files)
         self._elsewhere = elsewhere
         self._chance = chance
 
@@ -99,7 +129,7 @@ class Domain(
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
         used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
         whose results are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case.
-        `notify` is a URL that gets a notification when the case ends. `origin` says where flow and inputs came from.
+        `notify` is an address that is told when the case ends. `origin` says where flow and inputs came from.
         `again` names jobs that use no earlier results, nor does what depends on them. With `resume`, a stopped case of
         the same flow and inputs is continued instead."""
         if notify:
@@ -163,9 +193,13 @@ class Domain(
         return CaseStarter(self._server.runtime, self._server.store, self._server.clock, self._chance)
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
+        if (foreign := self._foreign(case)) is not None:
+            return await self.steer_foreign("suspend", foreign, item, who)
         return await self._order(case, Suspend(item=ItemId(item) if item else None))
 
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
+        if (foreign := self._foreign(case)) is not None:
+            return await self._resume_foreign(foreign, item, who)
         id = await self._id(case)
         if self._server.stopped.holds(id):
             self._server.runtime.release(id)
@@ -177,10 +211,27 @@ class Domain(
             if live is None or live.case.status != "suspended":
                 await self._settled()
                 return await self.case(id)
-        return await self._order(id, Resume(item=ItemId(item) if item else None))
+        view = await self._order(id, Resume(item=ItemId(item) if item else None))
+        if not item:
+            self._server.runtime.administration.let_go_on(id, who=who)
+            await self._settled()
+        return view
+
+    async def _resume_foreign(self, case: EngineCaseId, item: str, who: str) -> CaseView:
+        """Try again what waits for a person; else let go on what is suspended."""
+        if await self._server.runtime.administration.retry_case(case.case, item, who=who, engine=case.engine):
+            await self._settled()
+            return await self.foreign_view(case)
+        view = await self.steer_foreign("continue", case, item, who)
+        if not item:
+            self._server.runtime.administration.let_go_on(case.case, who=who, engine=case.engine)
+            await self._settled()
+        return view
 
     async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
         reason = reason or f"removed by {who}"
+        if (foreign := self._foreign(case)) is not None:
+            return await self.steer_foreign("cancel", foreign, item, who, reason)
         if not item:
             return await self._order(case, Cancel(reason=reason))
         view = await self._order(case, RemoveItem(item=ItemId(item), reason=reason))
@@ -205,7 +256,9 @@ class Domain(
         await self._settled()
         return await self.case(id)
 
-    async def events(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[ChangeEvent]:
+    async def events(
+        self, case: str = "", after: int = 0, *, kind: str = "", sight: Sight = EVERYTHING
+    ) -> AsyncIterator[ChangeEvent]:
         """Changes as they happen: of one case from the given serial on (ends with the case), or of all cases from now
         on; of every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         told = self._server.runtime.events
@@ -214,13 +267,26 @@ class Domain(
             document = await self._document(await self._id(case))
             source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
         async for event in source:
-            yield event
+            if await self.projects.sees_event(sight, event):
+                yield event
 
     # Reasons
 
     async def why(self, subject: str) -> Explanation:
-        """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
-        told = await reasons.why(self, self._server, subject)
+        """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, a pilot, or a schedule."""
+        if (foreign := await self._foreign_subject(subject)) is not None:
+            meant, of_item = foreign
+            asked = DecisionQuery(case=name_of(meant), item=of_item, limit=REPAIRS_SHOWN)
+            reason = await self.foreign_reason(meant, of_item)
+            return reasons.with_repairs(reason, await self.decisions(asked))
+        try:
+            told = await reasons.why(self, self._server, subject)
+        except NotFound:
+            if (pruned := await self._retention.pruned(CaseId(subject))) is not None:
+                raise NotFound(pruned.sentence()) from None
+            if (schedule := await self._schedules.find(subject)) is None:
+                raise
+            return reasons.with_repairs(schedule_reasons.why_schedule(schedule), [])
         case, item = await self._case_and_item(told.subject)
         repairs = await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
         undone = await self._undone(case, item, repairs)
@@ -257,17 +323,42 @@ class Domain(
 
     # Pilots and servers
 
-    async def pilots(self) -> list[PilotView]:
-        """The pilots of all servers on the store."""
-        return await self._overview().pilots(self._server.runtime.meta.pilot_views())
+    async def pilots(self, *, sight: Sight = EVERYTHING) -> list[PilotView]:
+        """The pilots of all servers on the store, with those of their jobs that are in sight."""
+        found = await self._overview().pilots(self._server.runtime.meta.pilot_views())
+        if sight.projects is None:
+            return found
+        return [
+            msgspec.structs.replace(each, running=[job for job in each.running if await self.is_seen(job, sight)])
+            for each in found
+        ]
 
     async def servers(self) -> list[ServerView]:
         return self._overview().servers(self._server.health())
 
-    async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
+    async def stats(self, *, running: int = 0, everywhere: bool = True, sight: Sight = EVERYTHING) -> list[StatsView]:
         """Metrics of the live servers, the one that is asked first, or of that one alone; with the `running` jobs of
-        each that have run longest. Works also while the store is unreachable."""
-        return await collect_all_stats(self._server, self._elsewhere if everywhere else None, running=running)
+        each that have run longest. Works also while the store is unreachable. What is counted by flow, rule set or
+        limit is shown for those in sight."""
+        found = await collect_all_stats(self._server, self._elsewhere if everywhere else None, running=running)
+        return found if sight.projects is None else [await self._stats_in_sight(each, sight) for each in found]
+
+    async def _stats_in_sight(self, stats: StatsView, sight: Sight) -> StatsView:
+        of_flow, limits = self._server.runtime.flows.project_of, {each.name for each in await self.limits(sight=sight)}
+
+        def sees(flow: str) -> bool:
+            return sight.sees(of_flow(flow) or DEFAULT_PROJECT)
+
+        return msgspec.structs.replace(
+            stats,
+            cases=[each for each in stats.cases if sees(each.flow)],
+            cases_started={flow: count for flow, count in stats.cases_started.items() if sees(flow)},
+            cases_ended=[each for each in stats.cases_ended if sees(each.flow)],
+            repairs=[each for each in stats.repairs if sees(each.rules)],
+            messages=[each for each in stats.messages if sees(each.flow)],
+            limits=[each for each in stats.limits if each.name in limits],
+            running=[each for each in stats.running if await self.is_seen(each.case, sight)],
+        )
 
     def _overview(self) -> ClusterOverview:
         return ClusterOverview(self._server.membership, self._server.peers, self._server.meter)
@@ -282,6 +373,10 @@ class Domain(
         not at all."""
         return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
 
+    async def store_linked(self, name: str, link: str, *, sha256: str) -> FileRef:
+        """Store a file that a pilot on this machine has linked into the server's folder."""
+        return await self._server.file_store.keep_linked(Path(name).name, link, sha256)
+
     async def store_files(self, request: StoreRequest) -> StoreAnswer:
         """Store small files on the server: all of them, or none if one does not have its SHA-256."""
         await self._server.file_store.keep_many(request.contents)
@@ -289,6 +384,11 @@ class Domain(
 
     def read_file(self, sha256: str) -> AsyncIterator[bytes]:
         return self._server.file_store.read(sha256)
+
+    async def clone_file(self, sha256: str, target: Path) -> bool:
+        """Write a stored file to a path of this machine without copying its blocks; false where that is not
+        possible."""
+        return await self._server.file_store.clone(sha256, target)
 
     async def file_size(self, sha256: str) -> int:
         size = await self._server.file_store.size(sha256)

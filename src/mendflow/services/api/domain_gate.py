@@ -7,7 +7,7 @@ from typing import Final
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, InvitationAcceptance, InvitationAnswer
 from mendflow.core.model.errors import Forbidden, NotFound, TooLarge
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.domains.connected import ConnectedDomains
+from mendflow.services.domains.connected_domains import ConnectedDomains
 from mendflow.services.domains.connections import Connection
 from mendflow.services.runtime.server import Server
 
@@ -49,20 +49,33 @@ class DomainGate:
             raise NotFound(NO_SUCH_FILE)
         return size
 
-    def file(self, sha256: str) -> AsyncIterator[bytes]:
-        return self._server.file_store.read(sha256)
+    def file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
+        return self._server.file_store.read(sha256, offset)
 
-    async def take_file(self, connection: Connection, sha256: str, chunks: AsyncIterator[bytes]) -> None:
+    async def missing_from(self, connection: Connection, sha256: str) -> int | None:
+        """From which byte on this domain has to bring a file; None if it need not."""
+        host, files = self._domains.host, self._server.file_store
+        if host is None:
+            return 0
+        if host.has_shown(connection.name, sha256) and await files.size(sha256) is not None:
+            return None
+        return await files.part_bytes(sha256, connection.name) if host.wants_file(connection.name, sha256) else 0
+
+    async def take_file(
+        self, connection: Connection, sha256: str, chunks: AsyncIterator[bytes], offset: int = 0
+    ) -> None:
+        """Take a file that this domain was asked for, from this byte on."""
         host = self._domains.host
         if host is None or not host.wants_file(connection.name, sha256):
             raise Forbidden(NO_SUCH_FILE)
         most = min(host.file_bytes_max(connection.name, sha256), connection.rights.bytes_max)
-        await self._server.file_store.keep(sha256, _bounded(chunks, most), sha256=sha256)
+        bounded = _bounded(chunks, most, offset)
+        await self._server.file_store.keep_part(sha256, bounded, sha256=sha256, offset=offset, source=connection.name)
         host.file_delivered(connection.name, sha256)
 
 
-async def _bounded(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    total = 0
+async def _bounded(chunks: AsyncIterator[bytes], most: int, offset: int) -> AsyncIterator[bytes]:
+    total = offset
     async for chunk in chunks:
         total += len(chunk)
         if total > most:

@@ -7,8 +7,11 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.views import CaseQuery, JobQuery
+from mendflow.services.api.project_lookup import ProjectLookup
 from mendflow.services.base.cluster import CASE_KIND
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases import item_views
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import Server
@@ -24,11 +27,26 @@ class DomainReader:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self.projects = ProjectLookup(server)
 
-    async def _id(self, case: str, *, flow: str = "") -> CaseId:
+    async def is_seen(self, id: str, sight: Sight) -> bool:
+        """Whether a case, or what is named after one, is of a project that may be looked into."""
+        return sight.projects is None or sight.sees(await self.projects.of_case(id) or "")
+
+    async def is_of_seen_flow(self, flow: str, sight: Sight) -> bool:
+        """Whether what was counted for a flow of this name may be looked at. What no project has any more, as a flow
+        that was removed, the default one has."""
+        return sight.projects is None or sight.sees(await self.projects.of_flow(flow) or DEFAULT_PROJECT)
+
+    async def newest_case(self, sight: Sight) -> CaseId:
+        """What `last` means to whoever sees this."""
+        return await self._id(LAST, sight=sight)
+
+    async def _id(self, case: str, *, flow: str = "", sight: Sight = EVERYTHING) -> CaseId:
         if case != LAST:
             return CaseId(case)
         where = [FieldCondition("parent", None), FieldCondition("mends", None), FieldCondition("void", None)]
+        where += in_sight(sight)
         where += [FieldCondition("flow", flow)] if flow else []
         store = await self._read()
         newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
@@ -42,7 +60,9 @@ class DomainReader:
             return live.document
         found = await (await self._read()).get(CASE_KIND, case)
         if found is None:
-            raise NotFound(f"there is no case {case!r:.80}; `mendflow cases` lists them")
+            pruned = await self._server.runtime.retention.pruned(case)
+            gone = f"{pruned.sentence()}; " if pruned is not None else ""
+            raise NotFound(f"{gone}there is no case {case!r:.80}; `mendflow cases` lists them")
         return _decode_case(found.body)
 
     async def _job_id(self, job: str) -> JobId:
@@ -56,7 +76,9 @@ class DomainReader:
             return live
         found = await (await self._read()).get("job", id)
         if found is None:
-            raise NotFound(f"there is no job {job!r}; `mendflow jobs` lists them")
+            pruned = await self._server.runtime.retention.pruned(CaseId(id))
+            gone = f"{pruned.sentence()}; " if pruned is not None else ""
+            raise NotFound(f"{gone}there is no job {job!r}; `mendflow jobs` lists them")
         return _decode_job(found.body)
 
     async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:

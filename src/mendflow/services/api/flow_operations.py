@@ -6,22 +6,23 @@ from mendflow.core.data.flow_triggers import folder_element, trigger_flaws, trig
 from mendflow.core.model.data_sets import DataSetSpec, DataSetView, FolderWatch, WatchView
 from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.flow_triggers import FileArrival, FlowTriggers
+from mendflow.core.model.flow_triggers import FileArrival, FlowTriggers, ScheduleTrigger
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.views import FlowView
 from mendflow.services.api.alert_operations import AlertOperations
 from mendflow.services.api.data_operations import DataOperations
-from mendflow.services.base.addresses import check_url
+from mendflow.services.base.receivers import address_of, check_address, is_address
 from mendflow.services.data.watches.storage import StorageUnavailable
 
 
 class FlowOperations(AlertOperations, DataOperations):
-    async def deploy(self, flow: Flow) -> FlowView:
+    async def deploy(self, flow: Flow, *, who: str = "", project: str = "") -> FlowView:
         """Deploy a flow. Its triggers do not take effect by this; those that are in effect stay so."""
-        view = await self._server.runtime.flows.deploy(flow)
+        view = await self._server.runtime.flows.deploy(flow, who=who, project=project)
         await self._settled()
         return self._with_triggers(view)
 
-    async def deploy_with_triggers(self, flow: Flow, *, who: str) -> FlowView:
+    async def deploy_with_triggers(self, flow: Flow, *, who: str, project: str = "") -> FlowView:
         """Deploy a flow, and from now on have its triggers in effect, in place of those that it had. Nothing is
         changed if one of them cannot be."""
         runtime = self._server.runtime
@@ -31,10 +32,11 @@ class FlowOperations(AlertOperations, DataOperations):
         files = flow.triggers.files if flow.triggers is not None else None
         if files is not None and files.folder:
             await runtime.catalogue.elements.put(folder_element(files.folder), replace=True)
-        await runtime.flows.deploy(flow)
+        await runtime.flows.deploy(flow, who=who, project=project)
         before = runtime.triggers.watch_of(flow.name)
         await runtime.triggers.put(flow, who=who)
         await self._watch_as_said(flow.name, had_watch=before is not None, who=who)
+        await self._schedule_as_said(flow.name)
         return await self.flow(flow.name)
 
     async def remove_flow(self, name: str, *, who: str) -> FlowView:
@@ -45,15 +47,16 @@ class FlowOperations(AlertOperations, DataOperations):
         had_watch = runtime.triggers.watch_of(name) is not None
         await runtime.triggers.remove(name)
         await self._watch_as_said(name, had_watch=had_watch, who=who)
+        await self._schedule_as_said(name)
         removed = await runtime.flows.remove(name)
         runtime.notices.post(f"flow {name} was removed by {who}")
         await self._settled()
         return removed
 
-    async def flows(self) -> list[FlowView]:
+    async def flows(self, *, sight: Sight = EVERYTHING) -> list[FlowView]:
         if self._server.membership.shared:
             await self._server.runtime.flows.start()
-        return [self._with_triggers(each) for each in self._server.runtime.flows.all()]
+        return [self._with_triggers(each) for each in self._server.runtime.flows.all() if sight.sees(each.project)]
 
     async def flow(self, name: str) -> FlowView:
         await self._server.runtime.flows.refresh(name)
@@ -70,6 +73,8 @@ class FlowOperations(AlertOperations, DataOperations):
         if triggers.files is not None:
             await self._check_place(flow.name, triggers.files)
             await self._check_names(flow.name)
+        if triggers.schedule is not None:
+            await self._check_schedule(flow.name, triggers.schedule)
         for receiver in [each for notice in triggers.notices for each in notice.notify]:
             await self._check_receiver(flow.name, receiver)
 
@@ -100,9 +105,24 @@ class FlowOperations(AlertOperations, DataOperations):
         if any(rule.flow != flow for rule in others) or (known is not None and known.closed):
             raise Conflict(f"flow {flow}, on.files: its data set would be {name}, and somebody uses that otherwise")
 
+    async def _check_schedule(self, flow: str, trigger: ScheduleTrigger) -> None:
+        """The schedule of a flow has its name, which nobody else may have used."""
+        self._server.runtime.schedules.of_flows.demand_zone(trigger)
+        found = await self._server.runtime.schedules.service.find(flow)
+        if found is not None and not found.of_flow:
+            raise Conflict(
+                f"flow {flow}, on.schedule: its schedule would be {flow}, and somebody made one of that name; remove it"
+                f" by mendflow schedules remove {flow}"
+            )
+
+    async def _schedule_as_said(self, flow: str) -> None:
+        schedules = self._server.runtime.schedules
+        await schedules.of_flows.follow(flow)
+        schedules.starter.changed()
+
     async def _check_receiver(self, flow: str, receiver: str) -> None:
-        if "://" in receiver:
-            check_url(receiver, private=self._server.poster.private)
+        if is_address(receiver):
+            check_address(address_of(receiver), self._server.poster)
             return
         try:
             await self._server.runtime.notifier.webhooks.get(receiver)
@@ -116,16 +136,17 @@ class FlowOperations(AlertOperations, DataOperations):
         runtime, watch = self._server.runtime, self._server.runtime.triggers.watch_of(flow)
         await self._settled()
         if watch is not None:
-            await self._sets.define(watch.data_set, who=who)
+            project = await self._sets.project_of(watch.data_set.name) or runtime.flows.project_of(flow) or ""
+            await self._sets.define(watch.data_set, who=who, project=project)
         elif had_watch:
             await self._sets.define(DataSetSpec(name=trigger_name(flow)), who=who)
         await runtime.watches.changed(gone="" if watch is not None or not had_watch else trigger_name(flow))
 
     # What belongs to the triggers of a flow is changed by deploying it
 
-    async def put_data_set(self, wish: DataSetSpec, *, who: str) -> DataSetView:
+    async def put_data_set(self, wish: DataSetSpec, *, who: str, project: str = "") -> DataSetView:
         self._demand_no_trigger(wish.name, "data set")
-        return await super().put_data_set(wish, who=who)
+        return await super().put_data_set(wish, who=who, project=project)
 
     async def close_set(self, name: str, *, who: str) -> DataSetView:
         self._demand_no_trigger(name, "data set")

@@ -162,9 +162,16 @@ class ItemList:
             view = self._view(asked, serial, live.get(serial))
             if view is None or (serial in (earlier := begun.get(view.item, [])) and serial not in live):
                 continue
-            view = item_views.as_forced(view, counts_as.get(view.item))
+            view = self._with_suspension(item_views.as_forced(view, counts_as.get(view.item)), live.get(serial))
             before = (self._view(past, each) for each in earlier if each != serial)
             yield item_views.with_earlier_runs(view, [each for each in before if each is not None]), ItemCursor(serial)
+
+    def _with_suspension(self, view: ItemView, now: LiveItem | None) -> ItemView:
+        """An item that waits and must not go on, or whose case must not, is suspended."""
+        if now is None or self._live is None or view.state not in ("waiting", "staging"):
+            return view
+        held = now.suspended or self._live.case.status == "suspended"
+        return msgspec.structs.replace(view, state="suspended") if held else view
 
     async def _documents(self, serials: Iterable[int]) -> SerialDocuments:
         ids = [f"{self._case}/{serial}" for serial in serials]

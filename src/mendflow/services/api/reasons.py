@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine.partial_results import PartialResult, partial_in_case, removal_reason
+from mendflow.core.engine.partial_results import PartialResult, partial_in_case, removal_reason, tolerated_items
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.state import Structure
 from mendflow.core.model.errors import NotFound
@@ -33,6 +33,7 @@ REMOVED_SHOWN = 5
 LOST_READ = 1_000
 FAILED_SHOWN = 5
 VALUE_CHARS_SHOWN = 200
+FILES_NAMED = 5
 LOOPS = frozenset({"while", "until", "for-each"})
 
 
@@ -67,7 +68,8 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
         view = await domain.case(subject)
     except NotFound as error:
         raise NotFound(
-            f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM) or pilot here; `mendflow cases` lists cases"
+            f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM), pilot or schedule here; `mendflow cases`"
+            " lists cases"
         ) from error
     return await why_case(domain, server, view)
 
@@ -243,7 +245,7 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
         fields |= {"state": "waiting", "sentence": f"{newest.shown or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
-    if told.state in ("running", "stopped") and held and told.subject == held[0].case:
+    if told.state in ("running", "stopped") and held and told.subject == held[0].about:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
         fields["facts"] = [
             *(f"{each.shown}: {_fault_text(each)}" for each in held[1:]),
@@ -252,29 +254,40 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
         ]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
         rule = f"`mendflow failures show {newest.group}` offers a rule"
-        goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
-        again = f"`mendflow rerun {newest.case}` runs it again"
-        fields["facts"] = [*told.facts, f"{rule}; {again if undone else goes_on}"]
+        failed_only = f"`mendflow rerun {newest.case} --from-failed` runs what did not succeed"
+        again = f"`mendflow rerun {newest.case}` runs it again" if undone else failed_only
+        goes_on = f"`mendflow rerun --group {newest.group}` lets all cases that failed alike go on, of other flows too"
+        fields["facts"] = [*told.facts, f"{again}; {rule}" + ("" if undone else f"; {goes_on}")]
     waits = next((each for each in repairs[::-1] if each.state == "waiting" and each.trigger), None)
-    if told.state == "suspended" and waits is not None and told.subject == waits.case:
+    if told.state == "suspended" and waits is not None and told.subject == waits.about:
         about = f" on {waits.item}" if waits.item else ""
         what = f"{waits.trigger!r} was raised{about} and no rule knows it"
         fields["sentence"] = (
-            f"case {waits.case} is suspended: {what}. `mendflow mend {waits.case} --exlet EXLET` mends it."
+            f"case {waits.about} is suspended: {what}. `mendflow mend {waits.about} --exlet EXLET` mends it."
         )
+    chooses = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.SELECTION]
+    if told.state not in ("completed", "failed", "cancelled"):
+        fields["facts"] = [*(_choice_sentence(each) for each in chooses), *fields["facts"]]
     return Explanation(**fields, repairs=list(repairs))
 
 
+def _choice_sentence(waits: DecisionView) -> str:
+    return (
+        f"{waits.shown} waits for a worklet: {waits.note}; `mendflow mend {waits.about} --exlet FLOW` chooses one,"
+        f" `mendflow failures show {waits.group}` offers a rule"
+    )
+
+
 def _held_sentence(held: DecisionView) -> str:
-    return f"case {held.case} is held for a person: {held.shown} failed and no rule took it up: {_fault_text(held)}."
+    return f"case {held.about} is held for a person: {held.shown} failed and no rule took it up: {_fault_text(held)}."
 
 
 def _ways_on(held: DecisionView) -> list[str]:
     """What a person can do about a case that is held."""
     return [
-        f"`mendflow resume {held.case}` tries it again as it is, `mendflow cancel {held.case}` ends the case",
+        f"`mendflow resume {held.about}` tries it again as it is, `mendflow cancel {held.about}` ends the case",
         f"`mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it",
-        f"`mendflow mend {held.case} --exlet EXLET` mends it on the spot",
+        f"`mendflow mend {held.about} --exlet EXLET` mends it on the spot",
     ]
 
 
@@ -337,12 +350,14 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
 async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
     """The fault that the case ended by, the item that it came from, and the end of what that item printed."""
     said = case.fault.message if case.fault else "a fault that no handler caught"
-    failed = [item for item in await domain.items(case.id, state="failed", limit=FAILED_SHOWN) if item.fault]
+    found = await domain.items(case.id, state="failed", limit=LOST_READ)
+    tolerated = tolerated_items(await domain.flow_of(case.id), case, found)
+    failed = [item for item in found if item.fault and item.item not in tolerated]
     first = next((item for item in failed if item.fault and item.fault.message == said), None)
     facts = [f"{item.shown}: {item.fault.message}" for item in failed if item.fault and item is not first]
-    facts += [*_work_done(case), *await _removed_items(domain, case)]
+    facts = [*facts[:FAILED_SHOWN], *_work_done(case), *await _removed_items(domain, case)]
     printed = explanations.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
-    where = f"{first.shown}: " if first else ""
+    where = f"{first.shown}: " if first and not said.startswith(f"{first.shown}: ") else ""
     sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
 
@@ -382,6 +397,10 @@ def _value_text(value: Value) -> str:
     ref = file_of(value)
     if ref is not None:
         return f"{ref.name or 'a file'}, {size(ref.bytes)}"
+    if isinstance(value, list) and value and all(refs := [file_of(each) for each in value]):
+        names = [each.name for each in refs if each is not None]
+        more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
+        return f"{len(names)} files: {', '.join(names[:FILES_NAMED])}{more}"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "..."
 

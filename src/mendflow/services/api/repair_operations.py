@@ -2,27 +2,29 @@
 
 Like the rest it answers only when what it says is on disk."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import PrimitiveStep
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair import Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.repair_views import (
+    AdministrationQuery,
+    AdministrationTaskView,
     ApplyResult,
     CompensationView,
     DecisionQuery,
     DecisionView,
-    DrainResult,
     EngineOrder,
     EngineView,
     EventAnswer,
     FailureGroup,
     FailureView,
     HistoryEntry,
-    LevelView,
     RejectRequest,
     RepairRequest,
     RuleAddition,
@@ -33,63 +35,83 @@ from mendflow.core.model.repair_views import (
     TrialView,
     TriggerView,
 )
-from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import CaseView
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
 from mendflow.core.recovery.primitive_checks import step_problems
-from mendflow.core.rules import insertion
-from mendflow.services.api.domain_reader import DomainReader
-from mendflow.services.api.rule_service import RuleService
+from mendflow.lazy import LazyModule
+from mendflow.services.api.engine_cases import view_of_case
+from mendflow.services.api.level_operations import LevelOperations
 from mendflow.services.base.cluster import root_of
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
 from mendflow.services.observe.history_order import merge_entries
 from mendflow.services.recovery.administration import ManualRepairs
+from mendflow.services.recovery.administration_tasks import (
+    administration_task,
+    administration_tasks,
+    administration_view,
+)
 from mendflow.services.recovery.decision_views import (
     RuleVersionCache,
     common_values,
     distinguishing_conditions,
     view_of,
 )
-from mendflow.services.recovery.decisions import DecisionStore
-from mendflow.services.recovery.failures import DecisionSummary, find_group, group_failures
-from mendflow.services.recovery.levels import LevelEntry, Levels
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
+from mendflow.services.recovery.failures import find_group, group_failures
 from mendflow.stores.contract import FieldCondition
 
+if TYPE_CHECKING:
+    from mendflow.services.api import rule_service
+    from mendflow.services.recovery.rules import comparison
+else:
+    rule_service = LazyModule("mendflow.services.api.rule_service")
+    comparison = LazyModule("mendflow.services.recovery.rules.comparison")
+
 SAMPLES = 20
-JOBS_SHOWN = 100
-ALL = "all"
 _decode_task = msgspec.json.Decoder(TaskDocument).decode
 
 
-class RepairOperations(DomainReader):
+class RepairOperations(LevelOperations):
     # Rules
 
-    async def rule_sets(self) -> list[RuleSetView]:
+    async def rule_sets(self, *, sight: Sight = EVERYTHING) -> list[RuleSetView]:
         if self._server.membership.shared:
             await self._server.runtime.exceptions.rules.start()
-        return RuleService(self._server).all()
+        found = rule_service.RuleService(self._server).all()
+        return [each for each in found if each.name == DEFAULT_RULES or sight.sees(each.project)]
 
     async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
         """The newest version, or the one asked for, whole."""
         await self._settled()
         await self._server.runtime.exceptions.rules.refresh(name)
-        return await RuleService(self._server).one(name, version)
+        return await rule_service.RuleService(self._server).one(name, version)
 
     async def rule_versions(self, name: str) -> list[RuleSetView]:
         """Every version, the newest first."""
-        return await RuleService(self._server).versions(name)
+        return await rule_service.RuleService(self._server).versions(name)
 
-    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
+    async def put_rules(
+        self,
+        rules: RuleSet,
+        *,
+        who: str,
+        note: str = "",
+        expected: int | None = None,
+        project: str = "",
+    ) -> RuleSetView:
         """Make this the next version of the set, in force at once for all cases. Refused as a whole if an exlet or a
         condition has problems, or if the newest version is not the `expected` one."""
-        view = await RuleService(self._server).put(rules, who, note, expected)
+        view = await rule_service.RuleService(self._server).put(rules, who, note, expected, project)
         await self._settled()
         return view
 
     async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSetView:
         """Make an earlier version the next one."""
-        view = await RuleService(self._server).restore(name, version, who)
+        view = await rule_service.RuleService(self._server).restore(name, version, who)
         await self._settled()
         return view
 
@@ -106,50 +128,53 @@ class RepairOperations(DomainReader):
         await self._settled()
         return changed
 
-    async def add_rule(self, wish: RuleSpec, *, who: str) -> RuleAddition:
+    async def add_rule(self, wish: RuleSpec, *, who: str, sight: Sight = EVERYTHING) -> RuleAddition:
         """Add a rule for a given decision; refused if it would change what another cornerstone concludes."""
-        added = await RuleService(self._server).add(wish, who)
+        added = await rule_service.RuleService(self._server).add(wish, who, sight)
         await self._settled()
         return added
 
-    async def try_rule(self, wish: RuleSpec, *, limit: int = 10_000) -> TrialView:
+    async def try_rule(self, wish: RuleSpec, *, limit: int = 10_000, sight: Sight = EVERYTHING) -> TrialView:
         """Try a rule on the newest past failures; nothing changes."""
-        return await RuleService(self._server).try_out(wish, limit)
+        return await rule_service.RuleService(self._server).try_out(wish, limit, sight)
 
     # Failures
 
-    async def failures(self, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]:
-        return await group_failures(await self._read(), since=since, flow=flow, limit=limit)
+    async def failures(
+        self, *, since: Instant = 0, flow: str = "", limit: int = 100, sight: Sight = EVERYTHING
+    ) -> list[FailureGroup]:
+        return await group_failures(await self._read(), since=since, flow=flow, limit=limit, sight=sight)
 
-    async def failure(self, group: str) -> FailureView:
+    async def failure(self, group: str, *, sight: Sight = EVERYTHING) -> FailureView:
         """`group` may be the beginning of a group's id."""
-        view, members = await find_group(await self._read(), group)
+        view, members = await find_group(await self._read(), group, sight)
         samples = [await self._decisions.get(member.id) for member in members[:SAMPLES]]
         alike = [FieldCondition("type", samples[0].type.value), FieldCondition("signature", samples[0].signature, "ne")]
+        alike += in_sight(sight)
         others = await self._decisions.search(alike, limit=SAMPLES)
+        compared = comparison.CaseComparison(self._server.runtime.exceptions.rules, self._decisions)
+        near = await compared.neighbour(samples[0])
         return FailureView(
             group=view,
             samples=await self._views(samples),
             values=common_values(samples),
-            candidates=distinguishing_conditions(samples, await self._neighbour(samples[0], members), others),
+            candidates=distinguishing_conditions(samples, near.context if near is not None else None, others),
+            compared=await compared.compare(samples[0]),
         )
 
-    async def _neighbour(self, sample: Decision, members: Sequence[DecisionSummary]) -> dict[str, Value] | None:
-        """What the failure is compared with: the cornerstone of the rule that decides about it now, else another
-        failure of the same type."""
-        rules = self._server.runtime.exceptions.rules.newest_or_empty(sample.flow)
-        place = insertion.place(rules, sample.type, sample.task, sample.context)
-        if (cornerstone := insertion.neighbour_cornerstone(rules, sample.type, place)) is not None:
-            return cornerstone
-        where = [FieldCondition("type", sample.type.value), FieldCondition("signature", sample.signature, "ne")]
-        others = await self._decisions.search(where, limit=1)
-        return others[0].context if others else None
-
-    async def apply_rules(self, group: str, *, who: str, retry: bool = False, skip: Sequence[str] = ()) -> ApplyResult:
+    async def apply_rules(
+        self,
+        group: str,
+        *,
+        who: str,
+        retry: bool = False,
+        skip: Sequence[str] = (),
+        sight: Sight = EVERYTHING,
+    ) -> ApplyResult:
         """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
         case goes on from where it stood, unless it is in `skip`. `retry`: what no rule takes up is tried again as it
         is."""
-        view, members = await find_group(await self._read(), group)
+        view, members = await find_group(await self._read(), group, sight)
         members = [each for each in members if root_of(each.case) not in skip]
         applied = await self._server.runtime.recovery.groups.apply(view.id, members, who=who, retry=retry)
         await self._settled()
@@ -157,13 +182,17 @@ class RepairOperations(DomainReader):
 
     # Decisions
 
-    async def decisions(self, query: DecisionQuery = DecisionQuery()) -> list[DecisionView]:
+    async def decisions(
+        self, query: DecisionQuery = DecisionQuery(), *, sight: Sight = EVERYTHING
+    ) -> list[DecisionView]:
         fields = {"item": query.item, "state": query.state, "conclusion.rules": query.rules}
-        where = [FieldCondition(field, value) for field, value in fields.items() if value]
-        if query.case:
-            where = [*await self._about(await self._id(query.case)), *where]
+        where = [*in_sight(sight), *(FieldCondition(field, value) for field, value in fields.items() if value)]
+        if (foreign := self._foreign(query.case)) is not None:
+            where = [FieldCondition("case", foreign.case), FieldCondition("engine", foreign.engine), *where]
+        elif query.case:
+            where = [*await self._about(await self._id(query.case, sight=sight)), *where]
         if query.group:
-            _, members = await find_group(await self._read(), query.group)
+            _, members = await find_group(await self._read(), query.group, sight)
             where += [FieldCondition("signature", members[0].signature), FieldCondition("type", members[0].type.value)]
         return await self._views(await self._decisions.search(where, limit=query.limit, offset=query.offset))
 
@@ -173,20 +202,35 @@ class RepairOperations(DomainReader):
         return [FieldCondition("case", case), *([FieldCondition("engine", "")] if known else [])]
 
     async def decision(self, decision: str) -> DecisionView:
-        return await view_of(await self._decisions.get(decision), self._conditions, whole=True)
+        found = await self._decisions.find(decision)
+        if found is None:  # the server of HTTP takes the slash off the end of a path
+            found = await self._decisions.find(f"{decision}/")
+        return await view_of(found or await self._decisions.get(decision), self._conditions, whole=True)
 
-    async def reject_choice(self, wish: RejectRequest, *, who: str) -> DecisionView:
-        """Reject a wrong choice and run the right exlet or worklet instead. Returns the decision that replaces it."""
+    async def reject_choice(
+        self, wish: RejectRequest, *, who: str, task_roles: Collection[str] | None = None
+    ) -> DecisionView:
+        """Reject a wrong choice and run the right exlet or worklet instead. Returns the decision that replaces it; or,
+        if nobody says what is right, the wrong one, which an author is asked about."""
+        if wish.withdraw:
+            return await self._decision_view(
+                await self._administration.withdraw_rejection(wish.decision, note=wish.note, who=who)
+            )
+        if not wish.exlet and wish.flow is None and not wish.condition:
+            return await self._decision_view(
+                await self._administration.ask_to_judge(wish.decision, note=wish.note, who=who)
+            )
         exlet, wrong = _named(wish), await self._decisions.get(wish.decision)
-        rules = wrong.conclusion.rules if wrong.conclusion else wrong.flow
         known = wrong.type is ExceptionType.SELECTION or wish.flow is not None
+        service, in_rule = rule_service.RuleService(self._server), bool(wish.condition)
         right = await self._administration.reject(
             wish.decision,
             exlet=exlet,
-            steps=wish.flow if known else await RuleService(self._server).exlet_to_send(exlet, None, rules),
+            steps=wish.flow if known else await service.exlet_to_send(exlet, None, wrong.flow, in_rule=in_rule),
             condition=wish.condition,
             note=wish.note,
             who=who,
+            task_roles=task_roles,
         )
         return await self._decision_view(right)
 
@@ -213,6 +257,8 @@ class RepairOperations(DomainReader):
     # One history
 
     async def history(self, case: str) -> list[HistoryEntry]:
+        if (foreign := self._foreign(case)) is not None:
+            return await self.foreign_history(foreign)
         id = await self._id(case)
         await self._document(id)
         store = await self._read()
@@ -230,32 +276,78 @@ class RepairOperations(DomainReader):
     # From outside, and by hand
 
     async def triggers(self, case: str, item: str = "") -> list[TriggerView]:
+        if (foreign := self._foreign(case)) is not None:
+            return await self._administration.triggers(foreign.case, item, engine=foreign.engine)
         return await self._administration.triggers(await self._id(case), item)
 
     async def raise_trigger(
-        self, case: str, trigger: str, item: str = "", *, who: str, data: Value = None
+        self,
+        case: str,
+        trigger: str,
+        item: str = "",
+        *,
+        who: str,
+        data: Value = None,
+        scenario: str = "",
+        suggestion: str = "",
     ) -> DecisionView:
         """Report that something happened. If no rule knows the trigger, the case is suspended until a person mends
         it."""
-        id = await self._id(case)
-        await self._document(id)
+        meant = await self._meant(case)
         return await self._decision_view(
-            await self._administration.raise_exception(id, trigger, item, who=who, data=data)
+            await self._administration.raise_exception(
+                meant.case,
+                trigger,
+                item,
+                who=who,
+                data=data,
+                scenario=scenario,
+                suggestion=suggestion,
+                engine=meant.engine,
+            )
         )
 
-    async def mend(self, case: str, wish: RepairRequest, *, who: str) -> DecisionView:
-        id, exlet = await self._id(case), _named(wish)
-        flow = wish.rules or (await self._document(id)).flow
+    async def administration_tasks(
+        self, query: AdministrationQuery = AdministrationQuery(), *, sight: Sight = EVERYTHING
+    ) -> list[AdministrationTaskView]:
+        case = await self._meant(query.case, sight) if query.case else None
+        found = await administration_tasks(self._decisions, query, case, sight)
+        return [administration_view(each) for each in found]
+
+    async def administration_task(self, task: str) -> AdministrationTaskView:
+        return administration_view(await administration_task(self._decisions, task))
+
+    async def _meant(self, case: str, sight: Sight = EVERYTHING) -> EngineCaseId:
+        """The case that is meant, ours or another engine's. Raises NotFound."""
+        if (foreign := self._foreign(case)) is not None:
+            await self._engines.case(foreign)
+            return foreign
+        id = await self._id(case, sight=sight)
+        await self._document(id)
+        return EngineCaseId("", id)
+
+    async def _flow_name(self, case: EngineCaseId) -> str:
+        return (await self._engines.case(case)).facts.flow if case.engine else (await self._document(case.case)).flow
+
+    async def mend(
+        self, case: str, wish: RepairRequest, *, who: str, task_roles: Collection[str] | None = None
+    ) -> DecisionView:
+        meant, exlet = await self._meant(case), _named(wish)
+        flow = wish.rules or await self._flow_name(meant)
         decision = await self._administration.mend(
-            id,
+            meant.case,
+            engine=meant.engine,
             exlet=exlet,
-            steps=await RuleService(self._server).exlet_to_send(exlet, wish.flow, flow),
+            steps=await rule_service.RuleService(self._server).exlet_to_send(
+                exlet, wish.flow, flow, in_rule=bool(wish.condition)
+            ),
             condition=wish.condition,
             item=wish.item,
             decision=wish.decision,
             rules=wish.rules,
             note=wish.note,
             who=who,
+            task_roles=task_roles,
         )
         return await self._decision_view(decision)
 
@@ -282,11 +374,11 @@ class RepairOperations(DomainReader):
 
     # Engines of other systems
 
-    async def engines(self) -> list[EngineView]:
-        return self._server.runtime.engines.all()
+    async def engines(self, *, sight: Sight = EVERYTHING) -> list[EngineView]:
+        return [each for each in self._server.runtime.engines.all() if sight.sees(each.project)]
 
-    async def register_engine(self, name: str, *, who: str) -> EngineView:
-        view = await self._server.runtime.engines.register(name, who=who)
+    async def register_engine(self, name: str, *, who: str, project: str = "") -> EngineView:
+        view = await self._server.runtime.engines.register(name, who=who, project=project)
         await self._settled()
         return view
 
@@ -294,6 +386,13 @@ class RepairOperations(DomainReader):
         held = await self._server.runtime.engines.tell(engine, event, who=who)
         await self._settled()
         return EventAnswer(event=event.id, held=held)
+
+    async def engine_case(
+        self, engine: str, case: str, flow: str, facts: dict[str, Value] | None = None, *, who: str
+    ) -> CaseView:
+        found = await self._engines.report(engine, case, flow, facts or {}, who=who)
+        await self._settled()
+        return view_of_case(found, self._server.runtime.manager.live)
 
     async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
         """The orders for the engine; the answer is held back until there is one, or the time is over."""
@@ -326,21 +425,6 @@ class RepairOperations(DomainReader):
         await self._settled()
         return await self.compensations()
 
-    # Levels
-
-    async def levels(self) -> list[LevelView]:
-        levels = self._server.runtime.levels
-        return [_level(levels, level, levels.entries(level)) for level in sorted(levels.counts())]
-
-    async def drain(self, level: str, *, who: str) -> DrainResult:
-        """Let all entries of a level, or of `all` levels, continue now."""
-        levels = self._server.runtime.levels
-        number = int(level) if level.isdecimal() and len(level) < 10 else 0
-        if level != ALL and number not in levels.counts():
-            known = ", ".join(map(str, sorted(levels.counts())))
-            raise NotFound(f"there is no level {level!r}; there are {known}, and {ALL}", level=level)
-        return DrainResult(level=number, let_go=levels.drain(None if level == ALL else number))
-
 
 def _named(wish: RepairRequest | RejectRequest) -> str:
     """The exlet's name; an exlet that is sent along contains its name."""
@@ -348,14 +432,3 @@ def _named(wish: RepairRequest | RejectRequest) -> str:
     if not name:
         raise InvalidRequest("say what is to be done: name an exlet, or send one along", field="exlet")
     return name
-
-
-def _level(levels: Levels, level: int, entries: Sequence[LevelEntry]) -> LevelView:
-    return LevelView(
-        level=level,
-        wait_ms=levels.wait_ms(level),
-        waiting=len(entries),
-        express=sum(entry.mode == "express" for entry in entries),
-        next_at=entries[0].due_at if entries else 0,
-        jobs=[entry.job for entry in entries[:JOBS_SHOWN]],
-    )

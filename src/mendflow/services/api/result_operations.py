@@ -7,20 +7,26 @@ from msgspec.structs import replace
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.views import CachePolicy, ResultView
 from mendflow.core.results.result_key import made_from
 from mendflow.core.results.reuse_checks import why_doubted, why_never, why_not_kept, why_undeclared
 from mendflow.services.api.view_operations import ViewOperations
-from mendflow.services.cases.result_index import ResultIndex
+from mendflow.services.base.visibility import in_sight
+from mendflow.services.cases.result_index import ResultIndex, conditions
 from mendflow.stores.contract import FieldCondition
 
 FOREVER: Instant = 2**62
 
 
 class ResultOperations(ViewOperations):
-    async def results(self, *, case: str = "", flow: str = "", name: str = "", limit: int = 100) -> list[ResultView]:
+    async def results(
+        self, *, case: str = "", flow: str = "", name: str = "", limit: int = 100, sight: Sight = EVERYTHING
+    ) -> list[ResultView]:
         """The newest first; of one case, one flow, or jobs of one name."""
-        return await (await self._results()).newest(await self._where(case, flow, name), limit)
+        case = await self._id(case, sight=sight) if case else ""
+        where = [*await self._where(case, flow, name), *in_sight(sight)]
+        return await (await self._results()).newest(where, limit)
 
     async def result(self, job: str) -> ResultView:
         """The result of a job, or the one that it took from the cache, with what it was made from."""
@@ -35,14 +41,20 @@ class ResultOperations(ViewOperations):
             raise NotFound(
                 f"the cache has no result of job {found.id}" + (f": {never}" if never else "; `mendflow why` says more")
             )
-        return replace(known.document.view(known.key), reason=reason, made_from=made_from(found.spec))
+        return replace(known.view(), reason=reason, made_from=made_from(found.spec))
 
     async def forecast_results(
-        self, flow: str, jobs: Sequence[WantedResult], *, cache: CachePolicy = "declared"
+        self,
+        flow: str,
+        jobs: Sequence[WantedResult],
+        *,
+        cache: CachePolicy = "declared",
+        who: str = "",
+        project: str = DEFAULT_PROJECT,
     ) -> list[ResultForecast]:
-        """What would be found for these jobs of a case that is to be started."""
+        """What would be found for these jobs of a case that this user is to start."""
         await self._results()
-        return await self._server.runtime.results.forecast(flow, jobs, cache)
+        return await self._server.runtime.results.forecast(flow, jobs, cache, who=who, project=project)
 
     async def drop_results(
         self, *, case: str = "", flow: str = "", name: str = "", unused_ms: int = 0, every: bool = False
@@ -60,5 +72,4 @@ class ResultOperations(ViewOperations):
         return self._server.runtime.results.index
 
     async def _where(self, case: str, flow: str, name: str) -> list[FieldCondition]:
-        given = {"case": await self._id(case) if case else "", "flow": flow, "name": name}
-        return [FieldCondition(field, value) for field, value in given.items() if value]
+        return conditions(await self._id(case) if case else "", flow, name)

@@ -4,12 +4,14 @@ Where a rule goes in the tree, which cornerstones it must not change and what it
 core; this service finds the decision and stores the result."""
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Empty, Flow
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
 from mendflow.core.model.repair_views import CandidateView, RuleAddition, RuleSetView, RuleSpec, TrialEntry, TrialView
 from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, RuleSet
@@ -17,12 +19,18 @@ from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import exlet_of
 from mendflow.core.rules import insertion, trials
 from mendflow.core.rules.candidates import Candidate
+from mendflow.lazy import LazyModule
 from mendflow.services.cases.flows import Flows
 from mendflow.services.recovery.administration import ManualRepairs, RuleRequest
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.failures import briefs, find_group
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.runtime.server import Server
+
+if TYPE_CHECKING:
+    from mendflow.services.recovery.rules import comparison
+else:
+    comparison = LazyModule("mendflow.services.recovery.rules.comparison")
 
 PLACEHOLDER_FLOW = Flow(name=FlowName("tried"), body=Empty(name="nothing"))
 """What a rule that is only tried concludes, if its author has not named an exlet yet."""
@@ -75,14 +83,16 @@ class RuleService:
 
     # Changing
 
-    async def put(self, rules: RuleSet, who: str, note: str, expected: int | None) -> RuleSetView:
-        return view_of(await self._rules.put(rules, author=who, note=note, expected=expected))
+    async def put(self, rules: RuleSet, who: str, note: str, expected: int | None, project: str) -> RuleSetView:
+        """What people send says nothing of the project: the gate has found it."""
+        rules = msgspec.structs.replace(rules, project=project or DEFAULT_PROJECT)
+        return view_of(await self._rules.put(rules, author=who, note=note, expected=expected, project=project))
 
     async def restore(self, name: str, version: int, who: str) -> RuleSetView:
         return view_of(await self._rules.restore(name, version, author=who))
 
-    async def add(self, wish: RuleSpec, who: str) -> RuleAddition:
-        at_hand, _ = await self._decision_and_group(wish)
+    async def add(self, wish: RuleSpec, who: str, sight: Sight = EVERYTHING) -> RuleAddition:
+        at_hand, _ = await self._decision_and_group(wish, sight)
         name, type, _ = aim_of(wish, at_hand)
         steps = await self._steps(wish, self._rules.newest_or_empty(name), type)
         added = await self._administration.add_rule(_rule_request(wish, at_hand, steps), who=who)
@@ -96,13 +106,15 @@ class RuleService:
             side=added.place.side if added.place.parent is not None else "",
             candidates=[CandidateView(condition=each.condition, reason=_difference(each)) for each in added.candidates],
             promoted=added.promoted,
+            neighbour=added.place.neighbour if added.differences else None,
+            differences=comparison.difference_views(added.differences),
         )
 
     async def _steps(self, wish: RuleSpec, rules: RuleSet, type: ExceptionType) -> Flow | None:
         """The exlet of the rule: sent along, or found by its name."""
         if wish.flow is not None or wish.exlet in rules.exlets or type is ExceptionType.SELECTION:
             return wish.flow
-        found = await self.find_exlet(wish.exlet)
+        found = await self.find_exlet(wish.exlet, rules.name)
         if found is None:
             defaults, patterns = (
                 self._rules.newest(DEFAULT_RULES).exlets,
@@ -114,8 +126,9 @@ class RuleService:
             )
         return found
 
-    async def find_exlet(self, exlet: str) -> Flow | None:
-        """An exlet of the default rules, a repair pattern of the repository, or a deployed flow, by its name."""
+    async def find_exlet(self, exlet: str, rules: str) -> Flow | None:
+        """An exlet of the default rules, a repair pattern of the repository, or a deployed flow of the project that
+        these rules belong to, by its name."""
         shipped = self._rules.newest(DEFAULT_RULES).exlets.get(exlet)
         if shipped is not None:
             return shipped
@@ -123,18 +136,22 @@ class RuleService:
         if pattern is not None:
             return exlet_of(pattern)
         try:
-            return (await self._flows.find(exlet))[0]
+            return (await self._flows.find(exlet, self._project(rules)))[0]
         except NotFound:
             return None
 
-    async def exlet_to_send(self, exlet: str, flow: Flow | None, name: str) -> Flow | None:
+    def _project(self, rules: str) -> str:
+        return self._flows.project_of(rules) or self._rules.newest_or_empty(rules).project
+
+    async def exlet_to_send(self, exlet: str, flow: Flow | None, name: str, *, in_rule: bool = False) -> Flow | None:
         """The flow to send along with an order to run an exlet that is neither in the flow's rules nor in the default
-        rules. Raises NotFound if there is none."""
+        rules; a rule of the flow concludes exlets of its own set only (`in_rule`). Raises NotFound if there is
+        none."""
         if flow is not None or exlet in self._rules.newest_or_empty(name).exlets:
             return flow
-        if exlet in self._rules.newest(DEFAULT_RULES).exlets:
+        if exlet in self._rules.newest(DEFAULT_RULES).exlets and not in_rule:
             return None
-        found = await self.find_exlet(exlet)
+        found = await self.find_exlet(exlet, name)
         if found is None:
             raise NotFound(
                 f"there is no exlet {exlet!r} in the rules of {name}, nor in the default rules, nor a flow so named"
@@ -143,24 +160,25 @@ class RuleService:
 
     # Trying
 
-    async def try_out(self, wish: RuleSpec, limit: int) -> TrialView:
-        at_hand, members = await self._decision_and_group(wish)
+    async def try_out(self, wish: RuleSpec, limit: int, sight: Sight = EVERYTHING) -> TrialView:
+        at_hand, members = await self._decision_and_group(wish, sight)
         name, type, task = aim_of(wish, at_hand)
         rules = self._rules.newest_or_empty(name)
         steps = wish.flow or (None if wish.exlet in rules.exlets else PLACEHOLDER_FLOW)
-        tried, past = await self._administration.try_rule(_rule_request(wish, at_hand, steps), limit=limit)
+        request = _rule_request(wish, at_hand, steps)
+        tried, past = await self._administration.try_rule(request, limit=limit, sight=sight)
         draft = insertion.Draft(condition=wish.condition, exlet=wish.exlet, steps=steps)
         breaks = _broken_cornerstone(rules, type, task, at_hand.context if at_hand else None, draft)
         return _trial_view(tried, {decision.id: decision for decision in past}, members, breaks)
 
-    async def _decision_and_group(self, wish: RuleSpec) -> tuple[Decision | None, set[str]]:
+    async def _decision_and_group(self, wish: RuleSpec, sight: Sight) -> tuple[Decision | None, set[str]]:
         """The decision that the rule is for, and the decisions of its group, if a group was named."""
         if wish.decision:
             return await self._decisions.get(wish.decision), set()
         if not wish.group:
             return None, set()
         await self._server.runtime.ledger.settled()
-        _, members = await find_group(self._server.store, wish.group)
+        _, members = await find_group(self._server.store, wish.group, sight)
         return await self._decisions.get(members[0].id), {member.id for member in members}
 
 
@@ -171,6 +189,7 @@ def view_of(rules: RuleSet, *, newest: bool = True) -> RuleSetView:
         version=rules.version,
         at=rules.at,
         author=rules.author,
+        project=rules.project,
         note=rules.note,
         rule_count=len(all_rules),
         passive_count=sum(rule.passive for rule in all_rules),

@@ -2,6 +2,8 @@
 
 Like the rest it answers only when what it says is on disk."""
 
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskView
 from mendflow.services.api.domain_reader import LAST, DomainReader
@@ -9,10 +11,15 @@ from mendflow.services.api.domain_reader import LAST, DomainReader
 
 class TaskOperations(DomainReader):
     async def worklist(
-        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100, sight: Sight = EVERYTHING
     ) -> list[UserTaskView]:
-        id = await self._id(case) if case else ""
-        return await self._server.runtime.tasks.search(role=role, state=state, case=id, limit=limit)
+        id = await self._id(case, sight=sight) if case else ""
+        return await self._server.runtime.tasks.search(role=role, state=state, case=id, limit=limit, sight=sight)
+
+    async def open_task_role(self, case: str, item: str) -> str:
+        """The role that an open user task is for, by its item; empty if it is none, or for everybody."""
+        tasks = self._server.runtime.tasks.open_in(CaseId(case))
+        return next((task.role for task in tasks if task.item == item), "")
 
     async def user_task(self, task: str) -> UserTaskView:
         return (await self._server.runtime.tasks.find(await self._task_id(task))).view()

@@ -2,7 +2,7 @@
 
 What is live is read from memory and what is over from the store; rows look the same either way."""
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 
 import msgspec
 
@@ -10,6 +10,7 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.views import (
     CaseHold,
     CasePage,
@@ -24,44 +25,60 @@ from mendflow.core.model.views import (
 )
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import ITEMS
-from mendflow.services.api.domain_reader import DomainReader
+from mendflow.services.api.engine_cases import EngineCaseOperations, view_of_case
 from mendflow.services.api.item_list import ItemList
 from mendflow.services.api.job_logs import JobLogs
 from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.cases import case_search, item_views
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
+from mendflow.services.recovery.decisions import EngineCaseId
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling import job_search
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
-class ViewOperations(DomainReader):
+class ViewOperations(EngineCaseOperations):
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         self._logs = JobLogs(server)
 
     # Cases
 
-    async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
-        return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
+    async def cases(
+        self,
+        *,
+        flow: str = "",
+        status: str = "",
+        limit: int = 100,
+        offset: int = 0,
+        sight: Sight = EVERYTHING,
+    ) -> list[CaseView]:
+        query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset)
+        return (await self.find_cases(query, sight=sight)).rows
 
-    async def find_cases(self, query: CaseQuery) -> CasePage:
+    async def find_cases(self, query: CaseQuery, *, sight: Sight = EVERYTHING) -> CasePage:
         """Cases that match the query's condition, in its order, page by page. Raises InvalidSearch."""
         store = await self._searchable(query)
-        found = await case_search.search(store, self._server.runtime.manager.live, query, self._server.clock.now())
+        live, now = self._server.runtime.manager.live, self._server.clock.now()
+        found = await case_search.search(store, live, query, now, sight)
         rows = [self._view(_decode_case(body)) for body in found.bodies]
         await self._settled()
         return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
 
-    async def count_cases(self, query: CaseQuery = CaseQuery(), *, by: str = "") -> CountsView:
+    async def count_cases(
+        self, query: CaseQuery = CaseQuery(), *, by: str = "", sight: Sight = EVERYTHING
+    ) -> CountsView:
         store = await self._searchable(query)
-        counts = await case_search.count(store, self._server.runtime.manager.live, query, by, self._server.clock.now())
+        live, now = self._server.runtime.manager.live, self._server.clock.now()
+        counts = await case_search.count(store, live, query, by, now, sight)
         await self._settled()
         return counts
 
     async def case(self, case: str) -> CaseView:
+        if (foreign := self._foreign(case)) is not None:
+            return await self.foreign_view(foreign)
         return self._view(await self._document(await self._id(case)))
 
     async def flow_of(self, case: str) -> Flow:
@@ -70,6 +87,10 @@ class ViewOperations(DomainReader):
         return await self._server.runtime.manager.flow_of(document.id)
 
     def _view(self, document: CaseDocument) -> CaseView:
+        if document.engine:
+            name = EngineCaseId(document.engine, CaseId(document.id.removeprefix(f"{document.engine}:")))
+            found = self._engines.live_case(name)
+            return view_of_case(found, self._server.runtime.manager.live) if found is not None else document.view()
         live = self._server.runtime.manager.live.get(document.id)
         if live is None or not live.document.live:
             return document.view()
@@ -117,7 +138,7 @@ class ViewOperations(DomainReader):
         after: str = "",
     ) -> ItemPage:
         search, found, looked_at = Search(ITEMS, where, self._server.clock.now()), list[ItemView](), 0
-        async for view in (await self._items(await self._id(case))).rows(after):
+        async for view in self._item_rows(case, after):
             looked_at += 1
             passed = (state and view.state != state) or (name and view.name != name)
             if not passed and (not where or search.holds(msgspec.to_builtins(view))):
@@ -127,8 +148,19 @@ class ViewOperations(DomainReader):
                 return ItemPage(rows=found, next=view.place, looked_at=looked_at)
         return ItemPage(rows=found, looked_at=looked_at)
 
+    async def _item_rows(self, case: str, after: str) -> AsyncIterator[ItemView]:
+        if (foreign := self._foreign(case)) is not None:
+            for told in await self.foreign_items(foreign):
+                if not after or int(told.place) > int(after):
+                    yield told
+            return
+        async for view in (await self._items(await self._id(case))).rows(after):
+            yield view
+
     async def item(self, case: str, item: str) -> ItemView:
         """The item; of one that was restarted, the run that is under way, or else the last one."""
+        if (foreign := self._foreign(case)) is not None:
+            return await self.foreign_item(foreign, item)
         id = await self._id(case)
         found = await (await self._items(id)).find(ItemId(item))
         if found is None:
@@ -143,20 +175,21 @@ class ViewOperations(DomainReader):
     async def jobs(self, query: JobQuery) -> list[Job]:
         return (await self.find_jobs(query)).rows
 
-    async def find_jobs(self, query: JobQuery) -> JobPage:
-        query, store = await self._of_case(query), await self._searchable(query)
-        page = await job_search.search(store, self._server.runtime.meta, query, self._server.clock.now())
+    async def find_jobs(self, query: JobQuery, *, sight: Sight = EVERYTHING) -> JobPage:
+        query, store = await self._of_case(query, sight), await self._searchable(query)
+        page = await job_search.search(store, self._server.runtime.meta, query, self._server.clock.now(), sight)
         await self._settled()
         return page
 
-    async def count_jobs(self, query: JobQuery = JobQuery(), *, by: str = "") -> CountsView:
-        query, store = await self._of_case(query), await self._searchable(query)
-        counts = await job_search.count(store, self._server.runtime.meta, query, by, self._server.clock.now())
+    async def count_jobs(self, query: JobQuery = JobQuery(), *, by: str = "", sight: Sight = EVERYTHING) -> CountsView:
+        query, store = await self._of_case(query, sight), await self._searchable(query)
+        now = self._server.clock.now()
+        counts = await job_search.count(store, self._server.runtime.meta, query, by, now, sight)
         await self._settled()
         return counts
 
-    async def _of_case(self, query: JobQuery) -> JobQuery:
-        return msgspec.structs.replace(query, case=await self._id(query.case)) if query.case else query
+    async def _of_case(self, query: JobQuery, sight: Sight) -> JobQuery:
+        return msgspec.structs.replace(query, case=await self._id(query.case, sight=sight)) if query.case else query
 
     async def job(self, job: str) -> Job:
         return job_search.public_job(self._server.runtime.meta, await self._job(job))

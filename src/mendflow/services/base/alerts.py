@@ -21,7 +21,7 @@ from mendflow.stores.contract import Delete, FieldCondition, Put, Store, StoredD
 log = logging.getLogger("mendflow.alerts")
 
 ALERT_KIND: Final = "alert"
-CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered", "failure"})
+CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered", "failure", "rule-errs"})
 """Kinds that may last for ever: they are closed when somebody has acknowledged them."""
 CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away", "disk-full"})
 """Kinds where work is stopped, or lost, until somebody does something about it."""

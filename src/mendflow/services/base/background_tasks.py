@@ -48,3 +48,13 @@ async def cancel_tasks(*tasks: asyncio.Task[Any] | None) -> None:
     for task in begun:
         task.cancel()
     await asyncio.gather(*begun, return_exceptions=True)
+
+
+async def first_of(*things: Coroutine[Any, Any, object]) -> None:
+    """Return when one of these has ended; the others are given up."""
+    tasks = [asyncio.ensure_future(each) for each in things]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

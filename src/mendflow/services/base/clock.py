@@ -35,9 +35,14 @@ def steady_name() -> str:
         return ""
 
 
+def wall_ms() -> Instant:
+    """The wall clock, as it is now: it may jump."""
+    return time.time_ns() // 1_000_000
+
+
 class SystemClock:
     def __init__(self) -> None:
-        self._offset_ms = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
+        self._offset_ms = wall_ms() - time.monotonic_ns() // 1_000_000
 
     def now(self) -> Instant:
         return time.monotonic_ns() // 1_000_000 + self._offset_ms

@@ -37,7 +37,7 @@ ENDPOINT: Final = "-soap"
 """The suffix of trees that are not a case themselves: messages start the cases in them."""
 
 
-def story_of(id: str) -> CaseId:
+def first_case_of(id: str) -> CaseId:
     """The case that everything in its history began with: the root of its tree, or, where messages start cases, the
     case that a message started."""
     root = root_of(id)

@@ -1,14 +1,17 @@
 """The contracts between services. Which class implements each is chosen in wiring.py, and nowhere else."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from mendflow.core.model.faults import Fault
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow_triggers import EndKind
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
-from mendflow.core.model.jobs import JobSpec, JobState, Outcome
+from mendflow.core.model.jobs import JobSpec, JobState, Outcome, Resources
+from mendflow.core.model.retention import SweptFiles
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.recovery.decision_subject import DecisionSubject
 
@@ -39,8 +42,8 @@ class NewJob(msgspec.Struct, frozen=True):
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The state of a job according to the meta-scheduler. `reason` says in a sentence why it is in that state. Pilot,
-    host and site are those of its latest attempt. `progress` is its state in a word for people, where that is known
-    better than from `state`; `stuck`: no pilot there is could ever take it."""
+    host and site are those of its latest attempt; `asked` is what it asks for. `progress` is its state in a word for
+    people, where that is known better than from `state`; `stuck`: no pilot there is could ever take it."""
 
     job: JobId
     state: JobState
@@ -52,6 +55,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot: str = ""
     host: str = ""
     site: str = ""
+    asked: Resources | None = None
     progress: str = ""
     stuck: bool = False
 
@@ -79,6 +83,12 @@ class SubmissionFailed(Exception):
         self.fault = fault
 
 
+def never_arrived(error: NotFound) -> SubmissionFailed:
+    """A meta-scheduler does not know a job that was submitted to it."""
+    message = f"it never arrived: {error.message}"
+    return SubmissionFailed(Fault(name="neverArrived", category=Category.NETWORK, message=message))
+
+
 class MetaScheduler(Protocol):
     """Executes jobs for the flow manager: our queue and pilots, or another domain.
 
@@ -97,15 +107,16 @@ class MetaScheduler(Protocol):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What changes in a job that is submitted again: resources by their names in Resources, environment, hosts to
-    avoid, another source for inputs by path, how files are transferred (`transfer`, as in JobSpec), the domain to
-    submit to (none: the same one; `.` is our own queue), how long to wait before, the retry level that it has been
-    through. `restage`: its files are to be staged again. Where only the publishing of files has failed, `publish_to`
-    are the URLs that outputs go to, by name, under "" that of the one which the fault is about; `publish_on` is the
-    storage element for those with logical names."""
+    """What changes in a job that is submitted again: resources by their names in Resources, environment, the image of
+    its container (`none`: it runs in none), hosts to avoid, another source for inputs by path, how files are
+    transferred (`transfer`, as in JobSpec), the domain to submit to (none: the same one; `.` is our own queue), how
+    long to wait before, the retry level that it has been through. `restage`: its files are to be staged again. Where
+    only the publishing of files has failed, `publish_to` are the URLs that outputs go to, by name, under "" that of the
+    one which the fault is about; `publish_on` is the storage element for those with logical names."""
 
     resources: dict[str, Value] = {}
     env: dict[str, str] = {}
+    container: str = ""
     avoid_hosts: tuple[str, ...] = ()
     sources: dict[str, str] = {}
     transfer: dict[str, Value] = {}
@@ -179,19 +190,52 @@ class FileStore(Protocol):
     """Stores files by their content. A stored file is complete and never changes; one that is damaged is not given."""
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef: ...
+    async def keep_part(
+        self, name: str, chunks: AsyncIterator[bytes], *, sha256: str, offset: int, source: str
+    ) -> FileRef:
+        """Go on at this byte with a file that comes from `source` piece by piece. It is stored when its end has come
+        and it has this digest; what comes before a break stays for the next try. Raises `TemporarilyUnavailable` if it
+        has to go on at another byte."""
+        ...
+
+    async def part_bytes(self, sha256: str, source: str) -> int:
+        """How much of a file that is not stored yet has come from this source."""
+        ...
+
     async def keep_many(self, contents: Mapping[str, bytes]) -> None:
         """Store small files, by their SHA-256: all of them, or none if one has another."""
         ...
 
     async def keep_path(self, path: str) -> FileRef: ...
+    async def keep_linked(self, name: str, link: str, sha256: str) -> FileRef:
+        """Store a file that somebody on this machine has linked into the folder of incoming files."""
+        ...
+
     async def path_flaw(self, path: str) -> str:
         """Why this path of this machine cannot be stored now; empty if it can."""
         ...
 
-    def read(self, sha256: str) -> AsyncGenerator[bytes, None]: ...
+    def read(self, sha256: str, offset: int = 0) -> AsyncGenerator[bytes, None]: ...
+    async def clone(self, sha256: str, target: Path) -> bool:
+        """Write a stored file to a path of this machine without copying its blocks; false where that is not
+        possible."""
+        ...
+
     async def size(self, sha256: str) -> int | None: ...
     async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
         """Why a stored file of this size cannot be used; empty if it can. A large one is not read for that."""
+        ...
+
+    async def stored_bytes(self, digests: Collection[str]) -> dict[str, int]:
+        """The sizes of those of these files that are stored. That somebody asks is not noted: they may be removed."""
+        ...
+
+    async def sweep(self, digests: Collection[str], unused_since: Instant) -> SweptFiles:
+        """Remove these files, but for those that were stored or asked for since then."""
+        ...
+
+    async def drop_removed(self) -> None:
+        """Remove this server's own copies of files that another server has removed."""
         ...
 
 

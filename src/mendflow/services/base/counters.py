@@ -199,6 +199,7 @@ class ServerMetrics:
         self.messages = LabeledCounter(width=2)  # messages for flows, by what was done with them
         self.partner_calls = LabeledCounter()  # by how they ended
         self.transforms = LabeledCounter()  # by how they ended
+        self.access_refused = LabeledCounter()  # requests that were not let in, by reason
         self.site_looks = LabeledCounter(width=2, most=LABELS_MAX * 8)  # at sites, by site and how they ended
         self.trees_taken = 0
         self.spans = {"sent": 0, "dropped": 0}

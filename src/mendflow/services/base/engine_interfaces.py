@@ -15,7 +15,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseHold
 
 
-class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A live item as the context shows it. `attempts` is set by engines that count them; ours says how often the item
     was restarted and after which level, and the meta-scheduler knows the rest."""
 
@@ -31,7 +31,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started_at: Instant = 0
 
 
-class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A live case as the context shows it. `items` are live ones, the one asked about among them; `statuses` are those
     of all items, by name; `jobs` are the results of finished items. `is_started_here`: all decisions about it were made
     by this server since it started."""
@@ -60,6 +60,11 @@ class InterfaceB(Protocol):
     """`by` makes a repeated call harmless. If a case or item is no longer live, nothing happens and False is
     returned."""
 
+    def project_of(self, case: CaseId) -> str: ...
+    def task_role(self, case: CaseId, serial: int) -> str:
+        """The role that an open user task is for; empty if there is no such task, or anybody may end it."""
+        ...
+
     async def cases_of(self, flow: str) -> list[CaseId]: ...
     async def facts(self, case: CaseId, item: ItemId | None = None) -> CaseFacts | None: ...
     async def suspended(self, case: CaseId, item: ItemId | None) -> bool: ...
@@ -76,7 +81,13 @@ class InterfaceB(Protocol):
     async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool: ...
     async def fail(self, case: CaseId, item: ItemId, fault: Fault, *, proceed: bool, by: str) -> bool: ...
     async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool: ...
-    async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool: ...
+    async def write(
+        self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str, ended: int = 0
+    ) -> bool:
+        """Write into the data of the case or of the item. `ended` is the serial of an item whose end is held: then it
+        is written into what the item gave."""
+        ...
+
     async def held_by(self, holder: str, case: CaseId) -> list[CaseHold]:
         """What this exlet has suspended in a case."""
         ...

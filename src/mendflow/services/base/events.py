@@ -63,7 +63,7 @@ class EventStream:
         for name in (case, ""):
             listeners = self._subscribers.get(name)
             for listener in list(listeners) if listeners else ():
-                if not listener.wants(event):
+                if listener.kind and listener.kind != event[2]:
                     continue
                 if listener.queue.full():
                     listener.queue.get_nowait()

@@ -119,11 +119,23 @@ class HomeRegistry:
         found = await self._store.get(HOME_KIND, root)
         return found is not None and found.version == self._ledger.version(HOME_KIND, root)
 
+    @property
+    def loads_some(self) -> bool:
+        """Whether any tree is being loaded: else nobody has to wait for one."""
+        return bool(self._loading)
+
     async def wait_until_loaded(self, case: CaseId) -> None:
         """Wait while the case's tree is being loaded by another task."""
-        loading = self._loading.get(root_of(case)) if self._loading else None
-        if loading is not None and loading.task is not asyncio.current_task():
+        if (loading := self._loading_by_another(case)) is not None:
             await loading.loaded.wait()
+
+    def is_loading_by_another(self, case: CaseId) -> bool:
+        """Whether another task loads the case's tree, so that `wait_until_loaded` waits for it."""
+        return self._loading_by_another(case) is not None
+
+    def _loading_by_another(self, case: CaseId) -> _Loading | None:
+        loading = self._loading.get(root_of(case)) if self._loading else None
+        return loading if loading is not None and loading.task is not asyncio.current_task() else None
 
     # Holding
 

@@ -22,6 +22,11 @@ class Hub:
         """Call the listener with every fact of this type, after those that subscribed before."""
         self._listeners.setdefault(fact, []).append(listener)
 
+    def listeners(self, fact: type[F]) -> list[Callable[[F], None]]:
+        """Those that subscribe to facts of this type, now and later. While there are none, a fact that would be
+        published for every job need not be made."""
+        return self._listeners.setdefault(fact, [])
+
     def publish(self, fact: object) -> None:
         """Call all subscribers before this call returns."""
         for listener in self._listeners.get(type(fact), ()):

@@ -12,7 +12,7 @@ store to write a batch completely or not at all, as SQLite does."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -36,18 +36,10 @@ new result takes the place of an older one, and a mere note that one was used gi
 _LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot", RESULT_KIND})
 """Documents of these kinds never delay journal entries: no entry follows from them that could be written too early."""
 SHARED_KINDS = frozenset(
-    {
-        "flow",
-        "flow-triggers",
-        "rules",
-        "pattern",
-        "compensation",
-        "engine",
-        "webhook",
-        "storage",
-        "domain",
-        "domain-own",
-    }
+    (
+        *("flow", "flow-triggers", "rules", "pattern", "compensation", "engine"),
+        *("webhook", "source", "storage", "domain", "domain-own"),
+    )
 )
 DEFERRED_MAX = 500
 DEFERRED_S = 0.5
@@ -66,6 +58,8 @@ class AtomicChange:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
         if isinstance(error, StoreUnavailable):
             # A read may have failed in the middle of a change.
             self._ledger.give_up(error.message)
@@ -195,8 +189,17 @@ class Ledger:
             self._deferring.cancel()
             self._deferring = None
         deferred, self._deferred = self._deferred, {}
-        for key in sorted(deferred):
-            self.touch(*key, deferred[key], last=True, from_outside=True)
+        if not deferred:
+            return
+        keys = sorted(deferred)
+        for key in keys if self._shared or self._watched else ():
+            if self._shared:
+                self._note_order(key, from_outside=True)
+            if self._watched:
+                self._note_change(key, deferred[key])
+        self._pending.update((key, deferred[key]) for key in keys)
+        self._deleted.update(keys)
+        self._work.set()
 
     def defer(self, kind: str, id: str) -> None:
         """Write this document, with changes to come, after everything that is recorded so far."""
@@ -273,16 +276,24 @@ class Ledger:
         """Write a document that all servers share, at once and independently of the batches; None deletes it. `version`
         is the version that was read. Returns the new version; None if another server has changed it: then nothing was
         written."""
+        [written] = await self.put_all_now(kind, [(id, document, version)])
+        return written
+
+    async def put_all_now(self, kind: str, documents: Sequence[tuple[str, object, int]]) -> list[int | None]:
+        """The same for several documents, by ids and versions, in one call: each is written or not by itself."""
         if self.broken:
             raise StoreUnavailable(self.broken)
         await self._wait_for_promise()
-        write = Delete(kind, id, version) if document is None else Put(kind, id, _encode(document), version)
-        [result] = await self._store.write([write])
-        if not isinstance(result, WriteDone):
-            return None
-        if kind in SHARED_KINDS and self._on_shared is not None:
+        results = await self._store.write(
+            [
+                Delete(kind, id, version) if document is None else Put(kind, id, _encode(document), version)
+                for id, document, version in documents
+            ]
+        )
+        versions = [result.version if isinstance(result, WriteDone) else None for result in results]
+        if kind in SHARED_KINDS and self._on_shared is not None and any(each is not None for each in versions):
             self._on_shared()
-        return result.version
+        return versions
 
     @property
     def idle(self) -> bool:
@@ -355,7 +366,10 @@ class Ledger:
             again: dict[_Key, Write] = {}
             for key, result in zip(at_once, await self._store.write(list(at_once.values())), strict=True):
                 if isinstance(result, WriteDone):
-                    self._done(key, result)
+                    if key[0] and self._on_shared is None:
+                        self._versions[key] = result.version  # as nearly every document is, without a call
+                    else:
+                        self._done(key, result)
                 elif isinstance(write := at_once[key], Append) and write.stream in self._lengths:
                     self._lengths[write.stream] = result.actual
                     again[key] = Append(write.stream, write.entries, result.actual)

@@ -7,7 +7,7 @@ it says how far it came."""
 
 import base64
 import binascii
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -39,7 +39,8 @@ class SortOrder(NamedTuple):
 
 
 class SearchQuery(NamedTuple):
-    """`also` are conditions that must hold besides the one in the query."""
+    """`also` are conditions that must hold besides the one in the query; so must `only`, of which the store knows all
+    that there is to know."""
 
     search: Search
     also: Search
@@ -47,9 +48,12 @@ class SearchQuery(NamedTuple):
     limit: int = 100
     offset: int = 0
     after: str = ""
+    only: tuple[FieldCondition, ...] = ()
 
     def where(self) -> list[FieldCondition]:
-        return [FieldCondition(need.field, need.value, need.op) for need in (*self.search.needs, *self.also.needs)]
+        return [*self.only] + [
+            FieldCondition(need.field, need.value, need.op) for need in (*self.search.needs, *self.also.needs)
+        ]
 
     def holds(self, data: Mapping[str, Value]) -> bool:
         return self.also.holds(data) and self.search.holds(data)
@@ -89,10 +93,18 @@ class Paging(NamedTuple):
 
 
 def parse_query(
-    words: SearchFields, where: str, also: list[str], paging: Paging, *, now: Instant, order: str, usual: str
+    words: SearchFields,
+    where: str,
+    also: list[str],
+    paging: Paging,
+    *,
+    now: Instant,
+    order: str,
+    usual: str,
+    only: Sequence[FieldCondition] = (),
 ) -> SearchQuery:
     both = Search(words, where, now), Search(words, " && ".join(also), now)
-    return SearchQuery(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after)
+    return SearchQuery(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after, tuple(only))
 
 
 async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPage:
@@ -140,12 +152,43 @@ def word_of(value: Value) -> str:
 
 
 async def _documents(store: Store, wanted: SearchQuery) -> AsyncIterator[StoredDocument]:
+    """The documents of all kinds that the search is over, in one order."""
+    streams = [_documents_of_kind(store, wanted, kind) for kind in wanted.search.words.kinds]
+    heads = [(document, stream) for stream in streams if (document := await anext(stream, None)) is not None]
+    nearest = max if wanted.order.descending else min
+    while len(heads) > 1:
+        head = nearest(heads, key=lambda each: _position(wanted.order, each[0]))
+        yield head[0]
+        after = await anext(head[1], None)
+        heads[heads.index(head) : heads.index(head) + 1] = [(after, head[1])] if after is not None else []
+    for document, stream in heads:
+        yield document
+        async for document in stream:
+            yield document
+
+
+def _position(order: SortOrder, document: StoredDocument) -> tuple[int, Value, str]:
+    """Where stores sort a document: null before numbers before texts, and equal ones by their ids."""
+    value = _ordered_value(order, document)
+    if value is None:
+        return 0, 0, document.id
+    return (2 if isinstance(value, str) else 1), value, document.id
+
+
+def _ordered_value(order: SortOrder, document: StoredDocument) -> Value:
+    data = msgspec.json.decode(document.body)
+    for part in order.field.split("."):
+        data = data.get(part) if isinstance(data, dict) else None
+    return data
+
+
+async def _documents_of_kind(store: Store, wanted: SearchQuery, kind: str) -> AsyncGenerator[StoredDocument, None]:
     order, where = wanted.order, wanted.where()
     last = _cursor_document(wanted.order, wanted.after) if wanted.after else None
     size = PAGE if wanted.search.text or wanted.offset else min(PAGE, wanted.limit)
     while True:
         page = await store.search(
-            wanted.search.words.kind,
+            kind,
             where,
             order_by=order.field,
             descending=order.descending,
@@ -161,10 +204,8 @@ async def _documents(store: Store, wanted: SearchQuery) -> AsyncIterator[StoredD
 
 def _make_cursor(order: SortOrder, document: StoredDocument) -> str:
     """The name of the order, the value at that position, and the id."""
-    data = msgspec.json.decode(document.body)
-    for part in order.field.split("."):
-        data = data.get(part) if isinstance(data, dict) else None
-    return base64.urlsafe_b64encode(msgspec.json.encode([order.name, data, document.id])).decode().rstrip("=")
+    place = [order.name, _ordered_value(order, document), document.id]
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
 
 
 def _cursor_document(order: SortOrder, cursor: str) -> StoredDocument:

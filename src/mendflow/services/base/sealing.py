@@ -8,6 +8,7 @@ another store cannot be opened, and stays."""
 import base64
 import hashlib
 import hmac
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -24,6 +25,9 @@ from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, 
 
 Sealable = TypeVar("Sealable", Flow, dict[str, Value])
 
+TEXT_SEAL: Final = "closed-"
+"""What a secret of the server itself begins with in a document."""
+NONCE_BYTES: Final = 16
 MARK_BYTES: Final = 16
 PADDED_BYTES: Final = 16
 """Passwords are filled up to a multiple of this, so that a seal does not tell how long one is."""
@@ -53,13 +57,20 @@ class Sealer:
         return self._keys
 
     async def seal_text(self, text: str) -> str:
-        """A secret of the server itself, for a document."""
-        return _seal(self._keys or self._take(await self._secret()), text)
+        """A secret of the server itself, for a document: any text, and another seal each time."""
+        keys, data = self._keys or self._take(await self._secret()), text.encode()
+        return TEXT_SEAL + _covered(keys, secrets.token_bytes(NONCE_BYTES) + len(data).to_bytes(4) + data)
 
     async def open_text(self, sealed: str) -> str:
-        """The secret that was sealed here, or by another server on the store."""
+        """The secret that was sealed here, or by another server on the store; older ones were sealed as passwords."""
         await self.start()
-        return self._open(sealed)
+        if not sealed.startswith(TEXT_SEAL):
+            return self._open(sealed)
+        plain = self._uncovered(sealed.removeprefix(TEXT_SEAL))
+        if plain is None:
+            return sealed
+        start = NONCE_BYTES + 4
+        return plain[start : start + int.from_bytes(plain[NONCE_BYTES:start])].decode()
 
     async def derived(self, purpose: str) -> str:
         """A token for one purpose: the same each time, here and on every other server on the store."""
@@ -93,27 +104,36 @@ class Sealer:
         return text if (plain := self._open(text)) == text else quote(plain, safe="%:@,+=")
 
     def _open(self, text: str) -> str:
-        if not text.startswith(SEAL) or self._keys is None:
+        if not text.startswith(SEAL):
             return text
+        plain = self._uncovered(text.removeprefix(SEAL))
+        return plain.rstrip(b"\0").decode() if plain is not None else text
+
+    def _uncovered(self, text: str) -> bytes | None:
+        """What was covered, and filled up; None if that was done with other keys."""
+        if self._keys is None:
+            return None
         try:
-            sealed = base64.urlsafe_b64decode(text.removeprefix(SEAL))
+            sealed = base64.urlsafe_b64decode(text)
         except ValueError:
-            return text
+            return None
         mark, covered = sealed[:MARK_BYTES], sealed[MARK_BYTES:]
         plain = _cover(self._keys[1], mark, covered)
-        if not hmac.compare_digest(_mark(self._keys[0], plain), mark):
-            return text
-        return plain.rstrip(b"\0").decode()
+        return plain if hmac.compare_digest(_mark(self._keys[0], plain), mark) else None
 
 
 def _seal(keys: tuple[bytes, bytes], text: str) -> str:
-    """The mark is computed from the password, and its cover from the mark: the construction is known as SIV."""
+    """The password of a URL, unless it is sealed already, or an expression gives it."""
     if text.startswith(SEAL) or "${{" in text:
         return text
-    plain = text.encode()
+    return SEAL + _covered(keys, text.encode())
+
+
+def _covered(keys: tuple[bytes, bytes], plain: bytes) -> str:
+    """The mark is computed from the text, and its cover from the mark: the construction is known as SIV."""
     plain += bytes(-len(plain) % PADDED_BYTES)
     mark = _mark(keys[0], plain)
-    return SEAL + base64.urlsafe_b64encode(mark + _cover(keys[1], mark, plain)).decode()
+    return base64.urlsafe_b64encode(mark + _cover(keys[1], mark, plain)).decode()
 
 
 def _mark(key: bytes, plain: bytes) -> bytes:

@@ -3,12 +3,14 @@
 A pilot whose files are refused because the disk is full tries again and again, and its job does not end meanwhile. So
 the reason is kept here, for whoever asks why nothing goes on."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.retention import SweptFiles
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.contracts import Clock, FileStore
 
@@ -49,6 +51,15 @@ class WatchedFileStore:
         with self._watching():
             return await self._files.keep(name, chunks, sha256=sha256)
 
+    async def keep_part(
+        self, name: str, chunks: AsyncIterator[bytes], *, sha256: str, offset: int, source: str
+    ) -> FileRef:
+        with self._watching():
+            return await self._files.keep_part(name, chunks, sha256=sha256, offset=offset, source=source)
+
+    async def part_bytes(self, sha256: str, source: str) -> int:
+        return await self._files.part_bytes(sha256, source)
+
     async def keep_many(self, contents: Mapping[str, bytes]) -> None:
         with self._watching():
             await self._files.keep_many(contents)
@@ -57,14 +68,30 @@ class WatchedFileStore:
         with self._watching():
             return await self._files.keep_path(path)
 
+    async def keep_linked(self, name: str, link: str, sha256: str) -> FileRef:
+        with self._watching():
+            return await self._files.keep_linked(name, link, sha256)
+
     async def path_flaw(self, path: str) -> str:
         return await self._files.path_flaw(path)
 
-    def read(self, sha256: str) -> AsyncGenerator[bytes, None]:
-        return self._files.read(sha256)
+    def read(self, sha256: str, offset: int = 0) -> AsyncGenerator[bytes, None]:
+        return self._files.read(sha256, offset)
+
+    async def clone(self, sha256: str, target: Path) -> bool:
+        return await self._files.clone(sha256, target)
 
     async def size(self, sha256: str) -> int | None:
         return await self._files.size(sha256)
 
     async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
         return await self._files.stored_flaw(sha256, bytes)
+
+    async def stored_bytes(self, digests: Collection[str]) -> dict[str, int]:
+        return await self._files.stored_bytes(digests)
+
+    async def sweep(self, digests: Collection[str], unused_since: Instant) -> SweptFiles:
+        return await self._files.sweep(digests, unused_since)
+
+    async def drop_removed(self) -> None:
+        await self._files.drop_removed()

@@ -6,7 +6,8 @@ the call ends."""
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
-from mendflow.core.engine import StaleAnswer
+from mendflow.core.domains.domain_names import not_connected
+from mendflow.core.engine import StaleAnswer, item_order
 from mendflow.core.engine.messages import Cancel, CancelCalledCase, StartCalledCase
 from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
@@ -18,10 +19,10 @@ from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import SubmissionFailed
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.domain_checks import demand_domains
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase
-from mendflow.services.cases.named_domains import demand_domains
 
 NOT_CALLED = "callFailed"
 """The fault of a call that started no case."""
@@ -34,11 +35,21 @@ Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
 LEVELS_MAX = 100
 
 
+class WorkletAwaited(Exception):
+    """No rule chose a worklet for the call: it waits until a person does."""
+
+
+class WaitingCalls(Protocol):
+    """Starts calls that waited for a person to choose their worklet."""
+
+    def begin_waiting(self, case: CaseId, serial: int) -> None: ...
+
+
 class CallSelector(Protocol):
     """Chooses the worklet for a call that leaves it to the rules."""
 
     async def select(self, live: LiveCase, order: StartCalledCase) -> Flow:
-        """Raises a RequestError if no rule holds."""
+        """Raises WorkletAwaited if no rule holds, and a RequestError if the chosen flow does not exist."""
         ...
 
     def not_begun(self, case: CaseId, serial: int, reason: str) -> None:
@@ -78,6 +89,7 @@ class CalledCases:
         self._hub = hub
         self._ledger = ledger
         self._background = BackgroundTasks(ledger)
+        hub.provide(WaitingCalls, self)
         self.unsent: set[tuple[CaseId, int]] = set()  # calls that could not go to the domain that they name
 
     async def stop(self) -> None:
@@ -108,6 +120,13 @@ class CalledCases:
                 return
         self._background.start(self._begin(live, order, id))
 
+    def begin_waiting(self, case: CaseId, serial: int) -> None:
+        """A worklet was chosen for a call that waited for that; if the call is over, nothing happens."""
+        live = self._manager.live.get(case)
+        order = item_order(live.case, serial) if live is not None else None
+        if live is not None and isinstance(order, StartCalledCase):
+            self._background.start(self._begin(live, order, CaseId(f"{case}.{serial}")))
+
     async def _begin(self, live: LiveCase, order: StartCalledCase, id: CaseId) -> None:
         try:
             demand_call_depth(live, order)
@@ -122,6 +141,8 @@ class CalledCases:
                 self._not_begun(live, order, "the call was given up before its case began")
         except StoreUnavailable:
             raise  # not an error of the call
+        except WorkletAwaited:
+            pass  # whoever chooses the worklet starts the call
         except RequestError as error:
             self._not_begun(live, order, error.message)
             fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=error.message)
@@ -141,8 +162,10 @@ class CalledCases:
         if not domain:
             return False
         if far is None:
-            raise NotFound(f"there is no domain {domain!r} here: this server is connected with no other")
+            raise NotFound(not_connected(domain))
         known = self._flows.deployed(order.name) if order.flow is None and order.name else None
+        if known is not None and known.project != live.document.project:
+            known = None
         if order.flow is None and not order.name:
             flow: Flow | None = await self._flow(live, order)
         else:
@@ -155,7 +178,7 @@ class CalledCases:
             return order.flow
         selects = self._hub.provider(CallSelector)
         if order.name or selects is None:
-            return (await self._flows.find(order.name))[0]
+            return (await self._flows.find(order.name, live.document.project))[0]
         return await selects.select(live, order)
 
     def _not_begun(self, live: LiveCase, order: StartCalledCase, reason: str) -> None:
@@ -176,6 +199,7 @@ class CalledCases:
             parent_serial=order.serial,
             parent_item=order.item,
             owner=live.document.owner,
+            project=live.document.project,
             rerun_of=earlier or live.document.rerun_of,
             cache="none" if live.runs_again(order.serial) else live.document.cache,
         )

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.views import CaseQuery, CountsView
 from mendflow.core.query.search_fields import CASES
 from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, equals
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.stores.contract import Store, StoredDocument
 
@@ -17,19 +19,21 @@ _encode = msgspec.json.Encoder().encode
 Living = Mapping[CaseId, LiveCase]
 
 
-async def search(store: Store, living: Living, query: CaseQuery, now: Instant) -> SearchPage:
+async def search(store: Store, living: Living, query: CaseQuery, now: Instant, sight: Sight = EVERYTHING) -> SearchPage:
     """The bodies of their documents; by default the newest first."""
-    return await paging.find(store, _search_query(query, now), lambda document: _current_body(living, document))
+    return await paging.find(store, _search_query(query, now, sight), lambda document: _current_body(living, document))
 
 
-async def count(store: Store, living: Living, query: CaseQuery, by: str, now: Instant) -> CountsView:
+async def count(
+    store: Store, living: Living, query: CaseQuery, by: str, now: Instant, sight: Sight = EVERYTHING
+) -> CountsView:
     counts, place, looked_at = await paging.count(
-        store, _search_query(query, now), by, lambda document: _current_body(living, document)
+        store, _search_query(query, now, sight), by, lambda document: _current_body(living, document)
     )
     return CountsView(counts=counts, next=place, looked_at=looked_at)
 
 
-def _search_query(query: CaseQuery, now: Instant) -> SearchQuery:
+def _search_query(query: CaseQuery, now: Instant, sight: Sight = EVERYTHING) -> SearchQuery:
     also = [equals(name, value) for name, value in (("flow", query.flow), ("status", query.status)) if value]
     return paging.parse_query(
         CASES,
@@ -38,6 +42,7 @@ def _search_query(query: CaseQuery, now: Instant) -> SearchQuery:
         Paging(query.limit, query.offset, query.after),
         now=now,
         order=query.order,
+        only=in_sight(sight),
         usual="-started",
     )
 

@@ -16,6 +16,7 @@ from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin
 from mendflow.services.base.cluster import CASE_KIND
@@ -23,10 +24,11 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.visibility import in_sight
+from mendflow.services.cases.domain_checks import demand_domains
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.named_domains import demand_domains
 from mendflow.services.cases.staging import FileStaging
 from mendflow.services.cases.unstarted_cases import has_begun
 from mendflow.stores.contract import FieldCondition, Store
@@ -81,11 +83,18 @@ class CaseStarter:
         await flows.refresh(name)
         known = flows.newest(name)
         demand_names(known.flow, again or [])
-        inputs = await self._fixed_inputs(known.flow, inputs)
+        inputs = await self._fixed_inputs(known.flow, inputs, known.project)
         wanted = CaseDocument(
-            id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
+            id=CaseId(""),
+            flow=name,
+            digest=known.digest,
+            inputs=inputs,
+            owner=who,
+            project=known.project,
+            key=key,
+            notify=notify,
         )
-        if key and (earlier := await self.keyed(key)) is not None:
+        if key and (earlier := await self.keyed(key, known.project)) is not None:
             return demand_same_start(earlier, wanted)
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
@@ -112,12 +121,12 @@ class CaseStarter:
             alike = [each for each in alike if each.cache in ("", "none")]
         if not alike:
             return None
-        wanted = await self._fixed_inputs(known.flow, inputs)
+        wanted = await self._fixed_inputs(known.flow, inputs, known.project)
         alike = [each for each in alike if each.inputs == wanted]
         return max(alike, key=lambda each: each.started_at).id if alike else None
 
-    async def _fixed_inputs(self, flow: Flow, inputs: dict[str, Value]) -> dict[str, Value]:
-        fixed = await self._runtime.staging.fixed_inputs(flow, inputs)
+    async def _fixed_inputs(self, flow: Flow, inputs: dict[str, Value], project: str) -> dict[str, Value]:
+        fixed = await self._runtime.staging.fixed_inputs(flow, inputs, project)
         return await self._runtime.flows.sealed_inputs(fixed)
 
     def update_run_options(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: UnhandledPolicy) -> None:
@@ -144,10 +153,11 @@ class CaseStarter:
         await self._runtime.ledger.settled()
         return begun
 
-    async def keyed(self, key: str) -> CaseDocument | None:
-        """A case that was started under this key, of whatever flow, according to the search index."""
+    async def keyed(self, key: str, project: str = "") -> CaseDocument | None:
+        """A case of a project, or of any, that was started under this key, of whatever flow. The search index knows."""
         await self._runtime.ledger.settled()
-        found = await self._store.search(CASE_KIND, [FieldCondition("key", key)], limit=1)
+        where = [FieldCondition("key", key), *in_sight(Sight(frozenset({project})) if project else EVERYTHING)]
+        found = await self._store.search(CASE_KIND, where, limit=1)
         return await self.known(CaseId(found[0].id)) if found else None
 
     async def find_keyed(self, flow: str, key: str) -> CaseDocument | None:
@@ -252,7 +262,7 @@ def demand_key(key: str, field: str) -> None:
 
 def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
     """The case that was started under this key before, if its flow and inputs are the same."""
-    if found.flow != wanted.flow or found.inputs != wanted.inputs:
+    if (found.flow, found.project, found.inputs) != (wanted.flow, wanted.project, wanted.inputs):
         raise Conflict(f"the key {found.key!r} was used for case {found.id}, of other flow or inputs; take another")
     return found
 
@@ -267,6 +277,7 @@ def like_earlier(
         digest=earlier.digest,
         inputs={**earlier.inputs, **changed},
         owner=who,
+        project=earlier.project,
         rerun_of=earlier.id,
         cache=cache,
         origin=earlier.origin,

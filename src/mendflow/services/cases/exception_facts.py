@@ -12,6 +12,8 @@ def job_facts_of(spec: JobSpec) -> dict[str, Value]:
     asked |= {f"{name}_asked": asked.pop(name) for name in ("site", "system", "machine")}
     asked["hosts_asked"] = list(asked.pop("hosts"))
     asked["domain_asked"] = spec.domain
+    del asked["runtimes"]
+    asked["container"] = spec.container.image if spec.container is not None else ""
     asked["avoid_hosts"] = list(spec.resources.avoid_hosts)
     return {
         **asked,

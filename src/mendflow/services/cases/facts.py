@@ -24,6 +24,12 @@ class OrdersGiven(msgspec.Struct, frozen=True, eq=False, gc=False):
     orders: Sequence[Order]
 
 
+class SuspensionChanged(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A case, or an item of it, was suspended or resumed."""
+
+    live: LiveCase
+
+
 class ItemFinished(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The order of an item has ended, and the case is about to be told."""
 

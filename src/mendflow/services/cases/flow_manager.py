@@ -27,7 +27,9 @@ from mendflow.core.engine.messages import (
     FireTimer,
     Order,
     RestartItem,
+    Resume,
     StartCase,
+    Suspend,
 )
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
@@ -44,7 +46,7 @@ from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.case_reader import SNAPSHOT_EVERY_EVENTS, CaseReader
-from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, UndoLibrary
+from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, SuspensionChanged, UndoLibrary
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
@@ -86,6 +88,7 @@ class FlowManager:
     ) -> None:
         self.reader = CaseReader(store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub)
         self._hub = hub
+        self._hear_ends = hub.listeners(ItemFinished)
         self._homes = homes
         self._store = store
         self._ledger = ledger
@@ -209,13 +212,16 @@ class FlowManager:
             if begun is not None:
                 self._note_run(live, begun)
             self._note_status(live)
+            if isinstance(command, Suspend | Resume):
+                self._hub.publish(SuspensionChanged(live))
             await self._carry_out(live, orders)
             if live.held:
                 await self._points.recheck(live)
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """The order of an item has ended. Reported twice, it counts once."""
-        await self._homes.wait_until_loaded(case)
+        if self._homes.loads_some:
+            await self._homes.wait_until_loaded(case)
         live = self.live.get(case)
         if live is None:
             return
@@ -223,7 +229,8 @@ class FlowManager:
             events = decide(live.case, FinishItem(serial=serial, outcome=outcome), self._clock.now())
         except StaleAnswer:
             return
-        self._hub.publish(ItemFinished(live, serial, outcome))
+        if self._hear_ends:
+            self._hub.publish(ItemFinished(live, serial, outcome))
         with self._ledger.atomic():
             orders = self._record(live, events)
             live.note_told(serial)

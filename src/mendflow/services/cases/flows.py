@@ -13,12 +13,14 @@ from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import BadFlow, Conflict, NotFound
 from mendflow.core.model.flow import Flow, PrimitiveStep
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.projects import kept_project
 from mendflow.services.base.sealing import Sealer
 from mendflow.stores.contract import Store, StoredDocument
 
@@ -35,6 +37,8 @@ class FlowDocument(msgspec.Struct, kw_only=True):
     digest: str
     version: int
     deployed_at: Instant
+    deployed_by: str = ""
+    project: str = DEFAULT_PROJECT
     flow: Flow
 
     def view(self, *, whole: bool) -> FlowView:
@@ -43,6 +47,8 @@ class FlowDocument(msgspec.Struct, kw_only=True):
             digest=self.digest,
             version=self.version,
             deployed_at=self.deployed_at,
+            deployed_by=self.deployed_by,
+            project=self.project,
             description=self.flow.description,
             flow=self.flow if whole else None,
         )
@@ -125,8 +131,9 @@ class Flows:
         """The inputs of a case as they may be stored."""
         return await self._sealer.sealed(inputs)
 
-    async def deploy(self, flow: Flow) -> FlowView:
-        """Make this the newest version. Deploying an unchanged flow makes no new version."""
+    async def deploy(self, flow: Flow, *, who: str = "", project: str = "") -> FlowView:
+        """Make this the newest version. Deploying an unchanged flow makes no new version. A flow that is there stays in
+        its project; refused if that is another than the given one."""
         check_names(flow)
         compile_flow(flow)
         flow = await self.sealed(flow)
@@ -135,10 +142,11 @@ class Flows:
         digest = self.digest(flow)
         for _ in range(TRIES):
             newest = self._newest.get(flow.name)
+            stays_in = kept_project(f"flow {flow.name}", newest.project if newest is not None else None, project)
             if newest is not None and newest.digest == digest:
                 return newest.view(whole=False)
             version = newest.version + 1 if newest else await self._next_version(flow.name)
-            if (made := await self._put(flow, digest, version)) is not None:
+            if (made := await self._put(flow, digest, version, who, stays_in)) is not None:
                 return made.view(whole=False)
             await self.refresh(flow.name)
         raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
@@ -158,10 +166,18 @@ class Flows:
                 return removed.view(whole=False)
         raise Conflict(f"flow {name} is deployed by somebody else, again and again; try once more")
 
-    async def _put(self, flow: Flow, digest: str, version: int) -> FlowDocument | None:
+    async def _put(self, flow: Flow, digest: str, version: int, who: str, project: str) -> FlowDocument | None:
         """None if somebody else was faster."""
         now = self._clock.now()
-        document = FlowDocument(name=flow.name, digest=digest, version=version, deployed_at=now, flow=flow)
+        document = FlowDocument(
+            name=flow.name,
+            digest=digest,
+            version=version,
+            deployed_at=now,
+            deployed_by=who,
+            project=project,
+            flow=flow,
+        )
         put_at = await self._ledger.put_now(FLOW_KIND, flow.name, document, self._read.get(flow.name, 0))
         if put_at is None:
             return None
@@ -177,6 +193,11 @@ class Flows:
         """The newest version of a flow, if it is known here."""
         return self._newest.get(name)
 
+    def project_of(self, name: str) -> str | None:
+        """The project of a flow, if it is known here."""
+        document = self._newest.get(name)
+        return document.project if document is not None else None
+
     def newest(self, name: str) -> FlowDocument:
         document = self._newest.get(name)
         if document is None:
@@ -186,9 +207,10 @@ class Flows:
             )
         return document
 
-    async def find(self, name: str) -> tuple[Flow, str]:
-        """A flow that another calls. The refusal does not name the others: the case may be another domain's."""
+    async def find(self, name: str, project: str = "") -> tuple[Flow, str]:
+        """A flow that another calls, or that rules name: one of its own project, if that is given. The refusal does not
+        name the others: the case may be another domain's."""
         document = self.deployed(name)
-        if document is None:
+        if document is None or project not in ("", document.project):
             raise NotFound(f"there is no flow {name!r} here; `mendflow flows deploy FILE` makes it known")
         return document.flow, document.digest

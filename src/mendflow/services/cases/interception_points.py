@@ -146,7 +146,7 @@ class InterceptionPoints:
         if instance is None or (isinstance(instance, JobItem) and instance.staging):
             return False
         facts: Facts = partial(dict, outcome=outcome_facts(outcome))
-        self._hold(live, ExceptionType.ITEM_POST, go, serial=serial, item=instance.item, facts=facts)
+        self._hold(live, ExceptionType.ITEM_POST, go, serial=serial, item=instance.item, facts=facts, outcome=outcome)
         return True
 
     def failing(self, live: LiveCase, serial: int, outcome: Outcome, go: Go) -> bool:
@@ -209,6 +209,7 @@ class InterceptionPoints:
         item: ItemId | None = None,
         patient: bool = False,
         facts: Callable[[], dict[str, Value]] | None = None,
+        outcome: Outcome | None = None,
         **more: Any,
     ) -> None:
         """Hold an action until the service has decided about it."""
@@ -223,7 +224,7 @@ class InterceptionPoints:
             facts=facts() if facts is not None else {},
             **more,
         )
-        live.held[event.id] = Interception(event.id, item, go, patient=patient)
+        live.held[event.id] = Interception(event.id, item, go, patient=patient, outcome=outcome)
         self._cases[event.id] = live.id
         self._background.start(self._ask(event))
 

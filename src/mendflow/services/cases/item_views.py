@@ -90,7 +90,10 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         cache_reason=job.cache_reason,
         cached_from=outcome.cached_from if outcome else "",
         code_mismatch=why_not_kept(outcome) if outcome else "",
+        left_running=outcome.left_running if outcome and not outcome.cached_from else "",
         command=_command(job),
+        container=job.spec.container.image if job.spec.container is not None else "",
+        image=outcome.image if outcome else "",
         log_tail=outcome.log_tail if outcome else log_tail,
         element=job.spec.element,
     )

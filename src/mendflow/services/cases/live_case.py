@@ -3,6 +3,7 @@
 The document is for people and for finding live cases after a restart; the journal is what decides."""
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import msgspec
 
@@ -12,7 +13,8 @@ from mendflow.core.engine.state import Item
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
-from mendflow.core.model.jobs import Job, JobSpec, JobState
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import (
     CachePolicy,
@@ -66,6 +68,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     parent_serial: int = 0
     parent_item: ItemId | None = None  # the item of the call
     owner: str = ""
+    project: str = DEFAULT_PROJECT  # that of the whole tree
     rerun_of: CaseId | None = None
     cache: CachePolicy = ""
     again: list[str] = []  # names of what uses no earlier results, nor does what depends on it
@@ -86,6 +89,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     reopened: int = 0  # how often it went on after it had failed
     void: bool | None = None  # it never began, and only reserves its name
     confined: Confinement | None = None  # of a root that another domain has sent
+    engine: str = ""  # of a case that is only listed here: the engine that runs it
 
     @property
     def live(self) -> bool:
@@ -104,6 +108,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             fault=self.fault,
             parent=self.parent,
             owner=self.owner,
+            project=self.project,
             rerun_of=self.rerun_of,
             origin=self.origin,
             cache=self.cache,
@@ -113,6 +118,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             mends=self.mends,
             mends_item=self.mends_item,
             decision=self.decision,
+            engine=self.engine,
         )
 
 
@@ -165,11 +171,20 @@ class Snapshot(msgspec.Struct, kw_only=True):
 
 class Interception:
     """An action of a case that waits for the exception service. `patient`: it also waits while its item, or the case,
-    is suspended; other actions are held by the engine then."""
+    is suspended; other actions are held by the engine then. `outcome` is the answer whose arrival is held."""
 
-    __slots__ = ("event", "go", "item", "patient", "released")
+    __slots__ = ("event", "go", "item", "outcome", "patient", "released")
 
-    def __init__(self, event: str, item: ItemId | None, go: Callable[[], Awaitable[None]], *, patient: bool) -> None:
+    def __init__(
+        self,
+        event: str,
+        item: ItemId | None,
+        go: Callable[[], Awaitable[None]],
+        *,
+        patient: bool,
+        outcome: Outcome | None = None,
+    ) -> None:
+        self.outcome = outcome
         self.event = event
         self.item = item
         self.go = go
@@ -250,7 +265,16 @@ def state_of(job: Job, *, runs: bool = True) -> ItemState:
 
 
 def was_mended(job: Job) -> bool:
-    return job.state is JobState.COMPLETED and job.failures + job.losses > 0
+    """Whether it completed after something had gone wrong. An attempt that ended because a person stopped its pilot is
+    nothing wrong."""
+    if job.state is not JobState.COMPLETED or not job.failures + job.losses:
+        return False
+    stopped = sum(each.fault is not None and each.fault.data == STOPPED_BY_PERSON for each in job.history)
+    return bool(job.failures + job.losses > stopped)
+
+
+STOPPED_BY_PERSON: Final = {"left": "told"}
+"""What the fault of an attempt says whose pilot was told to leave, as by Ctrl-C."""
 
 
 class LiveCase:
@@ -268,6 +292,7 @@ class LiveCase:
         self.equal_jobs: dict[int, int] | None = None  # the counts of its tree, by what jobs are made from
         self.stored_keys: dict[int, str] = {}  # by serial: of its jobs that were loaded and whose orders are open
         self.compared: dict[str, NamedJobs] = {}  # by name: jobs of earlier cases, to tell what has changed since
+        self.passed_over: dict[str, str] = {}  # by name: why results that are there are not used, once it was looked
         # the cases that the earlier case called, once they were read
         self.earlier_calls: dict[ItemId, CaseId] | None = None
         self.states: dict[int, tuple[str, str, str]] = {}
@@ -300,8 +325,10 @@ class LiveCase:
 
     def owned(self, spec: JobSpec, element: str = "") -> JobSpec:
         """The job as it is submitted, for this element of its loops: its owner is the one that the flow names, else
-        whoever started the case."""
-        return msgspec.structs.replace(spec, owner=spec.owner or self.document.owner, element=element)
+        whoever started the case; its account and project are those of the case, whatever the flow says."""
+        owner, project = spec.owner or self.document.owner, self.document.project
+        account = self.document.owner if owner != self.document.owner else ""
+        return msgspec.structs.replace(spec, owner=owner, account=account, project=project, element=element)
 
     def move(self, serial: int, name: str, kind: str, state: str) -> None:
         """An item of this case is now in this state; in none, if it continues under another serial. Items that are over

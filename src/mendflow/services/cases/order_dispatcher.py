@@ -39,11 +39,11 @@ from mendflow.core.engine.messages import (
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.views import ItemState
 from mendflow.services.base.background_tasks import BackgroundTasks
-from mendflow.services.base.cluster import LIVE_STATUSES
+from mendflow.services.base.cluster import LIVE_STATUSES, root_of
 from mendflow.services.base.contracts import Clock, MetaScheduler, NewJob
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.hub import Hub
@@ -51,6 +51,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases import forced_items
 from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
+from mendflow.services.cases.earlier_tasks import case_that_asked_the_same
 from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.interception_points import OUTGOING, InterceptionPoints
@@ -146,13 +147,34 @@ class OrderDispatcher:
                     live, order, reissued, handler
                 ):
                     await handler(live, order, reissued)
+        elif len(orders) > 1 and not reissued and self._may_submit_together(live):
+            await self._carry_out_together(live, orders)
         else:
             for order in orders:
                 await handlers[type(order)](live, order, reissued)
-        if live.document.decision and any(type(order) in WAITS for order in orders):
-            recovery = self._hub.provider(RecoveryHooks)
-            if recovery is not None:
-                self._background.start(recovery.exlet_is_waiting(live))
+        waits = live.document.decision and any(type(order) in WAITS for order in orders)
+        if waits and (recovery := self._hub.provider(RecoveryHooks)) is not None:
+            self._background.start(recovery.exlet_is_waiting(live))
+
+    def _may_submit_together(self, live: LiveCase) -> bool:
+        """Whether its jobs are accepted or not for the same reason, and none has to wait until a result was looked
+        for."""
+        root = self._manager.live.get(root_of(live.id))
+        return root is not None and root.document.confined is None and not self._results.is_asked_by(live)
+
+    async def _carry_out_together(self, live: LiveCase, orders: Sequence[Order]) -> None:
+        """Carry out orders one after the other, but jobs for our own queue that stand in a row with one submission."""
+        together: list[NewJob] = []
+        for order in orders:
+            if type(order) is SubmitJob and not order.spec.domain and order.spec.submission is Submission.NOTIFY:
+                spec = live.owned(order.spec, element_of(live.case, order.serial))
+                job = JobId(f"{live.id}/{order.serial}")
+                together.append(NewJob(job, live.id, spec, key=self._results.key_for(live, spec)))
+                continue
+            await self._submitter.submit_all(together)
+            together = []
+            await self._handlers[type(order)](live, order, False)
+        await self._submitter.submit_all(together)
 
     async def job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """A job has ended as far as the flow is concerned."""
@@ -160,11 +182,15 @@ class OrderDispatcher:
         if live is None:
             self._tell_of_another_try(case, serial, outcome)  # nobody waited for it, and its case is over
             return
-        if outcome.ok and self._interception_points.points(live).item_post:
+        if not outcome.ok:
+            await self._job_finished(case, serial, outcome)
+            return
+        if self._interception_points.points(live).item_post:
             go = partial(self._job_finished, case, serial, outcome)
             if self._interception_points.completing(live, serial, outcome, go):
                 return
-        await self._job_finished(case, serial, outcome)
+        self._tell_of_another_try(case, serial, outcome)
+        await self._manager.finish(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         self._tell_of_another_try(case, serial, outcome)
@@ -221,8 +247,7 @@ class OrderDispatcher:
 
     async def fired(self, case: CaseId, serial: int) -> None:
         """A timer has fired."""
-        live = self._manager.live.get(case)
-        go = partial(self._manager.fire, case, serial)
+        live, go = self._manager.live.get(case), partial(self._manager.fire, case, serial)
         watched = live is not None and ExceptionType.TIMEOUT in self._interception_points.points(live)
         if live is None or not watched or not self._interception_points.before_timeout(live, serial, go):
             await go()
@@ -253,25 +278,13 @@ class OrderDispatcher:
     async def _stage(self, live: LiveCase, order: StageFiles, reissued: bool) -> None:
         item = find_item(live.case, order.item)
         live.move(order.serial, item_name(order.item), item.kind if item else "stage", "staging")
-        self._staging.start(live.id, order, live.flow.folder)
-
-    async def _case_that_asked_the_same(self, live: LiveCase, serial: int) -> CaseId | None:
-        """The earlier case, if a person who answered in it would be asked about the same again: the inputs are the
-        same, nothing has run since that could have come out otherwise, and nobody wants the task to be done again."""
-        document = live.document
-        if document.rerun_of is None or document.cache == "none" or live.tally.has_run_jobs():
-            return None
-        if live.runs_again(serial):
-            return None
-        earlier = await self._manager.document(document.rerun_of)
-        return earlier.id if earlier is not None and earlier.inputs == document.inputs else None
+        self._staging.start(live.id, order, live.flow.folder, live.document.project)
 
     async def _offer(self, live: LiveCase, order: OfferTask, reissued: bool) -> None:
         live.move(order.serial, item_name(order.item), "user-task", "waiting")
-        earlier = None if reissued else await self._case_that_asked_the_same(live, order.serial)
-        outcome = await self._tasks.offer(
-            live.id, order, element_of(live.case, order.serial), reissued=reissued, earlier=earlier
-        )
+        earlier = None if reissued else await case_that_asked_the_same(self._manager, live, order.serial)
+        element, project = element_of(live.case, order.serial), live.document.project
+        outcome = await self._tasks.offer(live.id, order, element, project, reissued=reissued, earlier=earlier)
         if outcome is not None:
             self._background.start(self.finished(live.id, order.serial, outcome))
 
@@ -339,8 +352,7 @@ class OrderDispatcher:
 
     async def _item_done(self, live: LiveCase, order: ItemDone, reissued: bool) -> None:
         """Write the item's document for lists of items; it is not work, so it is not counted, unless it was mended."""
-        at = self._clock.now()
-        name, id = item_name(order.item), f"{live.id}/{order.item}"
+        name, id, at = item_name(order.item), f"{live.id}/{order.item}", self._clock.now()
         if order.kind == "invoke" and order.fault is None and not reissued:
             live.count_call(order.item, name)
         state: ItemState = "completed" if order.fault is None else "failed"
@@ -422,8 +434,7 @@ class OrderDispatcher:
             if document.parent is not None and document.parent_serial:  # otherwise nobody there waits for it
                 self._background.start(self.finished(document.parent, document.parent_serial, outcome_of(document)))
             self._interception_points.forget(live)
-            recovery = self._hub.provider(RecoveryHooks)
-            if recovery is not None:
+            if (recovery := self._hub.provider(RecoveryHooks)) is not None:
                 self._background.start(recovery.case_over(live))
         self._manager.close(live)
 

@@ -15,10 +15,21 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CachePolicy
 from mendflow.core.recovery.ids import serial_of
-from mendflow.core.results.earlier_results import AGAIN, JOBS_READ_MAX, NEW, NamedJobs, new_element, summary, why_rerun
+from mendflow.core.results.earlier_results import (
+    AGAIN,
+    IF_ASKED,
+    JOBS_READ_MAX,
+    NEW,
+    PASSED_OVER,
+    NamedJobs,
+    new_element,
+    summary,
+    why_rerun,
+)
 from mendflow.core.results.result_key import base_of, number_in, numbered, result_key
 from mendflow.core.results.reuse_checks import (
     ALTHOUGH,
@@ -34,7 +45,7 @@ from mendflow.core.results.undo_checks import can_be_undone
 from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.amounts import moment
-from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, story_of
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, first_case_of
 from mendflow.services.base.contracts import Clock, FileStore, NewJob
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.hub import Hub
@@ -50,6 +61,7 @@ CASES_COMPARED = 3
 UNDOABLE = "not looked for: it can be undone, and may have been since"
 
 _decode_job = msgspec.json.Decoder(Job).decode
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
 class LogicalFiles(Protocol):
@@ -90,14 +102,27 @@ class ResultCache:
         hub.subscribe(CaseEnded, self._ended)
         hub.provide(LoadedJobs, self)
 
+    def is_asked_by(self, live: LiveCase) -> bool:
+        """Whether earlier results are looked for, for jobs of this case."""
+        return _wants_results(live.document)
+
+    def key_for(self, live: LiveCase, spec: JobSpec) -> str:
+        """The key for the result of a new job of a case for which none are looked for; empty if its result is never
+        used."""
+        return "" if why_never(spec) or live.document.decision else self._new_key(live, spec)[1]
+
+    def _new_key(self, live: LiveCase, spec: JobSpec) -> tuple[str, str]:
+        """The key of what the job is made from, and of this one of the case's equal jobs."""
+        base = result_key(spec)
+        return base, numbered(base, self._count(live, base))
+
     async def look_up(self, live: LiveCase, serial: int, spec: JobSpec, *, reissued: bool = False) -> Lookup:
         """Look for a result for a job that is to be submitted; `reissued`: it may have been submitted already."""
         if why_never(spec) or live.document.decision:
             return Lookup(None, "", "")
         if reissued and (known := live.stored_keys.pop(serial, "")):
             return Lookup(None, "", known)  # it was submitted and counted
-        base = result_key(spec)
-        key = numbered(base, self._count(live, base))
+        base, key = self._new_key(live, spec)
         if reissued or not _wants_results(live.document):
             return Lookup(None, "", key)
         if spec.item in live.runs:
@@ -110,9 +135,17 @@ class ResultCache:
         outcome, reason = await self._find(live, spec, base, key)
         return Lookup(outcome, reason, key)
 
-    async def forecast(self, flow: str, wanted: Sequence[WantedResult], cache: CachePolicy) -> list[ResultForecast]:
-        """What would be found for jobs of a case that is to be started; nothing is written."""
-        document = CaseDocument(id=CaseId(""), flow=flow, digest="", owner="", cache=cache)
+    async def forecast(
+        self,
+        flow: str,
+        wanted: Sequence[WantedResult],
+        cache: CachePolicy,
+        *,
+        who: str,
+        project: str = DEFAULT_PROJECT,
+    ) -> list[ResultForecast]:
+        """What would be found for jobs of a case that this user is to start; nothing is written."""
+        document = CaseDocument(id=CaseId(""), flow=flow, digest="", owner=who, project=project, cache=cache)
         live = LiveCase(Case.blank(), document)
         found = []
         for each in wanted:
@@ -125,8 +158,9 @@ class ResultCache:
             return None, ""
         if wanted.undoable and not wanted.spec.cache:
             return None, UNDOABLE
-        base = result_key(wanted.spec)
-        return await self._find(live, wanted.spec, base, numbered(base, wanted.number), peek=True)
+        spec = live.owned(wanted.spec, wanted.spec.element)
+        base = result_key(spec)
+        return await self._find(live, spec, base, numbered(base, wanted.number), peek=True)
 
     def take_over(self, live: LiveCase, new: NewJob, outcome: Outcome) -> None:
         """Record the job as completed with an outcome that was made earlier; its note says why."""
@@ -161,11 +195,11 @@ class ResultCache:
 
     def _counts_of(self, live: LiveCase) -> dict[int, int]:
         if live.equal_jobs is None:
-            live.equal_jobs = self._counts.setdefault(story_of(live.id), {})
+            live.equal_jobs = self._counts.setdefault(first_case_of(live.id), {})
         return live.equal_jobs
 
     def _ended(self, fact: CaseEnded) -> None:
-        if story_of(fact.document.id) == fact.document.id:
+        if first_case_of(fact.document.id) == fact.document.id:
             self._counts.pop(fact.document.id, None)
             self._ledger.write_deferred()
 
@@ -191,9 +225,21 @@ class ResultCache:
             if not missing and live.earlier is None:
                 missing = await self._changed_since(live, spec)
         elif live.earlier is None:
-            return None, ""
+            return None, await self._why_passed_over(live, spec, key)
         reason = missing or (live.earlier.why_not(spec) if live.earlier is not None else "")
         return None, reason if not reason or reason.startswith(NEW) else f"{AGAIN}{reason}"
+
+    async def _why_passed_over(self, live: LiveCase, spec: JobSpec, key: str) -> str:
+        """Why a job runs whose result is there, if it is. One job of each name is looked for: the others of a loop were
+        made in the same cases, and declare as much."""
+        name = item_name(spec.item)
+        if live.document.cache != "declared" or name in live.passed_over:
+            return live.passed_over.get(name, "")
+        live.passed_over[name] = ""
+        found = await self.index.find(key, self._clock.now(), peek=True)
+        if found is not None and first_case_of(found.job.case) != first_case_of(live.id):
+            live.passed_over[name] = f"{PASSED_OVER}{why_undeclared(spec)}{IF_ASKED}"
+        return live.passed_over[name]
 
     async def _taken(self, made: Job, spec: JobSpec) -> tuple[Outcome, str]:
         """The outcome of a job, for a new one, and the reason: which job made it, also if it was taken from the cache
@@ -216,8 +262,10 @@ class ResultCache:
         """Why a result that was found is not used after all. One whose files are gone leaves the index."""
         outcome = found.job.outcome
         assert outcome is not None
-        if story_of(found.job.case) == story_of(live.id):
+        if first_case_of(found.job.case) == first_case_of(live.id):
             return "this case itself made the result"
+        if spec.function != found.job.spec.function and await self._owner_of(found.job) != live.document.owner:
+            return f"case {found.job.case} of another user made the result, from code that is not known to be the same"
         if not asked and not spec.cache and gives_nothing(outcome):
             return "it gives no outputs and no files, so what it does is done elsewhere"
         if not asked and (doubt := why_doubted(spec, outcome)):
@@ -226,6 +274,12 @@ class ResultCache:
         if missing and not peek:
             await self.index.forget(found.key)
         return missing
+
+    async def _owner_of(self, job: Job) -> str | None:
+        """Who started the case of a job. What a function uses of its code is said by whoever deploys it, and believed
+        for that user's own cases alone. A flow may name other owners of its jobs: that does not count here."""
+        stored = await self._store.get(CASE_KIND, job.case)
+        return _decode_case(stored.body).owner if stored is not None else None
 
     async def _missing_file(self, outcome: Outcome) -> str:
         for name, ref in stored_files(outcome):
@@ -271,7 +325,7 @@ class ResultCache:
             jobs: list[Job] = []
             whole = True
             for case in cases:
-                if story_of(case.id) != story_of(live.id):
+                if first_case_of(case.id) != first_case_of(live.id):
                     of_case = [FieldCondition("case", case.id), FieldCondition("name", name)]
                     found = await self._store.search(JOB_KIND, of_case, limit=JOBS_READ_MAX)
                     whole = whole and len(found) < JOBS_READ_MAX

@@ -1,17 +1,19 @@
 """Which job made the result of a key, over all cases of the store.
 
-A document under the key names the job; the outcome itself is in the job's own document, and nowhere else. The index is
-written soon after the job's end, and not later than the end of its case. It is only a hint: whoever follows it reads
-the job, and uses the outcome only if that job completed and all its files are still there. So a crash can at worst hide
-a result, and loading a case brings back what it hid."""
+A document under the key names the job, and has what results are searched by. Everything else about the result is in the
+job's own document, and nowhere else: so a job that ends pays for few bytes, and whoever lists results reads the jobs.
+The index is written soon after the job's end, and not later than the end of its case. It is only a hint: whoever
+follows it reads the job, and uses the outcome only if that job completed and all its files are still there. So a crash
+can at worst hide a result, and loading a case brings back what it hid."""
 
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
+from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.views import ResultView
 from mendflow.core.results.reuse_checks import stored_files, why_doubted, why_not_kept, why_undeclared
 from mendflow.services.base.cluster import JOB_KIND
@@ -23,36 +25,18 @@ SETTLING_MS: Final = 60_000
 """So long a result may be known before its job is: the two are written together, and not in every store at once."""
 
 _PAGE: Final = 500
+_AFTER_SLASH: Final = chr(ord("/") + 1)
 
 
-class ResultDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Where a result is. `declared`: it is used again without being asked for."""
+class ResultDocument(msgspec.Struct, omit_defaults=True):
+    """Where a result is. Its case is in the id of the job: a field for it would cost each job one more index entry."""
 
     job: JobId
-    case: CaseId
-    item: ItemId
     name: str
     flow: str = ""
     at: Instant = 0
     used_at: Instant = 0
-    files: int = 0
-    bytes: int = 0
-    declared: bool = False
-
-    def view(self, key: str) -> ResultView:
-        return ResultView(
-            key=key,
-            job=self.job,
-            case=self.case,
-            item=self.item,
-            name=self.name,
-            flow=self.flow,
-            made_at=self.at,
-            used_at=self.used_at,
-            files=self.files,
-            bytes=self.bytes,
-            declared=self.declared,
-        )
+    project: str = DEFAULT_PROJECT
 
 
 class IndexedResult(msgspec.Struct, frozen=True):
@@ -62,6 +46,24 @@ class IndexedResult(msgspec.Struct, frozen=True):
     version: int
     document: ResultDocument
     job: Job
+
+    def view(self) -> ResultView:
+        job, document = self.job, self.document
+        assert job.outcome is not None
+        files = {ref.sha256: ref.bytes for _, ref in stored_files(job.outcome)}
+        return ResultView(
+            key=self.key,
+            job=document.job,
+            case=job.case,
+            item=job.spec.item,
+            name=document.name,
+            flow=document.flow,
+            made_at=document.at,
+            used_at=document.used_at,
+            files=len(files),
+            bytes=sum(files.values()),
+            declared=not (why_undeclared(job.spec) or why_doubted(job.spec, job.outcome)),
+        )
 
 
 _decode = msgspec.json.Decoder(ResultDocument).decode
@@ -76,6 +78,14 @@ def is_result(job: Job) -> bool:
     return not (outcome.cached_from or why_not_kept(outcome))
 
 
+def conditions(case: str = "", flow: str = "", name: str = "") -> list[FieldCondition]:
+    """Those of results of one case, one flow, or jobs of one name."""
+    where = [FieldCondition(field, value) for field, value in (("flow", flow), ("name", name)) if value]
+    if case:
+        where += [FieldCondition("job", f"{case}/", "ge"), FieldCondition("job", f"{case}{_AFTER_SLASH}", "lt")]
+    return where
+
+
 class ResultIndex:
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
@@ -84,7 +94,8 @@ class ResultIndex:
     def record(self, job: Job, flow: str) -> None:
         """A job has ended: its result can be found from now on, in place of an older one."""
         if is_result(job):
-            self._ledger.touch_later(RESULT_KIND, job.key, document_of(job, flow))
+            document = ResultDocument(job.id, job.name, flow, job.finished_at, project=job.spec.project)
+            self._ledger.touch_later(RESULT_KIND, job.key, document)
 
     async def restore(self, jobs: Sequence[Job], flow: str) -> None:
         """After a crash: record results of these jobs that are not in the index."""
@@ -136,10 +147,24 @@ class ResultIndex:
         await self._store.write([Delete(RESULT_KIND, found.id, found.version)])
 
     async def newest(self, where: Sequence[FieldCondition], limit: int) -> list[ResultView]:
-        """The newest first."""
+        """The newest first. Those whose jobs are gone, with their cases, are left out."""
         await self._written()
-        found = await self._search(where, limit)
-        return [_decode(each.body).view(each.id) for each in found]
+        found: list[IndexedResult] = []
+        after = None
+        while len(found) < limit and (page := await self._search(where, min(limit, _PAGE), after)):
+            after = page[-1]
+            found += await self._with_jobs(page)
+        return [each.view() for each in found[:limit]]
+
+    async def _with_jobs(self, page: Sequence[StoredDocument]) -> list[IndexedResult]:
+        entries = [(each, _decode(each.body)) for each in page]
+        stored = await self._store.get_many(JOB_KIND, [document.job for _, document in entries])
+        made = {job.id: job for job in (_decode_job(each.body) for each in stored) if is_result(job)}
+        return [
+            IndexedResult(each.id, each.version, document, made[document.job])
+            for each, document in entries
+            if document.job in made
+        ]
 
     async def drop(self, where: Sequence[FieldCondition], unused_since: Instant) -> int:
         """Forget the results that match and were neither made nor used since then; how many."""
@@ -158,19 +183,3 @@ class ResultIndex:
         self, where: Sequence[FieldCondition], limit: int, after: StoredDocument | None = None
     ) -> Sequence[StoredDocument]:
         return await self._store.search(RESULT_KIND, where, order_by="at", descending=True, limit=limit, after=after)
-
-
-def document_of(job: Job, flow: str) -> ResultDocument:
-    assert job.outcome is not None
-    files = {ref.sha256: ref.bytes for _, ref in stored_files(job.outcome)}
-    return ResultDocument(
-        job=job.id,
-        case=job.case,
-        item=job.spec.item,
-        name=job.name,
-        flow=flow,
-        at=job.finished_at,
-        files=len(files),
-        bytes=sum(files.values()),
-        declared=not (why_undeclared(job.spec) or why_doubted(job.spec, job.outcome)),
-    )

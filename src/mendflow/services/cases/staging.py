@@ -8,7 +8,7 @@ import asyncio
 import glob
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -28,19 +28,24 @@ from mendflow.services.base.ledger import Ledger
 
 FLAWS_TOLD_MAX: Final = 5
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
-Resolve = Callable[[str], Awaitable[FileRef]]
+
+
+class Resolve(Protocol):
+    """Finds a logical file by its name: one of a project, or of any if that is empty."""
+
+    async def __call__(self, name: str, project: str = "") -> FileRef: ...
 
 
 class FileStaging:
-    """`roots` are the folders that may be read; None allows every path, as for a user's own server. `resolve` finds
-    logical files by their names."""
+    """`roots` says which folders may be read by now; None allows every path, as for a user's own server. `resolve`
+    finds logical files by their names."""
 
     def __init__(
         self,
         file_store: FileStore,
         resolve: Resolve,
         finished: Finished,
-        roots: tuple[Path, ...] | None,
+        roots: Callable[[], tuple[Path, ...] | None],
         ledger: Ledger,
     ) -> None:
         self._file_store = file_store
@@ -52,27 +57,27 @@ class FileStaging:
     async def stop(self) -> None:
         await self._background.stop()
 
-    async def fixed_inputs(self, flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
+    async def fixed_inputs(self, flow: Flow, given: dict[str, Value], project: str = "") -> dict[str, Value]:
         """The inputs of a case, with inputs of the types `file` and `files`, and the files that tables name, as the
         files that are there now, stored: what the case works on does not change when files come or go."""
         fixed = dict(given)
         for name, declared in flow.inputs.items():
             value = given.get(name, declared.default)
             if declared.type == FILES and value is not None:
-                fixed[name] = await self._files_of(name, value, flow.folder)
+                fixed[name] = await self._files_of(name, value, flow.folder, project)
             elif declared.type == FILE and value is not None:
-                fixed[name] = await self._file_given(name, value, flow.folder)
+                fixed[name] = await self._file_given(name, value, flow.folder, project)
             elif declared.type == TABLE and (paths := paths_in(value, declared.columns)):
-                files = {path: (await self._file_of(path, flow.folder)).as_value() for path in sorted(paths)}
+                files = {path: (await self._file_of(path, flow.folder, project)).as_value() for path in sorted(paths)}
                 fixed[name] = with_files(value, declared.columns, files)
         return fixed
 
-    async def _file_given(self, name: str, value: Value, folder: str) -> Value:
+    async def _file_given(self, name: str, value: Value, folder: str, project: str) -> Value:
         """A file that is given, or is the default, by its path. What a URL leads to is not stored."""
         if not isinstance(value, str) or "://" in value:
             return value
         try:
-            return (await self._file_of(value, folder)).as_value()
+            return (await self._file_of(value, folder, project)).as_value()
         except NotFound as error:
             raise InvalidRequest(f"input {name}: {error.message}") from None
 
@@ -93,10 +98,11 @@ class FileStaging:
         if "\0" in source or folder == NO_FOLDER:
             return None
         path = await asyncio.to_thread(Path(folder, source).resolve)
-        allowed = self._roots is None or any(path.is_relative_to(root) for root in self._roots)
+        roots = self._roots()
+        allowed = roots is None or any(path.is_relative_to(root) for root in roots)
         return path if allowed else None
 
-    async def _files_of(self, name: str, value: Value, folder: str) -> list[Value]:
+    async def _files_of(self, name: str, value: Value, folder: str, project: str) -> list[Value]:
         parts = value if isinstance(value, list) else [value]
         found: list[Value] = []
         for part in parts:
@@ -105,8 +111,9 @@ class FileStaging:
             elif not isinstance(part, str):
                 raise InvalidRequest(f"input {name} is a list of files; {part!r:.80} is none")
             elif part.startswith(LOGICAL_PREFIX):
-                found.append((await self._resolve(part)).as_value())
+                found.append((await self._resolve(part, project)).as_value())
             else:
+                await self._demand_readable(part, folder)
                 paths = await asyncio.to_thread(matching_paths, part, folder)
                 if not paths:
                     raise InvalidRequest(
@@ -115,31 +122,40 @@ class FileStaging:
                 found.extend([(await self._store_path(path, folder)).as_value() for path in paths])
         return found
 
-    def start(self, case: CaseId, order: StageFiles, folder: str) -> None:
-        self._background.start(self._stage(case, order, folder))
+    async def _demand_readable(self, pattern: str, folder: str) -> None:
+        """Refuse a pattern that could match what may not be read, before it is looked for: what is there is nobody's
+        business. After a wildcard no `..` may follow."""
+        fixed, wild = fixed_beginning(pattern)
+        if ".." in wild or await self._readable_path(fixed, folder) is None:
+            raise Forbidden(_not_readable(pattern))
 
-    async def _stage(self, case: CaseId, order: StageFiles, folder: str) -> None:
+    def start(self, case: CaseId, order: StageFiles, folder: str, project: str = "") -> None:
+        self._background.start(self._stage(case, order, folder, project))
+
+    async def _stage(self, case: CaseId, order: StageFiles, folder: str, project: str) -> None:
         try:
             if order.order == "sequence":
-                kept = [await self._fetch(name, source, folder) for name, source in order.files.items()]
+                kept = [await self._fetch(name, source, folder, project) for name, source in order.files.items()]
             else:
-                kept = await asyncio.gather(*(self._fetch(*each, folder) for each in order.files.items()))
+                kept = await asyncio.gather(*(self._fetch(*each, folder, project) for each in order.files.items()))
             written = {path: await self._write(path, value) for path, value in order.data.items()}
             outcome = staging_outcome(dict(zip(order.files, kept, strict=True)) | written)
         except _StagingFailed as failed:
             outcome = Outcome(fault=failed.fault)
         await self._finished(case, order.serial, outcome)
 
-    async def _file_of(self, source: str, folder: str) -> FileRef:
-        return await (self._resolve(source) if source.startswith(LOGICAL_PREFIX) else self._store_path(source, folder))
+    async def _file_of(self, source: str, folder: str, project: str) -> FileRef:
+        if source.startswith(LOGICAL_PREFIX):
+            return await self._resolve(source, project)
+        return await self._store_path(source, folder)
 
     async def stored(self, source: str, folder: str) -> FileRef:
         """A file that a flow in this folder names, stored."""
-        return await self._file_of(source, folder)
+        return await self._file_of(source, folder, "")
 
-    async def _fetch(self, name: str, source: str, folder: str) -> FileRef:
+    async def _fetch(self, name: str, source: str, folder: str, project: str) -> FileRef:
         try:
-            return await self._file_of(source, folder)
+            return await self._file_of(source, folder, project)
         except StoreUnavailable:
             raise
         except RequestError as error:
@@ -178,9 +194,7 @@ class FileStaging:
             )
         path = await self._readable_path(source, folder)
         if path is None:
-            raise Forbidden(
-                f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
-            )
+            raise Forbidden(_not_readable(source))
         kept = await self._file_store.keep_path(str(path))
         # A link has the name that people gave it; what it leads to may be named by a store.
         return msgspec.structs.replace(kept, name=PurePosixPath(source).name or kept.name)
@@ -188,6 +202,17 @@ class FileStaging:
 
 async def _in_one_piece(content: bytes) -> AsyncIterator[bytes]:
     yield content
+
+
+def _not_readable(source: str) -> str:
+    return f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
+
+
+def fixed_beginning(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """The part of a pattern before its first wildcard, as a path, and the parts from there on."""
+    parts = PurePosixPath(pattern).parts
+    at = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return str(PurePosixPath(*parts[:at])), parts[at:]
 
 
 def matching_paths(pattern: str, folder: str) -> list[str]:

@@ -19,17 +19,18 @@ def holds_of(live: LiveCase, cases: Mapping[CaseId, LiveCase]) -> list[CaseHold]
     case, ending = live.case, live.document.ending
     found: list[tuple[ItemId | None, str]] = []
     if case.over:
-        return [_hold(None, each, cases) for each in ending.holders] if ending is not None else []
+        return [hold_of(None, each, cases) for each in ending.holders] if ending is not None else []
     if case.status == "suspended":
         found += [(None, each) for each in case.holders or (PERSON,)]
     for number, holders in case.item_holders.items():
         instance = case.instances.get(number)
         if isinstance(instance, Item):
             found += [(instance.item, each) for each in holders]
-    return [_hold(item, each, cases) for item, each in found]
+    return [hold_of(item, each, cases) for item, each in found]
 
 
-def _hold(item: ItemId | None, holder: str, cases: Mapping[CaseId, LiveCase]) -> CaseHold:
+def hold_of(item: ItemId | None, holder: str, cases: Mapping[CaseId, LiveCase]) -> CaseHold:
+    """A holder, as people see it."""
     if holder == PERSON:
         return CaseHold(item=item, by="a person")
     if holder.startswith(SAFEGUARD):

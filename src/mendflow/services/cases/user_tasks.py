@@ -11,6 +11,7 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.core.model.yes_no import answer, is_yes_or_no
@@ -18,6 +19,7 @@ from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.visibility import in_sight
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 TASK_KIND = "task"
@@ -45,6 +47,7 @@ class TaskDocument(msgspec.Struct, kw_only=True):
     outputs: Value = None
     comment: str = ""
     element: str = ""
+    project: str = DEFAULT_PROJECT
 
     def view(self) -> UserTaskView:
         return UserTaskView(
@@ -72,7 +75,19 @@ _decode = msgspec.json.Decoder(TaskDocument).decode
 
 
 class UserTasks:
-    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, events: EventStream, finished: Finished) -> None:
+    """`is_suspended` says whether the item of a task, or its case, is suspended."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        events: EventStream,
+        finished: Finished,
+        is_suspended: Callable[[CaseId, ItemId], bool],
+    ) -> None:
+        self._is_suspended = is_suspended
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -96,10 +111,18 @@ class UserTasks:
             self._write(task)
 
     async def offer(
-        self, case: CaseId, order: OfferTask, element: str, *, reissued: bool, earlier: CaseId | None = None
+        self,
+        case: CaseId,
+        order: OfferTask,
+        element: str,
+        project: str = DEFAULT_PROJECT,
+        *,
+        reissued: bool,
+        earlier: CaseId | None = None,
     ) -> Outcome | None:
-        """Offer the task, which is for this element of the loops around it. If it was offered before and is over
-        already, its outcome is returned; so is the answer that the same task got in an earlier case."""
+        """Offer the task, which is for this element of the loops around it, and of the project of its case. If it was
+        offered before and is over already, its outcome is returned; so is the answer that the same task got
+        in an earlier case."""
         id = f"{case}/{order.serial}"
         if reissued and (kept := await self._store.get(TASK_KIND, id)) is not None:
             self._ledger.known(TASK_KIND, id, kept.version)
@@ -107,6 +130,7 @@ class UserTasks:
             if task.state not in OPEN_STATES:
                 return outcome_of(task)
             self._open[id] = task
+            self.rewrite(case, order)
             return None
         answered = await self._answered(earlier, order) if earlier is not None else None
         task = TaskDocument(
@@ -122,6 +146,7 @@ class UserTasks:
             offered_at=self._clock.now(),
             deadline=order.deadline,
             element=element,
+            project=project,
         )
         self._open[id] = task
         if answered is not None:
@@ -130,6 +155,15 @@ class UserTasks:
             task.comment = f"kept from case {earlier}: {answered.comment}".rstrip(": ")
         self._write(task)
         return outcome_of(task) if answered is not None else None
+
+    def rewrite(self, case: CaseId, order: OfferTask) -> None:
+        """What an open task asks for has changed: rules have written into its item."""
+        task = self._open.get(f"{case}/{order.serial}")
+        wanted = (order.title, order.description, order.data, order.fields)
+        if task is None or wanted == (task.title, task.description, task.data, task.fields):
+            return
+        task.title, task.description, task.data, task.fields = wanted
+        self._write(task)
 
     async def _answered(self, case: CaseId, order: OfferTask) -> TaskDocument | None:
         """The task of this case that was completed and asked for the same."""
@@ -164,9 +198,21 @@ class UserTasks:
             task = _decode(kept.body)
         return task
 
-    async def search(self, *, role: str, state: str, case: str, limit: int) -> list[UserTaskView]:
+    def open_role(self, id: str) -> str:
+        """The role of an open task; empty if it is over, or for everybody."""
+        task = self._open.get(id)
+        return task.role if task is not None else ""
+
+    def open_in(self, case: CaseId) -> list[TaskDocument]:
+        """The open tasks of a case that lives here."""
+        return [task for task in self._open.values() if task.case == case]
+
+    async def search(
+        self, *, role: str, state: str, case: str, limit: int, sight: Sight = EVERYTHING
+    ) -> list[UserTaskView]:
         wanted = {"role": role, "state": state, "case": case}
         where = [FieldCondition(field, value) for field, value in wanted.items() if value]
+        where += in_sight(sight)
         await self._ledger.settled()
         found = await self._store.search(TASK_KIND, where, order_by="offered_at", descending=True, limit=limit)
         return [_decode(document.body).view() for document in found]
@@ -192,6 +238,11 @@ class UserTasks:
         task = await self._open_task(id)
         if task.state == "claimed" and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}; ask for its release first")
+        if self._is_suspended(task.case, task.item):
+            raise Conflict(
+                f"task {id} is suspended, so it cannot be {state} now;"
+                f" `mendflow why {task.case}:{task.item}` says by whom"
+            )
         missing = [name for name in task.fields if not isinstance(outputs, dict) or name not in outputs]
         if state == "completed" and missing:
             raise Conflict(f"task {id} wants a value for {', '.join(missing)}; nothing was changed")

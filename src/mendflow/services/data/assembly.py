@@ -8,13 +8,13 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
+from mendflow.services.base.responsibility import Responsibility
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flows import Flows
 from mendflow.services.data.catalogue.catalogue import Catalogue, NewFiles
 from mendflow.services.data.flow_triggers import FlowTriggerStore
 from mendflow.services.data.sets.arrivals import Arrivals
 from mendflow.services.data.sets.batches import CaseLauncher, DataSetController
-from mendflow.services.data.sets.responsibility import Responsibility
 from mendflow.services.data.sets.service import DataSets
 from mendflow.services.data.sets.store import DataSetStore
 from mendflow.services.data.watches.scan import FolderScanner

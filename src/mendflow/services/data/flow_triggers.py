@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.data.flow_triggers import FlowWatch, flow_watch, trigger_name
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.flow import FILES, Flow
-from mendflow.core.model.flow_triggers import EndKind, FlowTriggers
+from mendflow.core.model.flow_triggers import EndKind, FlowTriggers, ScheduleTrigger
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
@@ -47,6 +47,16 @@ class FlowTriggerStore:
     def of(self, flow: str) -> FlowTriggers | None:
         active = self._active.get(flow)
         return active.triggers if active is not None else None
+
+    async def read(self, flow: str) -> ActiveTriggers | None:
+        """The triggers of a flow as the store has them now."""
+        found = await self._store.get(TRIGGERS_KIND, flow)
+        return _decode(found.body) if found is not None else None
+
+    def schedules(self) -> dict[str, ScheduleTrigger]:
+        """The schedules of flows that have one, by the flow's name."""
+        active = self._active.values()
+        return {each.flow: each.triggers.schedule for each in active if each.triggers.schedule is not None}
 
     def watches(self) -> list[FlowWatch]:
         return [watch for active in self._active.values() if (watch := _watch_of(active)) is not None]

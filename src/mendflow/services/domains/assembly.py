@@ -6,12 +6,13 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from mendflow.core.model.domains import ANY_DOMAIN, DomainReport
+from mendflow.core.model.domains import ANY_DOMAIN, DomainReport, DomainRights
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.contracts import Clock, FileStore
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
@@ -21,23 +22,25 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.staging import FileStaging
+from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.services.domains.connections import ConnectionsChanged, DomainDisconnected
+from mendflow.services.domains.domain_lines import PeerLines
 from mendflow.services.domains.flow_bundling import FlowCloser, closed_job
 from mendflow.services.domains.host_leases import SLACK_MS, HostLeases
 from mendflow.services.domains.hosted_runs import HostedRuns
 from mendflow.services.domains.hosted_work import HostedWorks
-from mendflow.services.domains.hosting import WorkHost
-from mendflow.services.domains.line import PeerLines
 from mendflow.services.domains.peer_scheduler import FarJobs, PeerScheduler
-from mendflow.services.domains.sending import WorkSender
 from mendflow.services.domains.sent_calls import SentCalls
 from mendflow.services.domains.sent_work import NO_REPORTS, DomainReports, SentWorks
+from mendflow.services.domains.work_contracts import WorkHost, WorkSender
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
 from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND
 from mendflow.stores.contract import Store
 
 LEASES_AT_A_TIME: Final = 4
-"""How many leases of a pilot a lease on work in another domain is long."""
+LEASE_MS_MIN: Final = 60_000
+"""How many leases of a pilot a lease on work in another domain is long, and how long it is at least, unless the owner
+says: a server with thousands of cases that is killed, on a busy machine, has to be back before it ends."""
 
 
 class _SentHead(msgspec.Struct):
@@ -67,7 +70,9 @@ class DomainParts(Protocol):
     hub: Hub
     flows: Flows
     manager: FlowManager
+    homes: HomeRegistry
     staging: FileStaging
+    catalogue: Catalogue
 
 
 class DomainServices:
@@ -90,8 +95,10 @@ class DomainServices:
         way: Callable[[CaseId], tuple[str, ...]],
         sender: str,
         lease_ms: int,
+        domain_lease_ms: int,
         shared: bool,
         finished: Finished,
+        rights_of: Callable[[str], DomainRights],
         reports: DomainReports = NO_REPORTS,
         report_of: Callable[[str], DomainReport | None] = lambda _: None,
         retrying: Callable[[], Awaitable[Collection[JobId]]],
@@ -104,11 +111,13 @@ class DomainServices:
             ledger=parts.ledger,
             clock=clock,
             manager=parts.manager,
+            homes=parts.homes,
             starter=starter,
             leases=leases,
             hub=parts.hub,
             shared=shared,
             is_connected=lambda: bool(lines()),
+            resolve=parts.catalogue.resolve,
         )
         self.hosted = HostedWorks(
             ledger=parts.ledger, clock=clock, flows=parts.flows, files=files, runs=self.runs, shared=shared
@@ -119,9 +128,11 @@ class DomainServices:
             clock=clock,
             meter=meter,
             files=files,
+            resolve=parts.catalogue.resolve,
             lines=lines,
             sender=sender,
-            lease_ms=LEASES_AT_A_TIME * lease_ms,
+            lease_ms=domain_lease_ms or max(LEASES_AT_A_TIME * lease_ms, LEASE_MS_MIN),
+            rights_of=rights_of,
             reports=reports,
         )
 
@@ -146,6 +157,7 @@ class DomainServices:
             closer=FlowCloser(parts.flows, parts.staging, sealer.opened_value),
             way=way,
             finished=finished,
+            hub=parts.hub,
         )
         parts.hub.provide(FarCalls, self.calls)
         parts.hub.provide(WorkHost, self.hosted)
@@ -198,6 +210,7 @@ class DomainServices:
 
     async def resume(self, cases: Iterable[LiveCase]) -> None:
         """After these cases were loaded, and before pilots get their jobs."""
+        await self.sent.resume()
         await self.runs.resume(cases)
 
     async def start(self) -> None:

@@ -3,34 +3,36 @@ sent, one of ours that it calls, or one that mends it: it gets pilots of the sit
 others. Its result stays out of our cache: what the job says of its code is what the other domain says."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.model.data import Publication
 from mendflow.core.model.errors import Forbidden
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.base.cluster import ENDPOINT, root_of
 from mendflow.services.base.contracts import MetaScheduler, NewJob, SubmissionFailed
+from mendflow.services.base.hub import Hub
 from mendflow.services.cases.live_case import CaseDocument, Confinement
+from mendflow.services.domains.case_files import FORBIDDEN_HERE, CaseFiles
 from mendflow.services.domains.hosted_cases import allowed_site, may_start
 
-FORBIDDEN_HERE: Final = "forbiddenHere"
-"""The fault of a job that the domain which has sent its case has no right to."""
-
 DocumentOf = Callable[[CaseId], Awaitable[CaseDocument | None]]
-FlowsOfSet = Callable[[str], Awaitable[Collection[str]]]
+FlowsStartedBy = Callable[[Publication], Awaitable[Collection[str]]]
 
 
 class ConfinedQueue:
-    """A MetaScheduler: `queue`, with jobs confined. `document_of` gives a case, live or over, `flows_of_set` the flows
-    that files in a data set start."""
+    """A MetaScheduler: `queue`, with jobs confined. `document_of` gives a case, live or over, `flows_started_by` the
+    flows that a published file starts."""
 
-    def __init__(self, queue: MetaScheduler, document_of: DocumentOf, flows_of_set: FlowsOfSet) -> None:
+    def __init__(
+        self, queue: MetaScheduler, document_of: DocumentOf, flows_started_by: FlowsStartedBy, hub: Hub
+    ) -> None:
         self._queue = queue
         self._document_of = document_of
-        self._flows_of_set = flows_of_set
+        self._flows_started_by = flows_started_by
+        self._hub = hub
         self.status = queue.status
         self.subscribe = queue.subscribe
         self.suspend = queue.suspend
@@ -39,30 +41,38 @@ class ConfinedQueue:
         self.capacity = queue.capacity
 
     async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
-        await self._queue.submit([await self._confined(job) for job in jobs], reissued=reissued)
+        cases = {job.case for job in jobs}
+        if any([await self._bounds_of(case) is not None for case in cases]):
+            jobs = [await self._confined(job) for job in jobs]
+        await self._queue.submit(jobs, reissued=reissued)
 
     async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         return await self._queue.run(await self._confined(job), reissued=reissued)
 
-    async def _confined(self, job: NewJob) -> NewJob:
-        root = root_of(job.case)
+    async def _bounds_of(self, case: CaseId) -> Confinement | None:
+        root = root_of(case)
         document = await self._document_of(root) if not root.endswith(ENDPOINT) else None
-        if document is None or document.confined is None:
+        return document.confined if document is not None else None
+
+    async def _confined(self, job: NewJob) -> NewJob:
+        bounds = await self._bounds_of(job.case)
+        if bounds is None:
             return job
         try:
-            return replace(job, spec=await self._allowed(job.spec, document.confined), key="")
+            if (files := self._hub.provider(CaseFiles)) is not None:
+                await files.demand_job(job.case, job.spec)
+            return replace(job, spec=await self._allowed(job.spec, bounds), key="")
         except Forbidden as error:
             fault = Fault(name=FORBIDDEN_HERE, category=Category.REFUSED, message=error.message)
             raise SubmissionFailed(fault) from error
 
     async def _allowed(self, spec: JobSpec, bounds: Confinement) -> JobSpec:
-        for published in spec.publish.values():
-            started = await self._flows_of_set(published.data_set) if published.data_set else ()
-            for flow in started:
+        for output, published in spec.publish.items():
+            for flow in sorted(await self._flows_started_by(published)):
                 if not may_start(flow, bounds.flows):
                     raise Forbidden(
-                        f"files of the data set {published.data_set!r:.100} start the flow {flow!r}, which your domain"
-                        " may not start here; ask for the right to it"
+                        f"where the output {output!r:.100} is published, files start the flow {flow!r}, which your"
+                        " domain may not start here; ask for the right to it, or publish it elsewhere"
                     )
         site = allowed_site(spec.resources.site, bounds.sites)
         return spec if site == spec.resources.site else replace(spec, resources=replace(spec.resources, site=site))

@@ -5,7 +5,7 @@ from typing import Final
 
 from mendflow.core.model.domains import DomainRights
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.services.base.addresses import check_url
+from mendflow.services.base.addresses import ANYWHERE, check_url
 
 URLS_MAX: Final = 20
 
@@ -20,7 +20,7 @@ def check_urls(urls: Sequence[str]) -> None:
         raise InvalidRequest(f"a domain has at most {URLS_MAX} addresses", field="urls")
     for url in urls:
         try:
-            check_url(url, private=True)
+            check_url(url, guard=ANYWHERE)
         except InvalidRequest as error:
             raise InvalidRequest(
                 f"{url[:100]!r} is not the address of a server: write one such as https://one.example.org:8642",

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from mendflow.core.domains.names import domain_name_flaw
+from mendflow.core.domains.domain_names import domain_name_flaw, not_connected
 from mendflow.core.model.domains import (
     PROTOCOL,
     ConnectionSpec,
@@ -27,13 +27,13 @@ from mendflow.core.model.domains import (
 )
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.services.base.addresses import check_url, is_private_host
+from mendflow.services.base.addresses import ANYWHERE, check_url, is_private_host
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.domains.connection_checks import URLS_MAX, check_rights, check_urls
-from mendflow.services.domains.dialing import DomainLines
+from mendflow.services.domains.domain_lines import DomainLines
 from mendflow.services.domains.own_domain import OwnDomain
 from mendflow.stores.contract import Store
 
@@ -151,7 +151,7 @@ class Connections:
     async def _read(self, name: str) -> tuple[Connection, int]:
         found = await self._store.get(CONNECTION_KIND, name)
         if found is None:
-            raise NotFound(f"no domain {name[:100]!r} is connected; `mendflow domains` lists those that are")
+            raise NotFound(not_connected(name))
         return _decode(found.body), found.version
 
     async def authenticate(self, token_sha256: str) -> Connection:
@@ -289,7 +289,7 @@ class Connections:
         fit = []
         for url in urls[:URLS_MAX]:
             try:
-                check_url(url, private=True)
+                check_url(url, guard=ANYWHERE)
             except InvalidRequest:
                 continue
             fit.append(url.rstrip("/"))

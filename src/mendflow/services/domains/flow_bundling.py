@@ -100,15 +100,14 @@ class FlowCloser:
 
 
 def closed_function(function: FunctionRef) -> FunctionRef:
-    """A function that is sent: its module goes along. What lies beside the module does not."""
-    if function.code is None:
-        return replace(function, folder="")
-    if function.modules:
+    """A function that is sent: its module goes along, and the modules beside it, if they were bundled when its flow was
+    deployed."""
+    if function.code is not None and function.modules and function.bundle is None:
         beside = ", ".join(each.rpartition(" ")[2] for each in function.modules[:3])
         raise InvalidRequest(
             f"the function {function.module}:{function.name} imports modules that lie beside its flow ({beside}), and"
-            " these cannot be sent to another domain: put what it needs into its own module, or into a package that is"
-            " installed there"
+            " these were not stored with it, so they cannot be sent to another domain: deploy the flow again with this"
+            " version of mendflow"
         )
     return replace(function, folder="")
 

@@ -15,6 +15,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import NO_FOLDER, Call, Flow, Invoke, JobActivity, PrimitiveStep, ResourceTemplates
 from mendflow.core.model.ids import CaseId, FlowName, item_name
 from mendflow.core.model.jobs import Job, JobSpec, Outcome, Resources, Submission
+from mendflow.core.model.secrets import SecretUse
 from mendflow.core.recovery.ids import generation_of
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import JOB_KIND
@@ -72,6 +73,8 @@ def demand_confined(flow: Flow, rights: DomainRights, known: frozenset[str]) -> 
         raise BadFlow("an exlet mends cases of its own domain, and cannot be sent to another")
     for activity in walk_activities(flow):
         at = f"{flow.name}: {activity.name}"
+        if isinstance(activity, JobActivity):
+            demand_no_secrets(at, activity.secrets, activity.given)
         if isinstance(activity, PrimitiveStep):
             raise BadFlow("an exlet mends cases of its own domain, and cannot be sent to another")
         if isinstance(activity, Invoke) and "*" not in rights.flows:
@@ -108,8 +111,15 @@ def demand_own_flows(rights: DomainRights) -> None:
         raise Forbidden("your domain may start flows of this one by their names, and send none of its own")
 
 
+def demand_no_secrets(at: str, secrets: Sequence[SecretUse], given: JobSpec | None) -> None:
+    """The secrets of this domain are for its own flows: a job that was sent could send them home."""
+    if secrets or (given is not None and given.secrets):
+        raise Forbidden(f"{at} uses secrets, which are not given to work of other domains; let it run in its own")
+
+
 def flow_of_job(work: SentWork, spec: JobSpec, rights: DomainRights) -> Flow:
     name = item_name(spec.item)
+    demand_no_secrets(name, spec.secrets, None)
     site = allowed_site(spec.resources.site, rights.sites)
     spec = replace(spec, submission=Submission.NOTIFY, resources=replace(spec.resources, site=site), domain="")
     return Flow(name=FlowName(single_name(work)), folder=NO_FOLDER, body=JobActivity(name=name, given=spec))

@@ -1,6 +1,8 @@
 """The pieces of work that a host has taken: their documents, and what is in memory of those that are not over."""
 
-from collections.abc import Collection
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -10,7 +12,7 @@ from mendflow.core.model.domains import WorkStatus
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.domains.work_documents import HOSTED_KIND, HostedDocument
+from mendflow.services.domains.work_documents import HOSTED_KIND, HostedDocument, hosted_id_of
 from mendflow.stores.contract import Store
 
 AT_ONCE: Final = 500
@@ -55,6 +57,9 @@ class HostedRegister:
         self.taking: set[str] = set()  # what is being taken at this moment
         self.by_case: dict[CaseId, HostedWork] = {}
         self._by_sender: dict[tuple[str, str], dict[str, HostedWork]] = {}
+        self._scanning = asyncio.Lock()
+        self._next_scan: asyncio.Task[None] | None = None
+        self._files = Counter[tuple[str, str]]()  # by origin and digest: how many works have the file
 
     def claimed_by(self, sender: tuple[str, str]) -> list[HostedWork]:
         return list(self._by_sender.get(sender, NO_WORKS).values())
@@ -68,6 +73,10 @@ class HostedRegister:
     def bytes_of(self, origin: str) -> int:
         """How large the files are that a domain has here."""
         return sum(work.document.bytes for work in self.works.values() if work.document.origin == origin)
+
+    def came_with(self, origin: str, digest: str) -> bool:
+        """Whether a domain has brought this file with work that is here."""
+        return self._files[(origin, digest)] > 0
 
     async def read(self, ids: Collection[str]) -> dict[str, HostedWork]:
         """These pieces of work, as far as they were ever taken; those that are over stay out of memory."""
@@ -90,6 +99,11 @@ class HostedRegister:
             found.append(known)
         return [work for work in found if not work.document.over]
 
+    async def files_sent(self, case_key: str) -> tuple[str, ...]:
+        """The digests of the files that came with the work whose case has this key."""
+        found = await self.read([hosted_id_of(case_key)])
+        return next((work.document.files for work in found.values() if work.document.case_key == case_key), ())
+
     def know(self, document: HostedDocument, version: int) -> HostedWork:
         work = self.works.get(document.id)
         if work is None or work.document.fence != document.fence:
@@ -98,17 +112,25 @@ class HostedRegister:
         return work
 
     def _set(self, work: HostedWork, document: HostedDocument, version: int) -> None:
-        before = self.works.get(document.id)
-        if before is not None:
-            self._by_sender.get(before.sender, {}).pop(document.id, None)
-            if not self._by_sender.get(before.sender, True):
-                del self._by_sender[before.sender]
+        """What was written or read counts, unless something newer is known by now: answers of the store may overtake
+        one another."""
+        if version < work.version:
+            return
+        self._forget(document.id)
         work.document, work.version = document, version
-        if document.over:
-            self.works.pop(document.id, None)
-        else:
+        if not document.over:
             self.works[document.id] = work
             self._by_sender.setdefault(work.sender, {})[document.id] = work
+            self._files.update((document.origin, digest) for digest in document.files)
+
+    def _forget(self, id: str) -> None:
+        """It is not here, or what was known of it is no longer so."""
+        before = self.works.pop(id, None)
+        if before is not None:
+            self._files -= Counter((before.document.origin, digest) for digest in before.document.files)
+            self._by_sender.get(before.sender, {}).pop(id, None)
+            if not self._by_sender.get(before.sender, True):
+                del self._by_sender[before.sender]
 
     def attach(self, work: HostedWork, case: CaseId) -> None:
         work.case = case
@@ -132,6 +154,27 @@ class HostedRegister:
         is_ours = (known.document.fence, known.document.sender) == (document.fence, document.sender)
         return known if is_ours and not known.document.over else None
 
+    async def read_all_anew(self) -> None:
+        """Read all documents, from a moment after this call on. Those who ask at the same time wait for one scan."""
+        if self._next_scan is None:
+            self._next_scan = asyncio.get_running_loop().create_task(self._scan_next())
+        await asyncio.shield(self._next_scan)
+
+    async def _scan_next(self) -> None:
+        async with self._scanning:
+            self._next_scan = None  # whoever asks from here on may have written something that this scan does not see
+            await self.read_all()
+
+    async def undo_add(self, work: HostedWork, before: HostedDocument | None) -> None:
+        """Work that was added was not taken after all: what was there before is there again."""
+        version = await self._ledger.put_now(HOSTED_KIND, work.document.id, before, work.version)
+        if version is None:
+            return  # another server has changed it meanwhile, and sees to it
+        if before is not None:
+            self.know(before, version)
+        else:
+            self._forget(work.document.id)
+
     async def change(self, work: HostedWork, **changes: object) -> None:
         for _ in range(TRIES):
             document = replace(work.document, **changes)
@@ -143,6 +186,20 @@ class HostedRegister:
             if stored is None or (newer := _decode(stored.body)).fence != document.fence:
                 return  # it was sent anew meanwhile
             self._set(work, newer, stored.version)
+
+    async def change_all(self, changes: Sequence[tuple[HostedWork, Mapping[str, object]]]) -> None:
+        """Change many, and write them together: an origin that was started anew claims everything at a time, and waits
+        for the answer. What somebody else has changed meanwhile is changed by itself."""
+        for start in range(0, len(changes), AT_ONCE):
+            part = changes[start : start + AT_ONCE]
+            documents = [replace(work.document, **wanted) for work, wanted in part]
+            writes = [(each.id, each, work.version) for each, (work, _) in zip(documents, part, strict=True)]
+            versions = await self._ledger.put_all_now(HOSTED_KIND, writes)
+            for (work, wanted), document, version in zip(part, documents, versions, strict=True):
+                if version is not None:
+                    self._set(work, document, version)
+                else:
+                    await self.change(work, **wanted)
 
     async def purge(self, before: Instant) -> None:
         """Forget for good what was over before."""

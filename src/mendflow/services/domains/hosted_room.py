@@ -55,6 +55,10 @@ class HostedRoom:
                 )
         self._taking.setdefault(origin, {})[id] = size
 
+    def is_exceeded(self, origin: str, rights: DomainRights) -> bool:
+        """Whether a domain has more here than it may have: several servers have taken work of it at the same time."""
+        return self._register.count(origin) > rights.work_max or self._register.bytes_of(origin) > rights.bytes_max
+
     def release(self, origin: str, id: str) -> None:
         """The work is in the register, or was not taken."""
         taking = self._taking.get(origin, {})

@@ -3,7 +3,7 @@ of when they end."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -13,20 +13,23 @@ from mendflow.core.engine.messages import Cancel, Resume, Suspend
 from mendflow.core.model.domains import WorkStatus
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.ids import CaseId
-from mendflow.services.base.background_tasks import BackgroundTasks, cancel_tasks
+from mendflow.core.model.jobs import Job
+from mendflow.services.base.background_tasks import BackgroundTasks, cancel_tasks, first_of
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
+from mendflow.services.cases.staging import Resolve
+from mendflow.services.domains.case_files import CaseFiles
 from mendflow.services.domains.host_leases import HostLeases
 from mendflow.services.domains.hosted_cases import newest_job, tries_of, work_outcome
 from mendflow.services.domains.hosted_register import HostedRegister, HostedWork
-from mendflow.services.domains.waiting import first_of
 from mendflow.services.domains.work_documents import DOMAIN_PORT
-from mendflow.services.scheduling.facts import BorrowedWork, JobMoved
+from mendflow.services.scheduling.facts import BorrowedWork, JobMoved, LogTails
 from mendflow.services.scheduling.waiting_reasons import WaitingReasons
 from mendflow.stores.contract import Store
 
@@ -37,9 +40,17 @@ LOOK_MS: Final = 1_000
 KEPT_MS: Final = 24 * 3_600_000
 """How long it is remembered that work was over. A message that comes later has no lease with it."""
 NOTHING_DUE: Final = 2**62
+SILENT_ORIGIN: Final = "for too long nothing was heard of {origin}, which has sent it"
+NO_LONGER_WANTED: Final = "{origin} no longer wants it"
+NO_LONGER_CONNECTED: Final = "{origin} is no longer connected"
+SENT_ANEW: Final = "{origin} has sent it anew"
+"""Why work is stopped; `{origin}` stands for the name of the domain that has sent it."""
+FOUND_AT_ONCE: Final = 100
+"""The cases of so many pieces of work are looked for at the same time."""
 EXPLAIN_MS: Final = 5_000
 EXPLAINED_MAX: Final = 100
-"""Why a job waits is looked at so often, and for so many jobs at an exchange."""
+"""Why a job waits, or what it prints, is looked at so often, and for so many jobs at an exchange."""
+LOG_TAIL_CHARS: Final = 2_000
 
 
 class HostedRuns:
@@ -52,11 +63,13 @@ class HostedRuns:
         ledger: Ledger,
         clock: Clock,
         manager: FlowManager,
+        homes: HomeRegistry,
         starter: CaseStarter,
         leases: HostLeases,
         hub: Hub,
         shared: bool,
         is_connected: Callable[[], bool],
+        resolve: Resolve,
     ) -> None:
         self._is_connected = is_connected
         self._hub = hub
@@ -64,15 +77,19 @@ class HostedRuns:
         self._ledger = ledger
         self._clock = clock
         self._manager = manager
+        self._homes = homes
         self.starter = starter
         self.leases = leases
         self._shared = shared
         self.register = HostedRegister(store, ledger, shared=shared)
+        self.files = CaseFiles(store, manager, hub, self.register.files_sent, resolve)
+        hub.provide(CaseFiles, self.files)
         self._on_news: list[Callable[[tuple[str, str]], None]] = []
         self._due_at = NOTHING_DUE
         self._background = BackgroundTasks(ledger)
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._stopping = asyncio.Lock()
         hub.provide(BorrowedWork, self)
         hub.subscribe(CaseEnded, lambda end: self._case_ended(end.document))
         hub.subscribe(JobMoved, self._job_moved)
@@ -84,8 +101,9 @@ class HostedRuns:
     async def load(self) -> None:
         """Read what was taken before; other servers may have taken more since."""
         await self.leases.look()
-        for work in await self.register.read_all():
-            await self.find_case(work)
+        works = await self.register.read_all()
+        for start in range(0, len(works), FOUND_AT_ONCE):
+            await asyncio.gather(*map(self.find_case, works[start : start + FOUND_AT_ONCE]))
 
     async def resume(self, cases: Iterable[LiveCase]) -> None:
         """Before any pilot gets jobs of cases that were loaded: stop those that we have no lease for, and those that
@@ -100,7 +118,7 @@ class HostedRuns:
                 await self._command(live.id, Cancel(reason="the domain that sent it has to send it again"))
             else:
                 await self.carry_out(work)
-        await self.stop_due()
+        await self._stop_due()
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._watch(), name="hosted work")
@@ -145,14 +163,28 @@ class HostedRuns:
         return self._due_at <= self.leases.now()
 
     async def stop_due(self) -> None:
-        now = self.leases.now()
-        for work in list(self.register.by_case.values()):
-            document = work.document
-            if not self.is_live(work) or self.leases.stop_at(document.origin, document.sender) > now:
-                continue
-            log.warning("case %s is stopped: %s no longer vouches for it", work.case, document.origin)
-            await self.stop_work(work, f"for too long nothing was heard of {document.origin}, which has sent it")
-        self.note_due()
+        """Stop what no lease holds any more. Whoever comes while that is done waits until it is, and until cases that
+        are being loaded can be stopped."""
+        while loading := await self._stop_due():
+            await self._homes.wait_until_loaded(loading[0])
+
+    async def _stop_due(self) -> list[CaseId]:
+        """Stop what is due; returns what cannot be stopped now, because another task loads it. That task comes here
+        too, so nobody may wait for it meanwhile."""
+        async with self._stopping:
+            now, due, loading = self.leases.now(), list[HostedWork](), list[CaseId]()
+            for work in self.register.by_case.values():
+                if self.is_live(work) and self.leases.stop_at(*work.sender) <= now:
+                    log.warning("case %s is stopped: %s no longer vouches for it", work.case, work.document.origin)
+                    due.append(work)
+            await self._note_stopped(due, SILENT_ORIGIN)
+            for work in due:
+                if self._homes.is_loading_by_another(work.case):
+                    loading.append(work.case)
+                else:
+                    await self.carry_out(work)
+            self.note_due()
+            return loading
 
     def note_due(self) -> None:
         """Find the next moment when something has to be stopped."""
@@ -162,11 +194,15 @@ class HostedRuns:
             self._wake.set()
         self._due_at = due_at
 
-    async def stop_work(self, work: HostedWork, why: str) -> None:
-        """Stop it without its origin's asking. Pilots that cannot be reached stop it when their own leases end."""
-        if not work.document.stopped:
-            await self.register.change(work, stopped=why)
-        await self.carry_out(work)
+    async def stop_works(self, works: Sequence[HostedWork], why: str) -> None:
+        """Stop them without their origin's asking. A pilot that cannot be reached stops its own when its lease ends."""
+        await self._note_stopped(works, why)
+        for work in works:
+            await self.carry_out(work)
+
+    async def _note_stopped(self, works: Sequence[HostedWork], why: str) -> None:
+        stopped = [(work, {"stopped": why.format(origin=work.document.origin)}) for work in works]
+        await self.register.change_all([(work, change) for work, change in stopped if not work.document.stopped])
 
     def attach(self, work: HostedWork, case: CaseDocument) -> None:
         self.register.attach(work, case.id)
@@ -198,7 +234,7 @@ class HostedRuns:
         document = work.document
         if document.stopped or document.over:
             work.quiet_at = self.leases.now() + self.leases.guard_ms
-            reason = document.stopped or f"{document.origin} no longer wants it"
+            reason = document.stopped or NO_LONGER_WANTED.format(origin=document.origin)
             await self._command(work.case, Cancel(reason=reason))
         elif document.control == "cancel":
             reason = document.reason or f"{document.origin} has cancelled it"
@@ -212,15 +248,20 @@ class HostedRuns:
             elif before or suspended:
                 await self._command(work.case, Resume(holder=by, by=by))
 
-    async def give_up(self, work: HostedWork, why: str) -> None:
-        """Stop it, if it is under way, and drop its outcome. If its case lives on another server, that one reads here
-        that it has to stop it."""
-        if self.is_live(work):
-            await self.stop_work(work, why)
-        stopped = work.document.stopped or ("" if work.status.state == "ended" else why)
-        await self.register.change(work, over=True, over_at=self._clock.now(), stopped=stopped)
-        if not self.is_live(work):
-            self.register.detach(work)
+    async def give_up(self, works: Sequence[HostedWork], why: str) -> None:
+        """Stop what of these is under way, and drop their outcomes. If a case lives on another server, that one reads
+        here that it has to stop it."""
+        await self.stop_works([work for work in works if self.is_live(work)], why)
+        over_at, changes = self._clock.now(), list[tuple[HostedWork, dict[str, object]]]()
+        for work in works:
+            stopped = work.document.stopped or (
+                "" if work.status.state == "ended" else why.format(origin=work.document.origin)
+            )
+            changes.append((work, {"over": True, "over_at": over_at, "stopped": stopped}))
+        await self.register.change_all(changes)
+        for work in works:
+            if not self.is_live(work):
+                self.register.detach(work)
 
     async def _command(self, case: CaseId, command: Cancel | Suspend | Resume) -> None:
         try:
@@ -236,7 +277,7 @@ class HostedRuns:
         """Whether an earlier piece of work of the same key is certainly done with; if not, it is stopped."""
         await self.refresh(work)
         if work.case and work.status.state != "ended":
-            await self.stop_work(work, f"{work.document.origin} has sent it anew")
+            await self.stop_works([work], SENT_ANEW)
         return work.status.state == "ended" and self.may_tell(work)
 
     def may_tell(self, work: HostedWork) -> bool:
@@ -260,12 +301,15 @@ class HostedRuns:
             work.quiet_at = self.leases.now() + self.leases.guard_ms
         job = await newest_job(self._store, case.id) if work.document.single else None
         last = job.history[-1] if job is not None and job.history else None
+        outcome = work_outcome(work.document, case, job)
+        if not work.document.by_name:
+            outcome = await self.files.checked(case.id, work.document.files, outcome)
         status = WorkStatus(
             key=work.document.key,
             fence=work.document.fence,
             state="ended",
             case=case.id,
-            outcome=work_outcome(work.document, case, job),
+            outcome=outcome,
             host=last.host if last else "",
             site=last.site if last else "",
             attempts=job.tries if job is not None else 0,
@@ -279,16 +323,30 @@ class HostedRuns:
         live = self._manager.live.get(fact.job.case) if work is not None else None
         if work is None or live is None or work.status.state == "ended":
             return
-        status = self._live_status(work, live.document)
         if work.document.single:
-            last = fact.job.history[-1] if fact.job.history and fact.job.pilot is not None else None
-            where = (last.host or last.pilot, last.site) if last is not None else ("", "")
-            progress = "running" if last is not None else "waiting"
-            status = replace(status, host=where[0], site=where[1], progress=progress)
-            began_at = last.granted_at if last is not None else 0
-            status = replace(status, attempts=fact.job.tries, losses=fact.job.losses, began_at=began_at)
-            work.job, work.explained_ms = fact.job.id, None
+            self._note_job(work, live.document, fact.job)
+        else:
+            self._set_status(work, self._live_status(work, live.document))
+
+    def _note_job(self, work: HostedWork, case: CaseDocument, job: Job) -> None:
+        """Tell of the only job of a piece of work where it runs, or that it waits."""
+        last = job.history[-1] if job.history and job.pilot is not None else None
+        where = (last.host or last.pilot, last.site) if last is not None else ("", "")
+        progress = "running" if last is not None else "waiting"
+        status = replace(self._live_status(work, case), host=where[0], site=where[1], progress=progress)
+        began_at = last.granted_at if last is not None else 0
+        status = replace(status, attempts=job.tries, losses=job.losses, began_at=began_at)
+        work.job, work.explained_ms = job.id, None
         self._set_status(work, status)
+
+    async def _find_job(self, work: HostedWork) -> None:
+        """Find the job of which no move was heard: it began before this server did, or moved before the work was
+        attached to its case."""
+        await self._ledger.settled()
+        found = await newest_job(self._store, work.case)
+        live = self._manager.live.get(work.case)
+        if found is not None and live is not None and not work.job and work.status.state != "ended":
+            self._note_job(work, live.document, found)
 
     async def explain(self, works: Collection[HostedWork]) -> None:
         """Say of jobs that wait why they do. That changes without an event, so it is looked at now and then."""
@@ -297,12 +355,22 @@ class HostedRuns:
         due = [work for work in waiting if work.explained_ms is None or now - work.explained_ms >= EXPLAIN_MS]
         for work in due[:EXPLAINED_MAX] if reasons is not None else ():
             work.explained_ms = now
-            if not work.job and (found := await newest_job(self._store, work.case)) is not None:
-                work.job = found.id  # it began before this server did
+            if not work.job:
+                await self._find_job(work)
             told = reasons.of(work.job) if reasons is not None else None
             if told is not None and work.status.state != "ended":
                 status = replace(work.status, progress="waiting", reason=told.sentence, stuck=told.stuck)
                 self._set_status(work, status)
+
+    def add_log_tails(self, works: Collection[HostedWork]) -> None:
+        """Add to the statuses of jobs that run the end of what they have printed so far, now and then."""
+        tails, now = self._hub.provider(LogTails), self.leases.now()
+        running = [work for work in works if work.job and work.status.host and work.status.state == "running"]
+        due = [work for work in running if work.explained_ms is None or now - work.explained_ms >= EXPLAIN_MS]
+        for work in due[:EXPLAINED_MAX] if tails is not None else ():
+            work.explained_ms = now
+            tail = tails.log_tail(work.job)[-LOG_TAIL_CHARS:] if tails is not None else ""
+            self._set_status(work, replace(work.status, log_tail=tail))
 
     def _live_status(self, work: HostedWork, case: CaseDocument) -> WorkStatus:
         live = self._manager.live.get(case.id)

@@ -7,7 +7,7 @@ up for when the origin, which still claims the work, sends it again. The origin'
 server that the case lives on carries them out: so any server on the store can be asked."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -26,6 +26,8 @@ from mendflow.core.model.domains import (
 )
 from mendflow.core.model.errors import RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.services.base.background_tasks import first_of
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flows import Flows
@@ -33,11 +35,10 @@ from mendflow.services.cases.live_case import CaseDocument, Confinement
 from mendflow.services.domains.hosted_cases import flow_of_work
 from mendflow.services.domains.hosted_register import HostedWork
 from mendflow.services.domains.hosted_room import HostedRoom
-from mendflow.services.domains.hosted_runs import LOOK_MS, HostedRuns
-from mendflow.services.domains.request_bounds import FILES_MAX, demand_bounded
-from mendflow.services.domains.waiting import first_of
+from mendflow.services.domains.hosted_runs import LOOK_MS, NO_LONGER_CONNECTED, NO_LONGER_WANTED, HostedRuns
+from mendflow.services.domains.request_bounds import FILES_MAX, demand_bounded, demand_plain
 from mendflow.services.domains.work_documents import DOMAIN_PORT, HostedDocument, hosted_id
-from mendflow.services.domains.work_files import files_in_outcome, files_of_work
+from mendflow.services.domains.work_files import files_in_outcome, files_of_work, logical_files_in_flow
 
 HOLD_MS_MAX: Final = 30_000
 SEATS_MAX: Final = 256
@@ -128,8 +129,7 @@ class HostedWorks:
         known = await self._register.read(list(dict.fromkeys(hosted_id(origin, each.key) for each in named)))
         for work in known.values():
             await self._runs.find_case(work)
-        for ref in request.acknowledged:
-            await self._acknowledge(known.get(hosted_id(origin, ref.key)), ref.fence)
+        await self._hear_acknowledged(origin, request, known)
         said = await self._take_all(origin, rights, request, known, covered=self.leases.covers(until))
         claimed = await self._hear_claims(origin, request, said, known)
         await self._drop_unclaimed(origin, request)
@@ -153,6 +153,7 @@ class HostedWorks:
         """The statuses that are new to the origin; wait until there are some, unless it wants an answer at once."""
         until = self._clock.now() + min(request.hold_ms, HOLD_MS_MAX)
         await self._runs.explain(claimed)
+        self._runs.add_log_tails(claimed)
         while True:
             if self._shared:
                 for work in claimed:
@@ -182,7 +183,10 @@ class HostedWorks:
         *,
         covered: bool,
     ) -> dict[str, WorkStatus]:
-        """Take what was sent; returns what there is to say of works that were not taken."""
+        """Take what was sent; returns what there is to say of works that were not taken. What other servers have taken
+        counts too."""
+        if self._shared and request.sent:
+            await self._register.read_all_anew()
         taking = []
         for each in request.sent:
             before = known.get(hosted_id(origin, each.key))
@@ -212,6 +216,8 @@ class HostedWorks:
         self._register.taking.add(id)
         try:
             if known is not None and known.document.fence == work.fence:
+                if known.document.sender != request.sender:  # whose lease holds, unlike that of an earlier life
+                    await self._change_sender([known], request)
                 return await self._begin(rights, work, known)
             if known is not None and not await self._runs.is_over(known):
                 return _status(work, "unknown", "the one that was sent before is being stopped")
@@ -226,6 +232,8 @@ class HostedWorks:
     async def _take_new(
         self, origin: str, rights: DomainRights, request: DomainRequest, work: SentWork, before: HostedWork | None
     ) -> WorkStatus | None:
+        demand_plain(work)
+        await self._runs.files.demand_logical(logical_files_in_flow(work.inputs))
         flow = flow_of_work(work, rights, self._flows)
         files = files_of_work(work, flow)
         if len(files) > FILES_MAX:
@@ -236,21 +244,36 @@ class HostedWorks:
             sizes[each.sha256] = stored if stored is not None else max(0, each.bytes)
             if stored is None:
                 missing.append(each.sha256)
+        before_document = before.document if before is not None else None
         self._room.reserve(origin, id, rights, sizes)
         try:
             if missing:
                 self._room.ask(origin, request.sender, id, sizes)
                 return replace(_status(work, "missing-files"), missing=tuple(missing))
-            known = await self._add(origin, request, work, flow.name, sum(sizes.values()), before)
+            known = await self._add(origin, request, work, flow.name, sizes, before)
         finally:
             self._room.release(origin, id)
         if known is None:
             return _status(work, "unknown", "another server takes it at this moment")
+        if self._shared and await self._is_too_much(origin, rights):
+            await self._register.undo_add(known, before_document)
+            return _status(work, "unknown", "other servers take work of your domain at this moment")
         self._room.settle_files(origin, sizes)
         return await self._begin(rights, work, known)
 
+    async def _is_too_much(self, origin: str, rights: DomainRights) -> bool:
+        """Whether other servers have taken so much meanwhile that there is no room any more."""
+        await self._register.read_all_anew()
+        return self._room.is_exceeded(origin, rights)
+
     async def _add(
-        self, origin: str, request: DomainRequest, work: SentWork, flow: str, size: int, before: HostedWork | None
+        self,
+        origin: str,
+        request: DomainRequest,
+        work: SentWork,
+        flow: str,
+        sizes: Mapping[str, int],
+        before: HostedWork | None,
     ) -> HostedWork | None:
         document = HostedDocument(
             origin=origin,
@@ -258,7 +281,9 @@ class HostedWorks:
             fence=work.fence,
             flow=flow,
             single=work.job is not None,
-            bytes=size,
+            by_name=work.job is None and not bytes(work.flow),
+            bytes=sum(sizes.values()),
+            files=tuple(sizes),
             sender=request.sender,
             serial=request.serial,
             taken_at=self._clock.now(),
@@ -275,6 +300,7 @@ class HostedWorks:
                 digest=self._flows.digest(flow),
                 inputs=await self._flows.sealed_inputs(work.inputs),
                 owner=f"{document.origin}/{work.owner}",
+                project=self._project(work),
                 key=document.case_key,
                 port=DOMAIN_PORT,
                 cache="none",
@@ -290,13 +316,19 @@ class HostedWorks:
         self._runs.attach(known, begun)
         return None
 
+    def _project(self, work: SentWork) -> str:
+        """A flow of this domain that was asked for by its name keeps its project."""
+        by_name = work.job is None and not bytes(work.flow)
+        return (self._flows.project_of(work.name) if by_name else None) or DEFAULT_PROJECT
+
     # Claims
 
     async def _hear_claims(
         self, origin: str, request: DomainRequest, said: dict[str, WorkStatus], known: dict[str, HostedWork]
     ) -> list[HostedWork]:
         """Note what the origin wants of each piece of work; returns those that are there."""
-        found = []
+        found, newly = list[tuple[HostedWork, WorkClaim]](), list[HostedWork]()
+        sender = (origin, request.sender)
         for claim in request.claims:
             if claim.key in said:
                 continue
@@ -307,41 +339,50 @@ class HostedWorks:
             elif work.document.fence > claim.fence or work.document.over:
                 said[claim.key] = _stale(claim, work)
             else:
-                await self._hear_claim(work, claim, request)
-                found.append(work)
-        return found
+                found.append((work, claim))
+                if work.sender != sender and self.leases.until(*sender) > self.leases.until(*work.sender):
+                    newly.append(work)
+        await self._change_sender(newly, request)
+        for work, claim in found:
+            if work.document.control not in (claim.control, "cancel"):
+                await self._register.change(work, control=claim.control, reason=claim.reason)
+                await self._runs.carry_out(work)
+        return [work for work, _ in found]
 
-    async def _hear_claim(self, work: HostedWork, claim: WorkClaim, request: DomainRequest) -> None:
-        document, sender = work.document, (work.document.origin, request.sender)
-        if work.sender != sender and self.leases.until(*sender) > self.leases.until(*work.sender):
-            await self._register.change(work, sender=request.sender, serial=request.serial)
+    async def _change_sender(self, works: Sequence[HostedWork], request: DomainRequest) -> None:
+        """Another server of the origin claims these, or the same one in a new life."""
+        if not works:
+            return
+        change = {"sender": request.sender, "serial": request.serial}
+        await self._register.change_all([(work, change) for work in works])
+        for work in works:
             work.told = 0
-            self._runs.note_due()
-        if document.control not in (claim.control, "cancel"):
-            await self._register.change(work, control=claim.control, reason=claim.reason)
-            await self._runs.carry_out(work)
+        self._runs.note_due()
 
     async def _drop_unclaimed(self, origin: str, request: DomainRequest) -> None:
         """What this server of the origin claimed before, and claims no longer, is stopped and forgotten."""
         claimed = {claim.key for claim in request.claims} | {work.key for work in request.sent}
-        for work in self._register.claimed_by((origin, request.sender)):
-            if work.document.key not in claimed and request.serial > work.document.serial:
-                await self._runs.give_up(work, f"{origin} no longer wants it")
+        unclaimed = [
+            work
+            for work in self._register.claimed_by((origin, request.sender))
+            if work.document.key not in claimed and request.serial > work.document.serial
+        ]
+        await self._runs.give_up(unclaimed, NO_LONGER_WANTED)
 
-    async def _acknowledge(self, work: HostedWork | None, fence: int) -> None:
-        """The origin has the outcome, or does without one."""
-        if work is None or work.document.fence > fence or work.document.over:
-            return
-        await self._runs.give_up(work, f"{work.document.origin} no longer wants it")
+    async def _hear_acknowledged(self, origin: str, request: DomainRequest, known: dict[str, HostedWork]) -> None:
+        """The origin has these outcomes, or does without them."""
+        works = [(known.get(hosted_id(origin, ref.key)), ref.fence) for ref in request.acknowledged]
+        over = [work for work, fence in works if work and work.document.fence <= fence and not work.document.over]
+        await self._runs.give_up(over, NO_LONGER_WANTED)
 
     async def disconnect(self, origin: str) -> None:
         """The domain is no longer connected: its work is stopped, and its outcomes are dropped."""
         await self.leases.forget(origin)
         self._room.forget(origin)
-        for work in await self._register.read_all():
-            if work.document.origin == origin:
-                await self._runs.find_case(work)
-                await self._runs.give_up(work, f"{origin} is no longer connected")
+        works = [work for work in await self._register.read_all() if work.document.origin == origin]
+        for work in works:
+            await self._runs.find_case(work)
+        await self._runs.give_up(works, NO_LONGER_CONNECTED)
 
     def held(self, origin: str) -> int:
         """How many pieces of work of a domain are here."""
@@ -360,11 +401,18 @@ class HostedWorks:
         self._room.deliver(origin, sha256)
 
     async def _size_of(self, origin: str, sha256: str) -> int | None:
-        """The size of a file that is here, and that this domain has shown to have. One that others have brought is not
-        there for it: whoever knows no more than a digest must not get what it is of."""
-        if self._room.is_delivered(origin, sha256) or self.may_read(origin, sha256):
-            return await self._files.size(sha256)
-        return None
+        """The size of a file that is here, and that this domain has shown to have: by work of it that is here, or since
+        this server began. One that others have brought is not there for it: whoever knows no more than a digest must
+        not get what it is of."""
+        return await self._files.size(sha256) if self.has_shown(origin, sha256) else None
+
+    def has_shown(self, origin: str, sha256: str) -> bool:
+        """Whether a domain has shown that it has this file: it has brought it, or it is of an outcome for it."""
+        return (
+            self._room.is_delivered(origin, sha256)
+            or self._register.came_with(origin, sha256)
+            or self.may_read(origin, sha256)
+        )
 
     def may_read(self, origin: str, sha256: str) -> bool:
         """Whether a file belongs to an outcome that is kept for this domain."""

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.domains.names import domain_name_flaw, domain_name_from
+from mendflow.core.domains.domain_names import domain_name_flaw, domain_name_from
 from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger

@@ -28,7 +28,8 @@ from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import Instant
 from mendflow.core.scheduling.amounts import size as size_text
 from mendflow.services.base.background_tasks import cancel_tasks
-from mendflow.services.domains.line import DomainLine
+from mendflow.services.domains.domain_lines import DomainLine
+from mendflow.services.domains.request_bounds import REASON_CHARS_MAX, bounded_status
 from mendflow.services.domains.work_documents import SentDocument
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ FLIGHTS_MAX: Final = 3
 SENT_MAX: Final = 200
 SENT_BYTES_MAX: Final = 4 << 20
 """So many pieces of work, and so many bytes of them, go in one request, unless a single one is larger."""
+SENT_MIN: Final = 10
+"""So many at least, however long the host takes over them."""
 PIECE_BYTES_MAX: Final = 32 << 20
 """What is larger cannot be sent: with everything else that a request says, its host might take it no longer."""
 LATENCY_MS: Final = 30_000
@@ -74,7 +77,9 @@ class PeerLink:
         self._open: dict[str, SentDocument] = {}
         self._unsent: dict[str, None] = {}  # keys that the host is not known to have
         self._sizes: dict[str, int] = {}  # of those
+        self._added_at: dict[str, int] = {}  # by our meter; of those that were sent in this life
         self._offered: set[str] = set()  # keys that it may have
+        self._sent_max = SENT_MAX
         self._acks: dict[str, SentDocument] = {}
         self._serial = 0
         self._heard = 0
@@ -94,6 +99,7 @@ class PeerLink:
     def add(self, document: SentDocument) -> None:
         self._open[document.key] = document
         self._unsent[document.key] = None
+        self._added_at[document.key] = self._works.meter()
         self.wake()
 
     def take_up(self, document: SentDocument) -> None:
@@ -105,7 +111,7 @@ class PeerLink:
 
     def remove(self, document: SentDocument) -> None:
         """It is no longer claimed."""
-        for known in (self._open, self._unsent, self._sizes):
+        for known in (self._open, self._unsent, self._sizes, self._added_at):
             known.pop(document.key, None)
         self._offered.discard(document.key)
         self.wake()
@@ -194,7 +200,7 @@ class PeerLink:
             report=self._works.reports.own_report(self.domain),
             sent=tuple(sent),
             claims=tuple(
-                WorkClaim(each.key, each.fence, each.control, each.reason)
+                WorkClaim(each.key, each.fence, each.control, each.reason[:REASON_CHARS_MAX])
                 for each in self._open.values()
                 if each.key in self._offered
             ),
@@ -234,7 +240,7 @@ class PeerLink:
                 self._works.lose(document, _too_large(self.domain, size))
                 continue
             bytes_left -= size
-            if len(found) >= SENT_MAX or (found and bytes_left < 0):
+            if len(found) >= self._sent_max or (found and bytes_left < 0):
                 break
             found.append(replace(document.work, fence=document.fence))
         return found
@@ -252,15 +258,25 @@ class PeerLink:
             async with asyncio.timeout((request.hold_ms + self._slow_ms()) / 1_000):
                 answer = await line.exchange(request)
         except (TimeoutError, RequestError) as error:
+            self._pace(request, self._works.meter() - began)
             failed = error if isinstance(error, RequestError) else Unreachable(f"{self.domain} does not answer")
             self._works.reports.exchange_failed(self.domain, failed)
             self._note_silence()
             return
+        self._pace(request, self._works.meter() - began)
         self._hear(line, request, answer)
         if not request.hold_ms and (self._measured_at is None or not request.sent):  # taking work takes its time
             self._measured_at = self._works.meter()
             self.latency_ms = float(self._measured_at - began)
         self._works.reports.report_heard(self.domain, answer.report, self.latency_ms)
+
+    def _pace(self, request: DomainRequest, took_ms: int) -> None:
+        """Send less at a time to a host that takes long over it, so that its answers, which leases live from, come in
+        time; and more again when it is quick."""
+        if request.sent and took_ms - request.hold_ms > self._slow_ms() // 2:
+            self._sent_max = max(SENT_MIN, min(self._sent_max, len(request.sent)) // 2)
+        elif request.sent and took_ms <= self._slow_ms() // 4:
+            self._sent_max = min(SENT_MAX, 2 * self._sent_max)
 
     def _slow_ms(self) -> int:
         return min(SLOW_MS, max(1_000, self.lease_ms // 4))
@@ -278,7 +294,7 @@ class PeerLink:
                 self._works.has_acknowledged(document)
         asked = {each.key for each in request.sent} if request.granted_stamp else set()
         self._gap_ms = GAP_MS
-        for status in answer.works:
+        for status in map(bounded_status, answer.works):
             if status.state == "unknown" and status.key in asked:
                 self._gap_ms = RETRY_MS  # it cannot be taken at this moment
             document = self._open.get(status.key)
@@ -359,7 +375,8 @@ class PeerLink:
         return Silence(self.heard_at or self._works.clock.now() - silent_ms, max(0, left_ms))
 
     def _judge_lost(self) -> None:
-        """Nothing was heard for so long that the host has certainly stopped whatever it had of ours."""
+        """Nothing was heard for so long that the host has certainly stopped whatever it had of ours. What was sent
+        since has waited less long: the host may come back for it."""
         now = self._works.meter()
         if self._silent_since is None or not self._open:
             return
@@ -368,6 +385,9 @@ class PeerLink:
         if since_ms <= self.lease_ms + margin_ms or now <= self.bound + margin_ms:
             return
         for document in list(self._open.values()):
+            added_at = self._added_at.get(document.key)
+            if added_at is not None and now - added_at <= self.lease_ms + margin_ms:
+                continue
             if document.key in self._offered:
                 message = f"nothing was heard of {self.domain} for {since_ms // 1000} s: what it had has ended"
                 self._works.lose(document, _away("lostThere", message))

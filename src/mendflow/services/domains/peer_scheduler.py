@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from mendflow.core.domains.domain_names import not_connected
 from mendflow.core.domains.routing import lack_of
 from mendflow.core.model.domains import DomainReport, SentWork, TriesThere, WorkStatus
 from mendflow.core.model.errors import NotFound, RequestError
@@ -30,7 +31,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.domains.sent_work import SentWorks
 from mendflow.services.domains.work_documents import SentDocument
 from mendflow.services.domains.work_files import files_in_job
-from mendflow.services.scheduling.facts import FarWaits, JobMoved
+from mendflow.services.scheduling.facts import FarWaits, JobEnded, JobMoved
 from mendflow.stores.contract import Store
 
 _decode = msgspec.json.Decoder(Job).decode
@@ -109,6 +110,7 @@ class FarJobs:
         self.heard.pop(job.id, None)
         self._stuck_since.pop(job.id, None)
         self._hub.publish(JobMoved(job))
+        self._hub.publish(JobEnded(job))
 
     # What is known of them
 
@@ -139,7 +141,9 @@ class FarJobs:
         if sent is None:
             return ""
         does = "runs" if heard is not None and heard.status.host else "is"
-        return f"it {does} in the domain {sent.domain}; its log comes from there when it has ended"
+        note = f"it {does} in the domain {sent.domain}; its log comes from there when it has ended"
+        tail = heard.status.log_tail if heard is not None else ""
+        return f"{note}. So far it ends with:\n{tail}" if tail else note
 
     # The owner of sent work
 
@@ -168,7 +172,7 @@ class FarJobs:
         if job.state is JobState.AVAILABLE and not job.suspended and was_there:
             self._grant(job, document, WorkStatus(key=document.key, fence=document.fence, state="ended"))
         end = "completed" if outcome.ok else "failed"
-        own = outcome.fault is not None and not outcome.fault.infrastructure
+        own = was_there and outcome.fault is not None and not outcome.fault.infrastructure
         job_events.evolve(job, JobFinished(outcome, end, self.clock.now(), own=own))
         if document.tries is not None and document.tries.attempts and was_there:
             job_events.evolve(job, _tries_there(job, document.domain, document.tries))
@@ -240,9 +244,11 @@ class PeerScheduler:
         )
 
     def _not_connected(self) -> Fault:
-        message = f"the domain {self.domain} is not connected; mendflow domains lists those that are"
         return Fault(
-            name="noSuchDomain", category=Category.SCHEDULER_DOWN, message=message, stage=AttemptStage.SUBMISSION
+            name="noSuchDomain",
+            category=Category.SCHEDULER_DOWN,
+            message=not_connected(self.domain),
+            stage=AttemptStage.SUBMISSION,
         )
 
     async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
@@ -360,8 +366,9 @@ def _said(heard: HeardStatus) -> str:
 
 
 def _tries_there(job: Job, domain: str, tries: TriesThere) -> TriesTakenOver:
-    """The attempts there as the job's own. The whole log of the last has come with the outcome."""
-    history = [replace(each, pilot=PilotId(domain)) for each in tries.attempts]
+    """The attempts there as the job's own. The whole log of the last has come with the outcome; no other file of them
+    has."""
+    history = [replace(each, pilot=PilotId(domain), token="", log=None, folder="") for each in tries.attempts]
     if job.outcome is not None and history[-1].end:
         history[-1] = replace(history[-1], log=job.outcome.log)
     kept = [each for each in history if each.end]

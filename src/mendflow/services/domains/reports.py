@@ -18,7 +18,7 @@ from mendflow.services.base.counters import Histogram
 from mendflow.services.cases.flows import Flows
 from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.services.domains.connections import Connection, Connections
-from mendflow.services.domains.contacts import Contacts
+from mendflow.services.domains.peer_contacts import Contacts
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
 REPORT_MS: Final = 5_000
@@ -178,12 +178,20 @@ def kinds_of(capacities: Iterable[Capacity]) -> tuple[Capacity, ...]:
     return tuple(kept[:SHAPES_MAX])
 
 
-def _rank(shape: Capacity) -> tuple[float, int, int, int, str, str]:
-    return shape.cpus, shape.memory_bytes, shape.gpus, shape.disk_bytes, shape.system, shape.machine
+def _rank(shape: Capacity) -> tuple[float, int, int, int, str, str, str]:
+    return (
+        shape.cpus,
+        shape.memory_bytes,
+        shape.gpus,
+        shape.disk_bytes,
+        shape.system,
+        shape.machine,
+        shape.runtime,
+    )
 
 
 def _covers(one: Capacity, other: Capacity) -> bool:
-    same = (one.system, one.machine) == (other.system, other.machine)
+    same = (one.system, one.machine, one.runtime) == (other.system, other.machine, other.runtime)
     return (
         same
         and one.cpus >= other.cpus

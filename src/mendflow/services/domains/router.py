@@ -4,15 +4,18 @@ A job that says nothing goes to our own queue, as if this were not here. One tha
 may go to any is routed. Where a job went is written before it goes, with the reasons: so it goes there after a crash,
 too, and can be asked about later. A job that is submitted again is routed again, and not to where it was refused."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
+from mendflow.core.domains.domain_names import not_connected
 from mendflow.core.domains.routing import DomainOffer, RoutingDecision, WorkNeeds, route
 from mendflow.core.engine.messages import StartCalledCase
+from mendflow.core.model.containers import runtimes_for
 from mendflow.core.model.domains import ANY_DOMAIN, DomainReport
+from mendflow.core.model.errors import Forbidden
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome
@@ -31,15 +34,16 @@ from mendflow.services.base.contracts import (
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.called_cases import CallRouter
+from mendflow.services.cases.domain_checks import KnownDomains
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase
-from mendflow.services.cases.named_domains import KnownDomains
+from mendflow.services.domains.case_files import FORBIDDEN_HERE, CaseFiles
 from mendflow.services.domains.connections import Connections
-from mendflow.services.domains.contacts import Contacts
-from mendflow.services.domains.line import PeerLines
+from mendflow.services.domains.domain_lines import PeerLines
+from mendflow.services.domains.peer_contacts import Contacts
 from mendflow.services.domains.reports import DomainReporter
-from mendflow.services.domains.sending import WorkSender
 from mendflow.services.domains.sent_work import REFUSED_THERE
+from mendflow.services.domains.work_contracts import WorkSender
 from mendflow.services.domains.work_files import files_in_flow
 from mendflow.stores.contract import Store
 
@@ -131,11 +135,12 @@ class DomainRouter:
             self._elsewhere.pop(id, None)
         return found
 
-    async def subscribe(self, id: JobId, callback: Callback) -> None:
+    def subscribe(self, id: JobId, callback: Callback) -> Coroutine[None, None, None]:
         if id not in self._elsewhere:
-            await self._queue.subscribe(id, callback)
-            return
+            return self._queue.subscribe(id, callback)
+        return self._subscribe_elsewhere(id, callback)
 
+    async def _subscribe_elsewhere(self, id: JobId, callback: Callback) -> None:
         async def ended(job: JobId, outcome: Outcome) -> None:
             self._elsewhere.pop(job, None)
             await callback(job, outcome)
@@ -195,8 +200,17 @@ class DomainRouter:
 
     async def _decide(self, new: NewJob) -> RoutingDecision:
         way = self._way_of(new.case)
+        if way and (files := self._hub.provider(CaseFiles)) is not None:
+            await _demand_files(files, new)
+        if new.spec.domain == ANY_DOMAIN and new.spec.secrets:
+            return RoutingDecision(domain="", reason="it uses secrets, which are of this domain")
         if new.spec.domain != ANY_DOMAIN:
-            return self._named(new.spec.domain, way, is_again=generation_of(new.id) > 1)
+            decision = self._named(new.spec.domain, way, is_again=generation_of(new.id) > 1)
+            if decision.domain and (name := published_name(new.spec)):
+                raise SubmissionFailed(
+                    _fault("notSendable", Category.INPUT, _not_published_there(name, decision.domain))
+                )
+            return decision
         refused, lost = await self._earlier(new.id)
         return await self._route(needs_of(new.spec, refused, lost, way))
 
@@ -215,8 +229,7 @@ class DomainRouter:
             return RoutingDecision(domain=asked, reason=f"it names {asked}")
         connection = self._connections.find(asked)
         if connection is None:
-            message = f"the domain {asked!r} is not connected here any more; mendflow domains lists those that are"
-            raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
+            raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, not_connected(asked)))
         if connection.draining and not is_again:  # what is tried again was under way
             message = f"the domain {asked!r} is being disconnected, and gets no new work"
             raise SubmissionFailed(_fault("noSuchDomain", Category.SCHEDULER_DOWN, message))
@@ -318,14 +331,28 @@ class DomainRouter:
 
 def needs_of(spec: JobSpec, refused: dict[str, str], lost: frozenset[str], way: tuple[str, ...] = ()) -> WorkNeeds:
     logical, stored = files_by_place(spec.inputs.values())
+    runtimes = runtimes_for(spec.container.image) if spec.container is not None else ()
     return WorkNeeds(
-        resources=spec.resources,
+        resources=replace(spec.resources, runtimes=runtimes) if runtimes else spec.resources,
         logical=logical,
         stored_bytes=stored,
+        publishes=published_name(spec),
         expected_ms=spec.expected_ms,
         way=way,
         refused=refused,
         lost=lost,
+    )
+
+
+def published_name(spec: JobSpec) -> str:
+    """A logical name that a job publishes; empty if it publishes none."""
+    return next((each.logical for each in spec.publish.values() if each.logical), "")
+
+
+def _not_published_there(name: str, domain: str) -> str:
+    return (
+        f"it publishes {name}, which would be in the catalogue of {domain} and not in that of this domain; let it give"
+        " the file back, and publish it by a job of this domain"
     )
 
 
@@ -339,6 +366,14 @@ def files_by_place(files: Iterable[FileRef]) -> tuple[dict[str, int], int]:
         else:
             stored += each.bytes
     return logical, stored
+
+
+async def _demand_files(files: CaseFiles, new: NewJob) -> None:
+    """What another domain has sent here, and sends on, takes no file of ours along."""
+    try:
+        await files.demand_job(new.case, new.spec)
+    except Forbidden as error:
+        raise SubmissionFailed(_fault(FORBIDDEN_HERE, Category.REFUSED, error.message)) from error
 
 
 def _fault(name: str, category: Category, message: str) -> Fault:

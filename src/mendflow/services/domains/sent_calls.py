@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mendflow.core.domains.domain_names import not_connected
 from mendflow.core.engine import item_of
 from mendflow.core.engine.messages import StartCalledCase
 from mendflow.core.model.domains import NO_FLOW, SentWork, WorkStatus
@@ -15,9 +16,13 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.facts import SuspensionChanged
 from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.interception_points import is_suspended
 from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase
+from mendflow.services.domains.case_files import CaseFiles
 from mendflow.services.domains.flow_bundling import FlowCloser
 from mendflow.services.domains.sent_work import SentWorks
 from mendflow.services.domains.work_documents import SentDocument
@@ -38,7 +43,9 @@ class SentCalls:
         closer: FlowCloser,
         way: Callable[[CaseId], tuple[str, ...]],
         finished: Finished,
+        hub: Hub,
     ) -> None:
+        self._hub = hub
         self._ledger = ledger
         self._clock = clock
         self._manager = manager
@@ -49,6 +56,7 @@ class SentCalls:
         self._background = BackgroundTasks(ledger)
         self._progress: dict[str, str] = {}
         sent.own("call", self)
+        hub.subscribe(SuspensionChanged, lambda fact: self._suspension_changed(fact.live))
 
     async def stop(self) -> None:
         await self._background.stop()
@@ -69,9 +77,11 @@ class SentCalls:
     async def send(self, live: LiveCase, order: StartCalledCase, domain: str, flow: Flow | None) -> None:
         """Send the flow of a call, or, if there is none here, the name of one of that domain."""
         if not self._sent.is_reachable(domain):
-            raise NotFound(f"the domain {domain!r} is not connected; mendflow domains lists those that are")
+            raise NotFound(not_connected(domain))
         closed = await self._closer.closed(flow) if flow is not None else None
         inputs = await self._closer.closed_inputs(flow, order.inputs)
+        if (hosted := self._hub.provider(CaseFiles)) is not None:
+            await hosted.demand_value(live.id, [closed, inputs])
         files = [*(files_in_flow(closed) if closed is not None else []), *_files_in(inputs)]
         key = f"{live.id}.{order.serial}"
         work = SentWork(
@@ -96,6 +106,16 @@ class SentCalls:
         self._progress.pop(key, None)
         self._sent.withdraw(key, reason)
         return True
+
+    def _suspension_changed(self, live: LiveCase) -> None:
+        """Whoever suspends a call, or the case that it is in, suspends it there; so with resuming."""
+        for serial in live.case.index.serials:
+            key = f"{live.id}.{serial}"
+            if self._sent.open_work(key) is None:
+                continue
+            item = item_of(live.case, serial)
+            held = is_suspended(live, item.item if item is not None else None)
+            self._sent.control(key, "suspend" if held else "run")
 
     def progress_of(self, case: CaseId, serial: int) -> str:
         """What the other domain last said of a call; empty if it is in none, or nothing was said yet."""

@@ -6,28 +6,29 @@ granted has certainly ended. Whoever sent it is told then, and told again if it 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from mendflow.core.model.domains import DomainReport, WorkStatus
+from mendflow.core.model.domains import DomainReport, DomainRights, WorkStatus
 from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.faults import CANCELLED_WORDS, AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.values import FileRef
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.staging import Resolve
+from mendflow.services.domains.domain_lines import DomainLine
+from mendflow.services.domains.file_transfers import give_file
 from mendflow.services.domains.hosted_cases import STOPPED_THERE
-from mendflow.services.domains.line import DomainLine
+from mendflow.services.domains.outcome_files import ForeignName, OutcomeFiles, demand_known_names
 from mendflow.services.domains.peer_link import RETRY_MS, RETRY_MS_MAX, PeerLink, Silence
 from mendflow.services.domains.work_documents import SENT_KIND, SenderKind, SentDocument
-from mendflow.services.domains.work_files import files_in_outcome
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.domains")
@@ -73,7 +74,8 @@ Lines = Callable[[], Mapping[str, DomainLine]]
 
 class SentWorks:
     """`lines` are the lines to the domains that are connected now; `sender` is this server, in this life. Leases of
-    `lease_ms` are granted, by `meter`."""
+    `lease_ms` are granted, by `meter`. `rights_of` says what a domain may do here: how much it may bring, too.
+    `resolve` gives the files of our catalogue."""
 
     def __init__(
         self,
@@ -83,16 +85,20 @@ class SentWorks:
         clock: Clock,
         meter: Meter,
         files: FileStore,
+        resolve: Resolve,
         lines: Lines,
         sender: str,
         lease_ms: int,
+        rights_of: Callable[[str], DomainRights],
         reports: DomainReports = NO_REPORTS,
     ) -> None:
+        self._rights_of = rights_of
         self._store = store
         self.ledger = ledger
         self.clock = clock
         self.meter = meter
         self._files = files
+        self._resolve = resolve
         self.lines = lines
         self.sender = sender
         self.lease_ms = lease_ms
@@ -100,6 +106,7 @@ class SentWorks:
         self._owners: dict[SenderKind, WorkOwner] = {}
         self._works: dict[str, SentDocument] = {}
         self._links: dict[str, PeerLink] = {}
+        self._ended_before: list[SentDocument] = []  # by what was loaded
         self._fetching: set[tuple[str, int]] = set()  # keys and fences of outcomes that are being taken
         self._background = BackgroundTasks(ledger)
         self._started = False
@@ -129,6 +136,16 @@ class SentWorks:
             else:
                 self.ledger.known(SENT_KIND, document.key, found.version)
                 self._link(document.domain).acknowledge(document)
+                if root_of(document.key) in roots:
+                    self._ended_before.append(document)
+
+    async def resume(self) -> None:
+        """When the cases are loaded: tell the owners of what had ended. They may have had no time to write that down,
+        and a case that has it from elsewhere does not ask again."""
+        ended, self._ended_before = self._ended_before, []
+        for document in ended:
+            if document.kind == "job":
+                await self._owners["job"].work_ended(document)
 
     def start(self) -> None:
         self._started = True
@@ -317,31 +334,31 @@ class SentWorks:
     async def _with_files(self, document: SentDocument, fence: int, outcome: Outcome, line: DomainLine) -> Outcome:
         """The outcome, when its files are here; or the fault that they are not given."""
         pause_ms = RETRY_MS
+        sent = {each.sha256 for each in document.work.files} if document.work is not None else set[str]()
+        bytes_max = self._rights_of(document.domain).bytes_max
+        files = OutcomeFiles(
+            outcome, sent, bytes_max, files=self._files, clock=self.clock, source=f"outcomes of {document.domain}"
+        )
         while self._is_open(document, fence):
             try:
-                for ref in files_in_outcome(outcome):
-                    if await self._files.size(ref.sha256) is None:
-                        await self._fetch(ref, line)
-                return outcome
+                await demand_known_names(outcome, document.work, self._resolve)
+                await files.fetch(line)
+                return files.without_foreign(outcome)
             except (StoreUnavailable, Unreachable) as error:
                 log.warning("the files of %s cannot be fetched now: %s; trying again", document.key, error.message)
+            except ForeignName as error:
+                return _refused_outcome("foreignName", f"{document.domain} has done it, and {error.message}")
             except RequestError as error:
                 message = f"{document.domain} has done it, and does not give its files: {error.message}"
-                fault = Fault(name="notFetched", category=Category.DATA, message=message, stage=AttemptStage.STAGE_OUT)
-                return Outcome(fault=fault)
+                return _refused_outcome("notFetched", message)
             await self.clock.sleep(pause_ms)
             pause_ms = min(2 * pause_ms, RETRY_MS_MAX)
             line = self.lines().get(document.domain, line)
         return outcome
 
-    async def _fetch(self, ref: FileRef, line: DomainLine) -> None:
-        """Store a file that the host has. Where the line breaks, it goes on from there."""
-        await self._files.keep(ref.name, _resumed(line, ref.sha256, self.clock), sha256=ref.sha256)
-
     async def give_file(self, sha256: str, line: DomainLine) -> None:
         """Give the host a file that it lacks."""
-        if not await line.has_file(sha256):
-            await line.put_file(sha256, self._files.read(sha256))
+        await give_file(line, sha256, files=self._files, clock=self.clock)
 
     def has_acknowledged(self, document: SentDocument) -> None:
         """The host knows that we have the outcome."""
@@ -358,22 +375,5 @@ class SentWorks:
             self.ledger.drop(SENT_KIND, document.key)
 
 
-FETCH_TRIES: Final = 3
-
-
-async def _resumed(line: DomainLine, sha256: str, clock: Clock) -> AsyncIterator[bytes]:
-    """The file, asked for again from where it broke off, a little later each time. Whoever wants it begins anew when so
-    many tries one after the other have brought nothing."""
-    got = tries = 0
-    while True:
-        before = got
-        try:
-            async for chunk in line.get_file(sha256, got):
-                got += len(chunk)
-                yield chunk
-            return
-        except Unreachable:
-            tries = tries + 1 if got == before else 0
-            if tries >= FETCH_TRIES:
-                raise
-        await clock.sleep(RETRY_MS << tries)
+def _refused_outcome(name: str, message: str) -> Outcome:
+    return Outcome(fault=Fault(name=name, category=Category.DATA, message=message, stage=AttemptStage.STAGE_OUT))

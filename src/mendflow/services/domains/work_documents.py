@@ -54,7 +54,9 @@ class HostedDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     fence: int
     flow: str  # the name that its case has
     single: bool = False  # a job, not a flow
+    by_name: bool = False  # a flow of this domain
     bytes: int = 0  # of the files that came with it
+    files: tuple[str, ...] = ()  # their digests
     sender: str = ""
     serial: int = 0
     control: WorkControl = "run"
@@ -83,6 +85,12 @@ class LeaseDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     meter: str
     until_ms: int
     left_ms: int
+
+
+def hosted_id_of(case_key: str) -> str:
+    """The id of the work whose case has this key."""
+    _, origin, rest = case_key.split(" ", 2)
+    return hosted_id(origin, rest.rpartition(" ")[0])
 
 
 def hosted_id(origin: str, key: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.model.domains import SentWork
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.jobs import KEPT_PREFIX, JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
 
@@ -26,30 +26,64 @@ def files_in_value(value: Value) -> Iterator[FileRef]:
 
 
 def files_in_outcome(outcome: Outcome | None) -> list[FileRef]:
-    """The stored files that belong to an outcome, each once."""
-    if outcome is None:
-        return []
+    """The stored files that belong to an outcome, each once. What a job tells of itself while it runs refers to none:
+    nobody has checked it."""
+    return once(_named_in_outcome(outcome)) if outcome is not None else []
+
+
+def logical_files_in_outcome(outcome: Outcome) -> list[FileRef]:
+    """The files with logical names that an outcome refers to, each once."""
+    return list(dict.fromkeys(each for each in _named_in_outcome(outcome) if each.logical))
+
+
+def _named_in_outcome(outcome: Outcome) -> list[FileRef]:
     found = [*outcome.files.values(), *(each for refs in outcome.file_lists.values() for each in refs)]
-    found += files_in_value(outcome.outputs)
-    found += files_in_value(outcome.values)
+    found += [*outcome.contents, *files_in_value(outcome.outputs)]
     if outcome.log is not None:
         found.append(outcome.log.file)
-    return once(found)
+    return found
 
 
 def files_in_job(spec: JobSpec) -> list[FileRef]:
-    """The stored files that a job needs: its inputs and its code."""
+    """The stored files that a job needs: its inputs, wherever they are said to come from, its code, and the
+    description of its software."""
+    return once(_named_in_job(spec))
+
+
+def logical_files_in_job(spec: JobSpec) -> list[FileRef]:
+    """The files with logical names that a job refers to, wherever they are said to come from."""
+    return [each for each in (*spec.inputs.values(), *_named_in_job(spec)) if each.logical]
+
+
+def _named_in_job(spec: JobSpec) -> list[FileRef]:
     found = [ref for path, ref in spec.inputs.items() if path not in spec.replicas or not ref.logical]
+    found += [
+        FileRef(sha256=source.removeprefix(KEPT_PREFIX), bytes=0, name=path)
+        for path, sources in spec.replicas.items()
+        for source in sources
+        if source.startswith(KEPT_PREFIX)
+    ]
     found += files_in_value([spec.args, spec.kwargs])
     if spec.function is not None and spec.function.code is not None:
         found.append(spec.function.code)
     if spec.function is not None and spec.function.bundle is not None:
         found.append(spec.function.bundle)
-    return once(found)
+    if spec.software is not None:
+        found += spec.software.files.values()
+    return found
 
 
 def files_in_flow(part: Any) -> list[FileRef]:
     """The stored files that a flow names, in whatever part of it."""
+    return once(_named_in_flow(part))
+
+
+def logical_files_in_flow(part: Any) -> list[FileRef]:
+    """The files with logical names that a flow refers to, in whatever part of it."""
+    return [each for each in _named_in_flow(part) if each.logical]
+
+
+def _named_in_flow(part: Any) -> list[FileRef]:
     found: list[FileRef] = []
     pending: list[Any] = [part]
     while pending:
@@ -64,7 +98,7 @@ def files_in_flow(part: Any) -> list[FileRef]:
             pending.extend(each.values())
         elif isinstance(each, (list, tuple)):
             pending.extend(each)
-    return once(found)
+    return found
 
 
 def files_of_work(work: SentWork, flow: Flow) -> list[FileRef]:
@@ -78,4 +112,8 @@ def files_of_work(work: SentWork, flow: Flow) -> list[FileRef]:
 
 
 def once(files: list[FileRef]) -> list[FileRef]:
-    return list({each.sha256: each for each in files if not each.logical}.values())
+    found: dict[str, FileRef] = {}
+    for each in files:
+        if not each.logical:
+            found.setdefault(each.sha256, each)
+    return list(found.values())

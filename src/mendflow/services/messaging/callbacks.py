@@ -108,7 +108,7 @@ class Callbacks:
         demand_address(address)
         if (here := FLOW_ADDRESS.fullmatch(address)) is not None:
             return CallbackTarget(flow=here[1], channel=f"{here[2]}.{NOTIFY}")
-        check_url(address, private=self._poster.private)
+        check_url(address, guard=self._poster.guard)
         return CallbackTarget(url=address, soap_headers=soap_headers)
 
     async def add(self, document: CaseDocument, to: CallbackTarget) -> None:

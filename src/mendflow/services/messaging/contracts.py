@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.principals import DEFAULT_PROJECT, NOTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.soap.endpoints import Endpoint
 from mendflow.services.cases.live_case import LiveCase
@@ -44,10 +45,12 @@ NO_PARTNER_CLIENT = NoPartnerClient()
 
 
 class CaseAccess(NamedTuple):
-    """What a caller may do with cases of others: look at them, and cancel them."""
+    """What a caller may do with cases of others: look at those of some projects, and cancel those of some. Cases
+    that it starts belong to `project`."""
 
-    can_view: bool = False
-    can_end: bool = False
+    can_view: Sight = NOTHING
+    can_end: Sight = NOTHING
+    project: str = DEFAULT_PROJECT
 
 
 OWN_ONLY = CaseAccess()

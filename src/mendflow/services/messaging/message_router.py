@@ -189,7 +189,9 @@ class MessageRouter:
         await self._deliver(message)
 
     async def _begin(self, message: MessageDocument, case: CaseId, newest: FlowDocument) -> None:
-        document = CaseDocument(id=case, flow=newest.name, digest=newest.digest, owner=message.who)
+        document = CaseDocument(
+            id=case, flow=newest.name, digest=newest.digest, owner=message.who, project=newest.project
+        )
         try:
             await self._manager.begin(document, newest.flow, {})
         except RequestError as error:

@@ -77,7 +77,7 @@ def files_finding(server: str, problem: str, since: Instant) -> AlertFinding:
         subject=f"files of {server or 'this server'}",
         episode=str(since),
         sentence=f"the server cannot store files of jobs: {problem}. Jobs that have ended wait until it can, and then"
-        " go on by themselves",
+        " go on by themselves; `mendflow prune --older-than 30d` removes old cases and their files",
     )
 
 

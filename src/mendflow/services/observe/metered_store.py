@@ -95,6 +95,10 @@ class MeteredStore:
         with self._timed("count"):
             return await self.inner.count(kind, where, by=by)
 
+    async def kinds(self) -> list[str]:
+        with self._timed("kinds"):
+            return await self.inner.kinds()
+
     async def refresh(self) -> None:
         with self._timed("refresh"):
             await self.inner.refresh()

@@ -7,9 +7,8 @@ the first is released when the last is finished."""
 import secrets
 from collections.abc import Collection
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError
@@ -18,24 +17,23 @@ from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.repair_views import TriggerView
 from mendflow.core.model.rules import DEFAULT_RULES
-from mendflow.core.model.values import Value, check_value
-from mendflow.core.rules import (
-    Draft,
-    add_rule,
-    replace_exlet,
-    triggers,
-    with_exlet,
-)
+from mendflow.core.model.values import Value
+from mendflow.core.rules import with_exlet
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.engine_interfaces import Engine
+from mendflow.services.base.engine_interfaces import CaseFacts, Engine
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.live_case import LiveCase
-from mendflow.services.recovery.decisions import EngineCaseId, successor
+from mendflow.services.recovery.administration_tasks import (
+    answer_rejection,
+    is_open_rejection,
+    request_to_judge,
+    request_to_replace,
+)
+from mendflow.services.recovery.decisions import EngineCaseId, name_of, successor
 from mendflow.services.recovery.exception_service import ExceptionService
+from mendflow.services.recovery.external_triggers import ExternalTriggers, demand_trigger, demand_words
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.rejections import RejectionHandler
 from mendflow.services.recovery.rules.editor import RuleEditor, RuleRequest
@@ -45,11 +43,7 @@ __all__ = ["ManualRepairs", "RuleRequest"]
 TRY_AGAIN: Final = "try-again"
 BEGIN_AGAIN: Final = "begin-again"
 """Exlets of the default rules: submit the job again as it is; begin an item again that is no job."""
-
-TRIGGER_CHARS_MAX: Final = 200
-TRIGGER_DATA_BYTES_MAX: Final = 65_536
-NOTICES_CHECKED: Final = 200
-"""How many of the latest notices are searched for one that was posted before a crash."""
+_SEE_TASK: Final = "mendflow worklist administration"
 
 
 class ManualRepairs(RuleEditor):
@@ -59,16 +53,16 @@ class ManualRepairs(RuleEditor):
         manager: FlowManager,
         flows: Flows,
         ledger: Ledger,
-        notices: Notices,
         clock: Clock,
         levels: Levels,
+        external: ExternalTriggers,
     ) -> None:
         super().__init__(service.rules, service.decisions, flows, clock)
         self._rejections = RejectionHandler(service, ledger, clock)
         self._service = service
         self._manager = manager
-        self._notices = notices
         self._levels = levels
+        self._external = external
 
     async def resume(self, roots: Collection[CaseId]) -> None:
         """After these trees of cases were loaded: complete what people had requested and what was not done yet."""
@@ -76,101 +70,74 @@ class ManualRepairs(RuleEditor):
         self._rejections.resume(decisions)
         for decision in decisions:
             if decision.state == "waiting" and decision.safeguard:
-                self._service.run_in_background(self._suspend_case(decision, reissued=True))
+                self._service.run_in_background(self._external.suspend_case(decision, reissued=True))
 
     # From outside
 
-    async def triggers(self, case: str, item: str = "") -> list[TriggerView]:
+    async def triggers(self, case: str, item: str = "", *, engine: str = "") -> list[TriggerView]:
         """The triggers that the rules of this case know, for the case and for an item, or for all its items."""
-        live = self._manager.live.get(CaseId(case))
-        if live is None:
-            raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
-        if item:
-            _demand_live(live, item)
-        tasks = [item_name(item)] if item else sorted(live.tally.names())
-        found: dict[tuple[str, str, str], TriggerView] = {}
-        for name in (live.document.flow, DEFAULT_RULES):
-            rules = self._rules.newest_or_empty(name)
-            levels: list[tuple[Literal["case", "item"], str, ExceptionType]] = []
-            if not item:
-                levels.append(("case", "", ExceptionType.CASE_EXTERNAL))
-            levels += [("item", task, ExceptionType.ITEM_EXTERNAL) for task in tasks]
-            for level, task, type in levels:
-                for each in triggers(rules, type, task):
-                    view = TriggerView(trigger=each.name, level=level, task=task, rules=name)
-                    found.setdefault((level, task, each.name), view)
-        return list(found.values())
+        facts = await self._demand_case(EngineCaseId(engine, CaseId(case)), item)
+        live = self._manager.live.get(CaseId(case)) if not engine else None
+        names = live.tally.names() if live is not None else {*facts.statuses, *(each.task for each in facts.items)}
+        return self._external.known(facts.flow, [item_name(item)] if item else sorted(names), of_case=not item)
 
     async def raise_exception(
-        self, case: str, trigger: str, item: str = "", *, who: str = "", data: Value = None
+        self,
+        case: str,
+        trigger: str,
+        item: str = "",
+        *,
+        who: str = "",
+        data: Value = None,
+        scenario: str = "",
+        suggestion: str = "",
+        engine: str = "",
     ) -> Decision:
         """Somebody reports a trigger. If no rule knows it, the case is suspended as a safeguard, and waits for a person
-        to make the exlet."""
-        if not trigger or len(trigger) > TRIGGER_CHARS_MAX:
-            raise InvalidRequest(
-                f"say what happened in a few words: {len(trigger)} characters, of 1 to {TRIGGER_CHARS_MAX}",
-                field="trigger",
-            )
-        event = self._external_event(CaseId(case), item, trigger, data, who)
-        context = await self._service.contexts.build(event, await self._service.facts(event), 0)
-        verdict = self._rules.judge(event.type, event.flow, event.task, context)
-        decision = self._service.new_decision(event, context, verdict.conclusion)
-        decision.trials, decision.note = verdict.trials, f"raised by {who}" if who else ""
-        if verdict.conclusion is not None:
-            return await self._service.apply_conclusion(decision, verdict.conclusion, context) or decision
-        if trigger in {each.trigger for each in await self.triggers(case, item)}:
-            decision.state = "passive" if verdict.trials else "ignored"
-            self._decisions.record(decision)
-            return decision
-        decision.state, decision.safeguard = "waiting", f"waiting:{decision.id}"
-        self._decisions.begin(decision)
-        await self._suspend_case(decision)
-        return decision
+        to make the exlet, who reads the scenario and what is suggested."""
+        demand_trigger(trigger, data)
+        demand_words(scenario=scenario, suggestion=suggestion)
+        event = await self._external_event(EngineCaseId(engine, CaseId(case)), item, trigger, data, who)
+        return await self._external.decide(event, who=who, scenario=scenario, suggestion=suggestion)
 
-    async def _suspend_case(self, decision: Decision, *, reissued: bool = False) -> None:
-        """Suspend the case of an unexpected exception and tell the administrator, once."""
-        if decision.state != "waiting":
-            return
-        await self._engine(decision).suspend(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/guard")
-        about = f"{decision.case}:{decision.item}" if decision.item else decision.case
-        data = msgspec.json.encode(decision.context.get("case", {}).get("data")).decode()[:500]
-        message = (
-            f"unexpected: {decision.context.get('trigger')!r:.{TRIGGER_CHARS_MAX}} was raised on {about}, and no rule"
-            f" knows it. The case is suspended; `mendflow mend {decision.case}` handles it. Its data: {data}"
-        )
-        if reissued and any(message == notice.message for notice in await self._notices.latest(NOTICES_CHECKED)):
-            return
-        self._notices.post(message, case=decision.case, item=decision.item)
+    def let_go_on(self, case: CaseId, *, who: str, engine: str = "") -> None:
+        """A person lets a case go on that an unknown trigger had suspended: nothing has to be made for it now."""
+        for decision in self._decisions.open_of_case(EngineCaseId(engine, case)):
+            if decision.state == "waiting" and decision.safeguard:
+                decision.taken_up_at, decision.taken_up_by = self._clock.now(), who
+                decision.note = "; ".join((*([decision.note] if decision.note else []), f"{who} let the case go on"))
+                self._decisions.end(decision, "ignored", "")
 
-    def _external_event(self, case: CaseId, item: str, trigger: str, data: Value, who: str) -> ExceptionEvent:
-        live = self._manager.live.get(case)
-        if live is None or not live.document.live:
-            raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
-        if item:
-            _demand_live(live, item)
-        if problem := check_value(data):
-            raise InvalidRequest(f"what was said of it cannot be kept: {problem}", field="data")
-        if (size := len(msgspec.json.encode(data))) > TRIGGER_DATA_BYTES_MAX:
-            raise InvalidRequest(
-                f"the data has {size} bytes, and at most {TRIGGER_DATA_BYTES_MAX} are taken; name where the rest is",
-                field="data",
+    async def _demand_case(self, case: EngineCaseId, item: str) -> CaseFacts:
+        """What is known of a live case, and of its item; refused if there is none."""
+        live = self._manager.live.get(case.case) if not case.engine else None
+        engine = self._service.engines.get(case.engine)
+        facts = await engine.facts(case.case, ItemId(item) if item else None) if engine is not None else None
+        if facts is None or (live is not None and not live.document.live):
+            raise Conflict(f"case {name_of(case)} is not running, so nothing can happen to it any more")
+        known = live.case.index.items if live is not None else {each.item for each in facts.items}
+        if item and item not in known:
+            raise NotFound(
+                f"case {name_of(case)} has no live item {item!r}; `mendflow items {name_of(case)}` lists them"
             )
+        return facts
+
+    async def _external_event(
+        self, case: EngineCaseId, item: str, trigger: str, data: Value, who: str
+    ) -> ExceptionEvent:
+        facts = await self._demand_case(case, item)
         type = ExceptionType.ITEM_EXTERNAL if item else ExceptionType.CASE_EXTERNAL
         return ExceptionEvent(
-            id=f"{case}/{type.value}/{secrets.token_hex(4)}",
+            id=f"{name_of(case)}/{type.value}/{secrets.token_hex(4)}",
             type=type,
-            case=case,
-            flow=live.document.flow,
+            case=case.case,
+            flow=facts.flow,
             item=ItemId(item) if item else None,
             task=item_name(item) if item else "",
-            serial=self._serial(case, item),
+            serial=next((each.serial for each in facts.items if item and each.item == item), 0),
+            engine=case.engine,
             facts={"trigger": trigger, "data": {"said": {} if data is None else data, "by": who}},
         )
-
-    def _serial(self, case: CaseId, item: str) -> int:
-        live = self._manager.live[case]
-        found = live.case.instances.get(live.case.index.items.get(item, 0))
-        return getattr(found, "serial", 0)
 
     # By hand
 
@@ -186,13 +153,16 @@ class ManualRepairs(RuleEditor):
         rules: str = "",
         note: str = "",
         who: str = "",
+        engine: str = "",
+        task_roles: Collection[str] | None = None,
     ) -> Decision:
         """Make the exlet, and with a condition the rule, and apply them now: to the decision that waits in the case, or
-        to the case as it is."""
-        waiting = await self._waiting_decision(CaseId(case), decision)
+        to the case as it is. `task_roles` are the roles whose user tasks whoever orders it may end; None: any."""
+        meant = EngineCaseId(engine, CaseId(case))
+        waiting = await self._waiting_decision(meant, decision)
         if waiting is not None:
             await self._demand_running(waiting)
-        at_hand = waiting or await self._draft_decision(CaseId(case), item, who)
+        at_hand = waiting or await self._draft_decision(meant, item, who)
         name = rules or at_hand.flow
         try:
             if condition:
@@ -208,7 +178,8 @@ class ManualRepairs(RuleEditor):
             if waiting is None:
                 self._decisions.withdraw(at_hand)
             raise
-        return await self._apply(at_hand, conclusion, note)
+        at_hand.task_roles = sorted(task_roles) if task_roles is not None else None
+        return await self._apply(at_hand, conclusion, note, who)
 
     async def apply(self, decision: str, *, who: str = "") -> Decision | None:
         """Ask the rules again, as they are now, about a waiting decision: one without a rule, or one whose exlet waits
@@ -219,7 +190,7 @@ class ManualRepairs(RuleEditor):
         await self._demand_running(found)
         conclusion = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
         if conclusion is None or found.state == "waiting":
-            return await self._apply(found, conclusion, "") if conclusion is not None else None
+            return await self._apply(found, conclusion, "", who) if conclusion is not None else None
         if found.conclusion is not None and _same(conclusion, found.conclusion):
             return None
         return await self._rejections.reject(found, conclusion, f"another rule applies, by {who}" if who else "")
@@ -238,11 +209,12 @@ class ManualRepairs(RuleEditor):
         await self._demand_running(found)
         exlet = TRY_AGAIN if found.job is not None else BEGIN_AGAIN
         said = await self._conclusion_by_hand(found, exlet, None, found.flow, who)
-        return await self._apply(found, said, "")
+        return await self._apply(found, said, "", who)
 
-    async def retry_case(self, case: CaseId, item: str = "", *, who: str = "") -> list[Decision]:
+    async def retry_case(self, case: CaseId, item: str = "", *, who: str = "", engine: str = "") -> list[Decision]:
         """Try again whatever failed in a case, or in one that it called, and waits for a person; or one item of it."""
-        waiting = [each for each in self._held(case) if not item or (each.case, each.item) == (case, item)]
+        held = self._held(case) if not engine else self._held_of_engine(EngineCaseId(engine, case))
+        waiting = [each for each in held if not item or (each.case, each.item) == (case, item)]
         return [await self.retry(each.id, who=who) for each in waiting]
 
     def held_items(self, case: CaseId) -> list[str]:
@@ -255,6 +227,10 @@ class ManualRepairs(RuleEditor):
             for each in self._decisions.of_tree(root_of(case))
             if each.state == "waiting" and each.type is ExceptionType.ABORT and is_below(each.case, case)
         ]
+
+    def _held_of_engine(self, case: EngineCaseId) -> list[Decision]:
+        found = self._decisions.open_of_case(case)
+        return [each for each in found if each.state == "waiting" and each.type is ExceptionType.ABORT]
 
     def is_in_level(self, exlet: CaseId | None) -> bool:
         """Whether this exlet waits in a level for its time."""
@@ -269,50 +245,81 @@ class ManualRepairs(RuleEditor):
         condition: str = "",
         note: str = "",
         who: str = "",
+        task_roles: Collection[str] | None = None,
     ) -> Decision:
-        """Reject a wrong choice. The case is suspended while the rule is corrected and the right exlet, or worklet,
-        replaces the wrong one; then it continues."""
-        wrong = await self._decisions.reopen(decision)
-        if wrong.state == "rejected":
-            raise Conflict(
-                f"decision {decision} has nothing to reject: it is rejected already; {wrong.replaced_by} took its place"
-            )
-        if wrong.conclusion is None:
-            raise Conflict(f"decision {decision} has nothing to reject: {wrong.state}; `mendflow mend` makes an exlet")
+        """Reject a wrong choice. The case is suspended while the right exlet, or worklet, replaces the wrong one; then
+        it continues. With a condition a rule of the flow is made of it, if no cornerstone gets another conclusion;
+        without one, rules stay as they are."""
+        wrong = await self._rejectable(decision)
+        assert wrong.conclusion is not None
         if await self._engine(wrong).facts(wrong.case) is None:
             raise Conflict(f"case {wrong.case} is over; correct the rule with `mendflow rules add`")
-        conclusion = await self._retry_on_conflict(
-            lambda: self._correct_rule(wrong, exlet, steps, condition, note, who)
-        )
+        await self._demand_worklet(self._rules.newest_or_empty(wrong.conclusion.rules), wrong.type, exlet, steps)
+        if condition:
+            wish = RuleRequest(
+                condition=condition, exlet=exlet, steps=steps, decision=decision, rules=wrong.flow, note=note
+            )
+            conclusion = await self._conclusion_by_rule(wrong, wish, who)
+        else:
+            conclusion = await self._retry_on_conflict(partial(self._choice_by_hand, wrong, exlet, steps, who))
+        wrong.request = wrong.request or request_to_replace(exlet, who=who, note=note, now=self._clock.now())
+        answer_rejection(wrong, who=who, now=self._clock.now())
+        wrong.task_roles = sorted(task_roles) if task_roles is not None else None
         return await self._rejections.reject(wrong, conclusion, note or f"rejected by {who}")
 
-    async def _correct_rule(
-        self, wrong: Decision, exlet: str, steps: Flow | None, condition: str, note: str, who: str
-    ) -> Conclusion:
-        conclusion = wrong.conclusion
-        assert conclusion is not None
-        before, now = self._rules.newest_or_empty(conclusion.rules), self._clock.now()
-        if (known := self._existing_rule(before, wrong, condition, exlet, steps)) is not None:
-            return replace(conclusion, version=before.version, task=known.tree, rule=known.rule, exlet=exlet, trail=())
-        await self._demand_worklet(before, wrong.type, exlet, steps)
-        draft = Draft(condition=condition, exlet=exlet, steps=steps, author=who, at=now, note=note)
-        if condition:
-            grown = add_rule(before, wrong.type, wrong.task, wrong.context, draft)
-            made, tree, rule = grown.rule_set, grown.tree, grown.rule
-        else:
-            tree, rule = conclusion.task, conclusion.rule
-            made = replace_exlet(before, wrong.type, tree, rule, exlet, steps=steps, author=who, at=now)
-        note = note or f"rule {conclusion.rule} corrected"
-        put = await self._rules.put(made, author=who, note=note, expected=before.version)
-        return replace(conclusion, version=put.version, task=tree, rule=rule, exlet=exlet, trail=())
+    async def _rejectable(self, decision: str) -> Decision:
+        """The decision, if something was chosen that can be wrong."""
+        found = await self._decisions.reopen(decision)
+        if found.state == "rejected":
+            raise Conflict(
+                f"decision {decision} has nothing to reject: it is rejected already; {found.replaced_by} took its place"
+            )
+        if found.conclusion is None:
+            raise Conflict(f"decision {decision} has nothing to reject: {found.state}; `mendflow mend` makes an exlet")
+        return found
 
-    async def _apply(self, at_hand: Decision, conclusion: Conclusion, note: str) -> Decision:
+    async def ask_to_judge(self, decision: str, *, note: str, who: str) -> Decision:
+        """Somebody says that a choice was wrong, and does not know the right one: an author is asked. What was chosen
+        goes on, or has ended; its case may be over."""
+        if not note.strip():
+            raise InvalidRequest(
+                "say what was wrong with the choice, or which exlet is right: the author reads it", field="note"
+            )
+        demand_words(note=note)
+        wrong = await self._rejectable(decision)
+        if is_open_rejection(wrong) and wrong.request is not None:
+            raise Conflict(f"{wrong.request.asked_by} has asked for that already; see it with {_SEE_TASK} {wrong.id}")
+        wrong.request = request_to_judge(wrong, who=who, note=note, now=self._clock.now())
+        self._decisions.amend(wrong)
+        return wrong
+
+    async def withdraw_rejection(self, decision: str, *, note: str, who: str) -> Decision:
+        """The choice was right after all, or has been answered otherwise."""
+        found = await self._decisions.reopen(decision)
+        if not is_open_rejection(found):
+            raise Conflict(f"nobody waits for an answer about decision {decision}; {_SEE_TASK} lists what is asked")
+        if not note.strip():
+            raise InvalidRequest("say why the choice stands: who has asked reads it", field="note")
+        demand_words(note=note)
+        answer_rejection(found, who=who, now=self._clock.now(), note=f"{who}: {note}")
+        self._decisions.amend(found)
+        return found
+
+    async def _choice_by_hand(self, wrong: Decision, exlet: str, steps: Flow | None, who: str) -> Conclusion:
+        """What replaces this one choice. No rule changes, so that every other case keeps what it has."""
+        if wrong.type is not ExceptionType.SELECTION or steps is not None:
+            return await self._conclusion_by_hand(wrong, exlet, steps, wrong.flow, who)
+        assert wrong.conclusion is not None
+        return replace(wrong.conclusion, rule=BY_HAND, exlet=exlet, trail=(), others=0, ordered_by=who)
+
+    async def _apply(self, at_hand: Decision, conclusion: Conclusion, note: str, who: str) -> Decision:
         if at_hand.state != "waiting":
             after = successor(at_hand, conclusion, self._clock)
             after.safeguard, after.note = at_hand.safeguard or at_hand.exlet_case or "", note
             return await self._service.apply_conclusion(after, conclusion, after.context) or after
         at_hand.state, at_hand.exlet, at_hand.conclusion = "running", conclusion.exlet, conclusion
-        at_hand.note, at_hand.taken_up_at = note or at_hand.note, self._clock.now()
+        at_hand.note = note or at_hand.note
+        at_hand.taken_up_at, at_hand.taken_up_by = self._clock.now(), who
         self._decisions.open.pop(at_hand.id, None)
         return await self._service.apply_conclusion(at_hand, conclusion, at_hand.context) or at_hand
 
@@ -354,11 +361,11 @@ class ManualRepairs(RuleEditor):
             ordered_by=who,
         )
 
-    async def _waiting_decision(self, case: CaseId, decision: str) -> Decision | None:
+    async def _waiting_decision(self, case: EngineCaseId, decision: str) -> Decision | None:
         """The named decision, else the oldest that waits in the case."""
         if decision:
             return await self._decisions.reopen(decision)
-        waiting = [each for each in self._decisions.open_of_case(EngineCaseId("", case)) if each.state == "waiting"]
+        waiting = [each for each in self._decisions.open_of_case(case) if each.state == "waiting"]
         return min(waiting, key=lambda each: each.at, default=None)
 
     async def _demand_running(self, decision: Decision) -> None:
@@ -372,8 +379,8 @@ class ManualRepairs(RuleEditor):
             " `mendflow rules add`"
         )
 
-    async def _draft_decision(self, case: CaseId, item: str, who: str) -> Decision:
-        event = self._external_event(case, item, "", None, who)
+    async def _draft_decision(self, case: EngineCaseId, item: str, who: str) -> Decision:
+        event = await self._external_event(case, item, "", None, who)
         context = await self._service.contexts.build(event, await self._service.facts(event), 0)
         decision = self._service.new_decision(event, context, None)
         decision.state = "waiting"
@@ -382,11 +389,6 @@ class ManualRepairs(RuleEditor):
 
     def _engine(self, decision: Decision) -> Engine:
         return self._service.held.engine(decision)
-
-
-def _demand_live(live: LiveCase, item: str) -> None:
-    if item not in live.case.index.items:
-        raise NotFound(f"case {live.id} has no live item {item!r}; `mendflow items {live.id}` lists them")
 
 
 def is_below(case: CaseId, above: CaseId) -> bool:

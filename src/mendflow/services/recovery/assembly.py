@@ -18,12 +18,15 @@ from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
+from mendflow.services.base.sealing import Sealer
+from mendflow.services.base.source_reader import SourceReader
 from mendflow.services.cases.called_cases import CallSelector
 from mendflow.services.cases.facts import RecoveryHooks, UndoLibrary
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import LiveCase
+from mendflow.services.cases.user_tasks import UserTasks
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.contexts import ContextBuilder
 from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
@@ -31,6 +34,7 @@ from mendflow.services.recovery.engines.local import LocalEngine, facts_of
 from mendflow.services.recovery.engines.registry import ForeignEngines
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.exlets import exlet_depth
+from mendflow.services.recovery.external_triggers import ExternalTriggers
 from mendflow.services.recovery.failed_attempts import early_failure_event
 from mendflow.services.recovery.group_repairs import GroupRepairs
 from mendflow.services.recovery.item_starts import ItemStartTimes
@@ -41,6 +45,7 @@ from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.recovery.reopening import CaseReopener, TakeUp
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.selection import WorkletSelector
+from mendflow.services.recovery.sources import SourceRegistry
 from mendflow.services.recovery.statistics import ExceptionHistory
 from mendflow.services.recovery.unwinding import CompensationRegistry, Unwinder
 from mendflow.services.scheduling.capacity import CapacityView
@@ -61,6 +66,7 @@ class RecoveryServices:
         manager: FlowManager,
         flows: Flows,
         interception_points: InterceptionPoints,
+        tasks: UserTasks,
         meta: PilotScheduler,
         proxy: Proxy,
         levels: Levels,
@@ -72,7 +78,15 @@ class RecoveryServices:
         shared: bool,
         is_pilot_coming: Callable[[Resources], bool],
         take_up: TakeUp,
+        sealer: Sealer,
+        source_reader: SourceReader,
     ) -> None:
+        rules = RuleStore(
+            store, ledger, clock, hub, flows.sealed, shipped, shared=shared, project_of_flow=flows.project_of
+        )
+        self.sources = SourceRegistry(
+            store=store, ledger=ledger, clock=clock, sealer=sealer, reader=source_reader, rules=rules
+        )
         past = ExceptionHistory(store, ledger, clock)
         self._interception_points = interception_points
         self._levels = levels
@@ -84,7 +98,7 @@ class RecoveryServices:
             notices=notices,
             manager=manager,
             flows=flows,
-            rules=RuleStore(store, ledger, clock, hub, flows.sealed, shipped, shared=shared),
+            rules=rules,
             decisions=DecisionStore(store, ledger, clock, homes, hub),
             past=past,
             contexts=ContextBuilder(
@@ -93,12 +107,16 @@ class RecoveryServices:
                 CapacityView(meta, proxy.inner.keys(), len(levels.waits_ms)),
                 proxy.attempts,
                 ItemStartTimes(store, manager, meta).of,
+                hub,
+                self.sources,
             ),
             jobs=proxy,
             holds_unhandled=holds_unhandled,
             hub=hub,
         )
-        self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, interception_points=interception_points)
+        self._local = LocalEngine(
+            manager=manager, flows=flows, ledger=ledger, interception_points=interception_points, tasks=tasks
+        )
         self.exceptions.engines[""] = self._local
         self.library = CompensationRegistry(store, ledger, clock, flows)
         self.primitives = Primitives(
@@ -110,12 +128,13 @@ class RecoveryServices:
             notices=notices,
         )
         self.selection = WorkletSelector(self.exceptions, flows)
-        self.administration = ManualRepairs(self.exceptions, manager, flows, ledger, notices, clock, levels)
+        external = ExternalTriggers(self.exceptions, notices)
+        self.administration = ManualRepairs(self.exceptions, manager, flows, ledger, clock, levels, external)
         self.reopener = CaseReopener(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, manager=manager, take_up=take_up
         )
-        self.groups = GroupRepairs(self.administration, self.reopener, manager, homes)
-        self.engines = ForeignEngines(self.exceptions, store, ledger, clock, homes)
+        self.groups = GroupRepairs(self.administration, self.reopener, manager, homes, clock)
+        self.engines = ForeignEngines(self.exceptions, external, store, ledger, clock, homes)
         self.watches = ExceptionMonitor(
             service=self.exceptions,
             manager=manager,
@@ -140,6 +159,7 @@ class RecoveryServices:
         """Load what all servers on the store share."""
         await self.library.start()
         await self.exceptions.rules.start()
+        await self.sources.start()
         await self.engines.start()
 
     async def load(self, roots: Collection[CaseId]) -> None:

@@ -7,13 +7,15 @@
               each restart before), age_ms, caught (the flow has a handler for the fault)
     items     the status of every item of the case, by its name
     job       id, command, element (of the loops that it is in), cpus, memory_bytes, disk_bytes, gpus, wall_ms,
-              site_asked, hosts_asked, system_asked, machine_asked, domain_asked (a name, or any), expected_ms,
-              priority, owner, exit_code, signal, stage, log_tail, peak_bytes, memory_now_bytes, cpu_ms, ran_ms,
-              waiting_ms, site, pilot, host, failures, losses, attempts, retries, retries_spent (it has failed as often
-              as its author allows), level, generation, final, files_rescued, sources_left, hosts (all that have failed
-              it), avoid_hosts, domain
+              memory_auto, wall_auto (they are learned), memory_max_bytes, wall_max_ms (up to these bounds),
+              container (its image), site_asked, hosts_asked, system_asked, machine_asked, domain_asked (a name, or
+              any), expected_ms, priority, owner, exit_code, signal, stage, log_tail, peak_bytes, memory_now_bytes,
+              cpu_ms, ran_ms, waiting_ms, site, pilot, host, failures, losses, attempts, retries, retries_spent (it has
+              failed as often as its author allows), level, generation, final, files_rescued, sources_left, hosts (all
+              that have failed it), avoid_hosts, domain
     fault     name (also `type`), category, family, recoverable, reason, infrastructure, message, file, stage,
-              exit_code, signal, data
+              exit_code, signal, data; of a failed job also retry_success (how likely the same again succeeds, from 0 to
+              1), and of this flow's jobs that failed by the same cause retry_tries and retry_helped
     outcome   ok, outputs, exit_code
     values    what the running job reported of itself
     measures  of the running job, so far
@@ -26,34 +28,34 @@
     timed_out the item whose time is over
     pattern   how the job's conversation runs
     event     id, type, data (what somebody said of a trigger)
-    sources   whatever else was registered, by name
+    sources   the values of registered sources that the rules for the exception read, by name; `sources_away` says why a
+              source gave none
 
 All roots are always there, empty where they mean nothing, so that a condition need not ask first. What sounds like a
 secret is hidden in all of them. The whole is bounded: it is kept with the decision."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from mendflow.core.model.errors import RequestError
+from mendflow.core.learning.group_statistics import RetryEstimate
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, ItemId, JobId
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
-from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.values import Value
 from mendflow.core.recovery.classification import classify
 from mendflow.core.recovery.redaction import redact
+from mendflow.core.rules.source_names import AWAY_ROOT
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
+from mendflow.services.base.hub import Hub
 from mendflow.services.recovery.decisions import signature_of
 from mendflow.services.recovery.statistics import ExceptionHistory
 
 CONTEXT_BYTES_MAX: Final = 32 * 1024
 TEXT_CHARS_MAX: Final = 2_000
 LIST_LENGTH_MAX: Final = 200
-SOURCE_MS_MAX: Final = 2_000
-"""A source that takes longer is left out: a failed job is held until the rules have been asked."""
 
 _EMPTY_JOB: Final[dict[str, Value]] = {
     "id": "",
@@ -61,9 +63,14 @@ _EMPTY_JOB: Final[dict[str, Value]] = {
     "element": "",
     "cpus": 0.0,
     "memory_bytes": 0,
+    "memory_auto": False,
+    "memory_max_bytes": 0,
     "disk_bytes": 0,
     "gpus": 0,
     "wall_ms": 0,
+    "wall_auto": False,
+    "wall_max_ms": 0,
+    "container": "",
     "site_asked": "",
     "hosts_asked": [],
     "system_asked": "",
@@ -111,10 +118,17 @@ _NO_CAPACITY: Final[dict[str, Value]] = {
 _NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots_free": 0, "largest": _EMPTY_SHAPE}
 
 
-class FactSource(Protocol):
-    """Another source of facts. Called once for each exception that has rules; its exceptions are caught."""
+class ReadSources(NamedTuple):
+    """What was read of registered sources, by name, and why the others gave nothing."""
 
-    async def facts(self, event: ExceptionEvent) -> Value: ...
+    values: dict[str, Value]
+    away: dict[str, str]
+
+
+class ContextSources(Protocol):
+    """The registered sources: it asks those that the rules for an exception read."""
+
+    async def values(self, event: ExceptionEvent, context: Mapping[str, Value]) -> ReadSources: ...
 
 
 class CapacitySource(Protocol):
@@ -124,6 +138,12 @@ class CapacitySource(Protocol):
     def site(self, name: str) -> dict[str, Value]:
         """One site; all pilots together if the name is empty."""
         ...
+
+
+class RetryEstimates(Protocol):
+    """How likely the same again succeeds, from the history of a cause."""
+
+    async def retry_estimate(self, flow: str, cause: str) -> RetryEstimate: ...
 
 
 AttemptLookup = Callable[[JobId], Awaitable[int]]
@@ -140,19 +160,16 @@ class ContextBuilder:
         places: CapacitySource | None = None,
         attempts: AttemptLookup | None = None,
         began: StartLookup | None = None,
+        hub: Hub | None = None,
+        sources: ContextSources | None = None,
     ) -> None:
         self._clock = clock
         self._past = past
         self._places = places
         self._attempts = attempts
         self._began = began
-        self.sources: dict[str, FactSource] = {}
-
-    def register(self, name: str, source: FactSource) -> None:
-        """Make the source available to conditions as `sources.NAME`."""
-        if not name.isidentifier():
-            raise RequestError(f"{name!r} is not a valid name for a source; use letters, digits and _, a letter first")
-        self.sources[name] = source
+        self._hub = hub
+        self._sources = sources
 
     async def build(self, event: ExceptionEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
         """The context of an exception."""
@@ -170,7 +187,7 @@ class ContextBuilder:
             "item": item,
             "items": facts.statuses if facts else {},
             "job": job,
-            "fault": _fault(event.fault),
+            "fault": {**_fault(event.fault), **await self._retry_estimate(event, signature)},
             "outcome": {"ok": event.fault is None, "outputs": None, "exit_code": None, **_map(given.get("outcome"))},
             "values": _map(given.get("values")),
             "measures": _map(given.get("measures")),
@@ -183,9 +200,17 @@ class ContextBuilder:
             "pattern": given.get("pattern", ""),
             "event": {"id": event.id, "type": event.type.value, "data": given.get("data")},
         }
-        context["sources"] = {name: await _ask_source(source, event) for name, source in self.sources.items()}
         plain: dict[str, Value] = msgspec.to_builtins(context)
-        return {**redact(plain), "items": plain["items"]}  # by the names of items, whose states are not secrets
+        found = {**redact(plain), "items": plain["items"]}  # by the names of items, whose states are not secrets
+        read = await self._sources.values(event, found) if self._sources is not None else ReadSources({}, {})
+        return {**found, "sources": redact(read.values), **({AWAY_ROOT: read.away} if read.away else {})}
+
+    async def _retry_estimate(self, event: ExceptionEvent, cause: str) -> dict[str, Value]:
+        estimates = self._hub.provider(RetryEstimates) if self._hub is not None else None
+        if estimates is None or event.type is not ExceptionType.ABORT or event.fault is None:
+            return {}
+        found = await estimates.retry_estimate(event.flow, cause)
+        return {"retry_success": found.success, "retry_tries": found.tries, "retry_helped": found.helped}
 
     async def _age_ms(self, event: ExceptionEvent, kind: str, now: Instant) -> int:
         if self._began is None or event.item is None or event.type is ExceptionType.ITEM_PRE:
@@ -209,14 +234,6 @@ class ContextBuilder:
             return {}
         id = JobId(f"{event.case}/{event.serial}")
         return {"id": id, "attempts": await self._attempts(id), "generation": 1 + known.restarts}
-
-
-async def _ask_source(source: FactSource, event: ExceptionEvent) -> Value:
-    try:
-        found = await asyncio.wait_for(source.facts(event), SOURCE_MS_MAX / 1000)
-    except Exception:  # noqa: BLE001 - whatever a registered source does, an exception must be decided
-        return None
-    return None if check_value(found) else found
 
 
 def _map(value: Value) -> dict[str, Value]:

@@ -92,6 +92,7 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
         trail=_trail(conclusion, rules) if conclusion else [],
         others=conclusion.others if conclusion else 0,
         trials=decision.trials,
+        errors=decision.errors,
         ended_at=decision.ended_at,
         result=decision.result,
         note=decision.note,

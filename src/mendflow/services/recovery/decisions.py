@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import Conclusion, Decision, DecisionState, ExceptionEvent
+from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, DecisionState, ExceptionEvent
 from mendflow.core.recovery.signature import normalize_message, signature
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
@@ -51,10 +51,38 @@ def engine_case_of(decision: Decision) -> EngineCaseId:
     return EngineCaseId(decision.engine, decision.case)
 
 
+def name_of(case: EngineCaseId) -> str:
+    """What people call a case: one of another engine with that engine's name before it."""
+    return f"{case.engine}:{case.case}" if case.engine else case.case
+
+
+def case_name(decision: Decision) -> str:
+    """What people call the case that a decision is about."""
+    return name_of(engine_case_of(decision))
+
+
+class DecisionBegun(NamedTuple):
+    """Something follows from this decision: its exlet runs, or it waits for a person. Published again when a person has
+    taken it up."""
+
+    decision: Decision
+
+
 class DecisionEnded(NamedTuple):
     """Nothing more follows from this decision."""
 
     decision: Decision
+
+
+class DecisionWaits(NamedTuple):
+    """Nobody has taken up the failure; a person is asked what to do."""
+
+    decision: Decision
+
+
+def is_by_hand(conclusion: Conclusion | None) -> bool:
+    """Whether a person chose it, and no rule."""
+    return conclusion is not None and conclusion.rule == BY_HAND
 
 
 def successor_id(before: Decision) -> str:
@@ -84,6 +112,8 @@ def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
         result="",
         note="",
         replaced_by="",
+        request=None,
+        taken_up_by="",
         correction=None,
         removes=False,
         unwanted="",
@@ -200,14 +230,29 @@ class DecisionStore:
     def begin(self, decision: Decision) -> None:
         """Open a decision. The marker is written first."""
         self._keep(decision)
+        if decision.state in OPEN_STATES:
+            self._hub.publish(DecisionBegun(decision))
         self._ledger.touch(OPEN_DECISION_KIND, decision.id, OpenMarker(decision.id))
         self._ledger.touch(DECISION_KIND, decision.id, decision)
+        self._tell_waiting(decision)
 
     def note(self, decision: Decision) -> None:
         """Write a change of an open decision."""
         self._ledger.touch(DECISION_KIND, decision.id, decision)
         if decision.exlet_case is not None:
             self.by_exlet[decision.exlet_case] = decision.id
+        self._tell_waiting(decision)
+
+    def amend(self, decision: Decision) -> None:
+        """Write what people say about a decision, also about one that has ended: nothing else of it changes."""
+        if decision.id in self.open:
+            self.note(decision)
+        else:
+            self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
+
+    def _tell_waiting(self, decision: Decision) -> None:
+        if decision.state == "waiting":
+            self._hub.publish(DecisionWaits(decision))
 
     def mark_retrying(self, decision: Decision) -> None:
         """Its job is retried; the decision stays open until the retry has ended. Earlier retries of the job have

@@ -87,13 +87,13 @@ class ExletLauncher:
         self._decisions = decisions
         self._counts: dict[str, _ExletCount] = {}
 
-    async def find(self, conclusion: Conclusion) -> Flow | None:
-        """An exlet of the set, or a flow that is deployed by that name."""
+    async def find(self, conclusion: Conclusion, project: str) -> Flow | None:
+        """An exlet of the set, or a flow of the project that is deployed by that name."""
         found = await self._rules.exlet(conclusion)
         if found is not None:
             return found
         try:
-            return (await self._flows.find(conclusion.exlet))[0]
+            return (await self._flows.find(conclusion.exlet, project))[0]
         except NotFound:
             return None
 
@@ -163,6 +163,7 @@ class ExletLauncher:
             digest=self._flows.digest(exlet),
             inputs=inputs_for(exlet, context),
             owner=mended.document.owner if mended is not None else "",
+            project=decision.project,
             mends=decision.case,
             mends_item=decision.item,
             mends_engine=decision.engine,

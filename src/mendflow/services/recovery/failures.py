@@ -14,6 +14,7 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.repair import BY_HAND, Decision, DecisionState, ExceptionType
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.base.alerts import AlertFinding
@@ -64,6 +65,7 @@ class DecisionSummary(msgspec.Struct):
     exlet: str = ""
     exlet_case: CaseId | None = None
     engine: str = ""
+    project: str = DEFAULT_PROJECT
     job: str | None = None
     replaced_by: str = ""
     fault: _Fault | None = None
@@ -103,14 +105,16 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
     )
 
 
-async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[DecisionSummary]:
+async def briefs(
+    store: Store, *, selections: bool = False, sight: Sight = EVERYTHING
+) -> AsyncIterator[DecisionSummary]:
     """Every failure that was decided about, once: where a decision took the place of another after the case was
     reopened, the later one counts. Selections are not failures."""
     read = 0
     async for found in store.scan(DECISION_KIND):
         brief = _decode(found.body)
         replaced = brief.replaced_by and brief.state != "rejected"
-        if not replaced and (selections or brief.type is not ExceptionType.SELECTION):
+        if not replaced and sight.sees(brief.project) and (selections or brief.type is not ExceptionType.SELECTION):
             yield brief
         read += 1
         if read % BREATH_EVERY == 0:
@@ -190,10 +194,12 @@ def _handling(found: tuple[_Key, Counter[str]]) -> HandlingCount:
     )
 
 
-async def group_failures(store: Store, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]:
+async def group_failures(
+    store: Store, *, since: Instant = 0, flow: str = "", limit: int = 100, sight: Sight = EVERYTHING
+) -> list[FailureGroup]:
     """The most frequent causes first."""
     gathered: dict[tuple[ExceptionType, str], _GroupBuilder] = {}
-    async for brief in briefs(store):
+    async for brief in briefs(store, sight=sight):
         if brief.at >= since and (not flow or brief.flow == flow):
             cause = gathered.get((brief.type, brief.signature))
             if cause is None:
@@ -203,12 +209,12 @@ async def group_failures(store: Store, *, since: Instant = 0, flow: str = "", li
     return [cause.group() for cause in found[:limit]]
 
 
-async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[DecisionSummary]]:
+async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> tuple[FailureGroup, list[DecisionSummary]]:
     """The group whose id begins with this text, and its failures, the newest first; those of jobs before those of
     calls, which fail by what they called."""
     ids: dict[tuple[ExceptionType, str], str] = {}
     groups: dict[str, list[DecisionSummary]] = defaultdict(list)
-    async for brief in briefs(store):
+    async for brief in briefs(store, sight=sight):
         id = ids.get((brief.type, brief.signature))
         if id is None:
             id = ids[brief.type, brief.signature] = group_id(brief.type, brief.signature)

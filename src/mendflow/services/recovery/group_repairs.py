@@ -4,12 +4,17 @@ A case that failed is reopened only if something follows from it: a rule that no
 or the wish that its failed jobs are tried again. Its other failures, of other causes, are tried again with it: whoever
 lets a case go on does not want it to fail at once by what is beside the point."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from mendflow.core.model.errors import RequestError, StoreUnavailable
-from mendflow.core.model.ids import CaseId
+import msgspec
+
+from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
+from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.repair_views import ApplyResult
+from mendflow.core.model.rule_views import ApplyProgress
 from mendflow.services.base.cluster import root_of
+from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
@@ -17,41 +22,110 @@ from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failures import DecisionSummary
 from mendflow.services.recovery.reopening import CaseReopener
 
+RUNS_KEPT: Final = 100
+
+
+class ApplyRun(msgspec.Struct, kw_only=True):
+    """One application of rules to a group, while it runs and after."""
+
+    group: str
+    by: str
+    started_at: Instant
+    total: int
+    running: bool = True
+    done: int = 0
+    taken_up: list[str] = []
+    left: list[str] = []
+    cases: list[str] = []
+    refused: dict[str, str] = {}
+    stopped: bool = False
+    ended_at: Instant = 0
+
 
 class GroupRepairs:
     def __init__(
-        self, administration: ManualRepairs, reopener: CaseReopener, manager: FlowManager, homes: HomeRegistry
+        self,
+        administration: ManualRepairs,
+        reopener: CaseReopener,
+        manager: FlowManager,
+        homes: HomeRegistry,
+        clock: Clock,
     ) -> None:
         self._administration = administration
         self._reopener = reopener
         self._manager = manager
         self._homes = homes
+        self._clock = clock
+        self._runs: dict[str, ApplyRun] = {}
 
     async def apply(self, group: str, members: Sequence[DecisionSummary], *, who: str, retry: bool) -> ApplyResult:
-        """Ask the rules, as they are now, about these failures. `retry`: what no rule takes up is tried again as it
-        is."""
-        taken_up, left = list[str](), list[str]()
-        for member in members:
-            if member.state == "waiting" or self._administration.is_in_level(member.exlet_case):
-                tried_again = retry and member.state == "waiting"
-                here = self._homes.mine(CaseId(member.id))
-                done = here and await self._take_up(member.id, who=who, retry=tried_again)
-                (taken_up if done else left).append(member.id)
-        cases, refused = list[str](), dict[str, str]()
-        for root, failed in (await self._failed_trees(members)).items():
-            if not retry and not [each for each in failed if await self._administration.would_change(each.id)]:
-                left += [each.id for each in failed]
-                continue
-            try:
-                waiting = await self._reopener.reopen(root, who=who)
-            except StoreUnavailable:
-                raise
-            except RequestError as error:
-                refused[root] = error.message
-                continue
-            cases.append(root)
-            taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]
-        return ApplyResult(group=group, taken_up=taken_up, left=left, cases=cases, refused=refused)
+        """Ask the rules, as they are now, about these failures. `retry`: what no rule takes up is tried again as it is.
+        Its progress can be asked for, and it can be stopped between two failures."""
+        waiting = [
+            each for each in members if each.state == "waiting" or self._administration.is_in_level(each.exlet_case)
+        ]
+        trees = await self._failed_trees(members)
+        run = ApplyRun(group=group, by=who, started_at=self._clock.now(), total=len(waiting) + len(trees))
+        self._runs.pop(group, None)
+        while len(self._runs) >= RUNS_KEPT:
+            del self._runs[next(iter(self._runs))]
+        self._runs[group] = run
+        try:
+            await self._apply(run, waiting, trees, who=who, retry=retry)
+        finally:
+            run.running, run.ended_at = False, self._clock.now()
+        return ApplyResult(group=group, taken_up=run.taken_up, left=run.left, cases=run.cases, refused=run.refused)
+
+    async def _apply(
+        self,
+        run: "ApplyRun",
+        waiting: Sequence[DecisionSummary],
+        trees: Mapping[CaseId, Sequence[DecisionSummary]],
+        *,
+        who: str,
+        retry: bool,
+    ) -> None:
+        for member in waiting:
+            tried_again = retry and member.state == "waiting"
+            here = self._homes.mine(CaseId(member.id)) and not run.stopped
+            done = here and await self._take_up(member.id, who=who, retry=tried_again)
+            (run.taken_up if done else run.left).append(member.id)
+            run.done += 1
+        for root, failed in trees.items():
+            if run.stopped or (
+                not retry and not [each for each in failed if await self._administration.would_change(each.id)]
+            ):
+                run.left += [each.id for each in failed]
+            else:
+                await self._reopen(run, root, who)
+            run.done += 1
+
+    async def _reopen(self, run: "ApplyRun", root: CaseId, who: str) -> None:
+        try:
+            waiting = await self._reopener.reopen(root, who=who)
+        except StoreUnavailable:
+            raise
+        except RequestError as error:
+            run.refused[root] = error.message
+            return
+        run.cases.append(root)
+        run.taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]
+
+    def progress(self, group: str) -> ApplyProgress:
+        """How far the last application to a group has come; `group` may be the beginning of its id."""
+        return msgspec.convert(msgspec.to_builtins(self._run(group)), ApplyProgress)
+
+    def stop(self, group: str) -> ApplyProgress:
+        """What comes next is left as it is."""
+        run = self._run(group)
+        run.stopped = run.stopped or run.running
+        return self.progress(group)
+
+    def _run(self, group: str) -> "ApplyRun":
+        found = [run for id, run in self._runs.items() if group and id.startswith(group)]
+        if not found:
+            raise NotFound(f"no rules were applied to a group {group!r} by this server since it started", group=group)
+        return found[-1]
 
     async def _take_up(self, id: str, *, who: str, retry: bool) -> bool:
         """Whether a rule takes it up, or another try."""

@@ -10,7 +10,7 @@ from mendflow.core.recovery.decision_subject import event_of_decision, subject_o
 from mendflow.services.base.contracts import MendableJobs
 from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.cases.suspensions import sentence
-from mendflow.services.recovery.decisions import DecisionStore
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId, name_of
 
 CONSTRAINT_TYPES: Final = frozenset(
     {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
@@ -60,4 +60,5 @@ class HeldActions:
         engine = self.engine(decision)
         cases = dict.fromkeys([decision.case, *await engine.cases_of(decision.flow)])
         held = [(case, await engine.held_by(exlet, case)) for case in cases]
-        return [sentence(case, holds) for case, holds in held if holds]
+        names = {case: CaseId(name_of(EngineCaseId(decision.engine, case))) for case in cases}
+        return [sentence(names[case], holds) for case, holds in held if holds]

@@ -8,6 +8,7 @@ from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.contracts import Clock, UnhandledFailure
 from mendflow.services.base.events import EventStream
 from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.recovery.administration_tasks import request_for_failure
 from mendflow.services.recovery.decisions import DecisionStore, waiting_successor
 from mendflow.services.recovery.exlets import exlet_depth
 
@@ -27,11 +28,13 @@ class HoldingPolicy:
     def _applies_to(self, decision: Decision) -> bool:
         """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, and not
         one of an exlet, which the case that it mends hears of."""
-        if decision.type is not ExceptionType.ABORT or decision.engine or exlet_depth(decision.case):
+        if decision.type is not ExceptionType.ABORT or (not decision.engine and exlet_depth(decision.case)):
             return False
         fault = decision.fault
         if fault is None or fault.category is Category.CANCELLED or decision.context["item"].get("caught"):
             return False
+        if decision.engine:
+            return self._by_default
         live = self._manager.live.get(decision.case)
         if live is None:
             return False  # a job that nobody waits for has outlived its case
@@ -55,7 +58,7 @@ class HoldingPolicy:
         """Keep a failure from the flow until a person, or a new rule, takes it up; false if it is not to be held."""
         if not self._applies_to(decision):
             return False
-        decision.state = "waiting"
+        decision.state, decision.request = "waiting", request_for_failure(decision)
         self._decisions.begin(decision)
         self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a person")
         return True

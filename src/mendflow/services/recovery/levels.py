@@ -145,10 +145,10 @@ class Levels:
         for key in [key for key in self._entries if key.startswith(prefix)]:
             self.leave(key)
 
-    def drain(self, level: int | None = None) -> int:
-        """Let the entries of a level, or of all, continue now; returns how many."""
+    def drain(self, entries: Sequence[LevelEntry] | None = None) -> int:
+        """Let these entries, or all, continue now; returns how many had to wait longer."""
         now = self._clock.now()
-        waiting = [entry for entry in self.entries(level) if entry.due_at > now]
+        waiting = [entry for entry in (self.entries() if entries is None else entries) if entry.due_at > now]
         for entry in waiting:
             self._add_waiting(msgspec.structs.replace(entry, due_at=now))
         return len(waiting)

@@ -56,7 +56,7 @@ def fault_for(decision: Decision | None, order: RunPrimitive) -> Fault:
 
 def change_of(settings: dict[str, Value]) -> Change:
     """The changes of a job that an exlet names. Raises InvalidRequest if they are invalid."""
-    names = ("resources", "env", "avoid_hosts", "sources", "domain", "wait_ms", "publish_to", "publish_on")
+    names = ("resources", "env", "container", "avoid_hosts", "sources", "domain", "wait_ms", "publish_to", "publish_on")
     given = {name: settings[name] for name in names if settings.get(name) is not None}
     if isinstance(given.get("avoid_hosts"), str):
         given["avoid_hosts"] = [given["avoid_hosts"]]

@@ -38,7 +38,13 @@ from mendflow.services.recovery.primitive_settings import (
     mode_of,
     next_source,
 )
-from mendflow.services.recovery.repair_targets import RepairTarget, RepairTargets, job_of, job_of_ended_item
+from mendflow.services.recovery.repair_targets import (
+    RepairTarget,
+    RepairTargets,
+    demand_task_roles,
+    job_of,
+    job_of_ended_item,
+)
 from mendflow.services.recovery.unwinding import Unwinding
 
 log = logging.getLogger("mendflow.primitives")
@@ -81,7 +87,7 @@ class Primitives:
         self._unwinding = unwinding
         self._targets = RepairTargets(manager, service.engines, service.decisions)
         self._notices = notices
-        self._do: dict[Primitive, Callable[[RepairTarget, RunPrimitive], Awaitable[None]]] = {
+        self._do: dict[Primitive, Callable[[RepairTarget, RunPrimitive], Awaitable[bool | None]]] = {
             Primitive.SUSPEND: self._suspend,
             Primitive.CONTINUE: self._continue,
             Primitive.REMOVE: self._remove,
@@ -122,10 +128,23 @@ class Primitives:
         else:
             if order.target != "item" and order.do not in WHOLE_CASES:
                 raise InvalidRequest(f"{order.do.value} is for items, not for {order.target}")
-            await self._do[order.do](mended, order)
+            demand_task_roles(mended, order)
+            done = await self._do[order.do](mended, order)
+            if done is False and not mended.local:
+                self._note_refusal(mended, order)
+                return Outcome()
         if order.target != "item" or self._is_settled(mended):
             self._note_step(mended, order.do)
         return Outcome()
+
+    def _note_refusal(self, mended: RepairTarget, order: RunPrimitive) -> None:
+        """Record in the decision that another engine said of a step that there is nothing to do it to."""
+        if mended.decision is None:
+            return
+        what = f"item {mended.item}" if order.target == "item" else "case"
+        text = f"{order.do.value}: engine {mended.decision.engine} has no such {what} under way, so nothing was done"
+        mended.decision.note = "; ".join(each for each in (mended.decision.note, text) if each)
+        self._service.decisions.note(mended.decision)
 
     def _is_settled(self, mended: RepairTarget) -> bool:
         """Whether the item of the decision is settled by this primitive. If the item is over, the failure of its job is
@@ -149,14 +168,12 @@ class Primitives:
 
     # Suspend, continue, remove, write: items and cases
 
-    async def _suspend(self, mended: RepairTarget, order: RunPrimitive) -> None:
+    async def _suspend(self, mended: RepairTarget, order: RunPrimitive) -> bool:
         engine, holder, by = mended.engine, mended.holder, mended.by
         if order.target == "item":
-            for each in mended.items:
-                await engine.suspend(mended.case, each.item, holder=holder, by=by)
-            return
-        for case in await self._targets.affected_cases(mended, order):
-            await engine.suspend(case, None, holder=holder, by=by)
+            return any([await engine.suspend(mended.case, each.item, holder=holder, by=by) for each in mended.items])
+        cases = await self._targets.affected_cases(mended, order)
+        return any([await engine.suspend(case, None, holder=holder, by=by) for case in cases])
 
     async def _continue(self, mended: RepairTarget, order: RunPrimitive) -> None:
         engine, holder, by = mended.engine, mended.holder, mended.by
@@ -167,48 +184,51 @@ class Primitives:
         for case in await self._targets.affected_cases(mended, order):
             await engine.resume(case, None, holder=holder, by=by)
 
-    async def _remove(self, mended: RepairTarget, order: RunPrimitive) -> None:
+    async def _remove(self, mended: RepairTarget, order: RunPrimitive) -> bool:
         if order.target == "item":
-            for each in mended.items:
-                await mended.engine.remove(mended.case, each.item, by=mended.by)
-            return
+            return any([await mended.engine.remove(mended.case, each.item, by=mended.by) for each in mended.items])
         if mended.decision is not None:
             mended.decision.removes = True  # on disk before the case is gone: its end stops the other exlets
             self._service.decisions.note(mended.decision)
-        for case in await self._targets.affected_cases(mended, order):
-            await mended.engine.cancel(case, reason=f"removed by exlet {mended.holder}", by=mended.by)
+        cases, reason = await self._targets.affected_cases(mended, order), f"removed by exlet {mended.holder}"
+        return any([await mended.engine.cancel(case, reason=reason, by=mended.by) for case in cases])
 
-    async def _write(self, mended: RepairTarget, order: RunPrimitive) -> None:
+    async def _write(self, mended: RepairTarget, order: RunPrimitive) -> bool:
         values = order.settings.get("values")
         if not isinstance(values, dict):
             raise InvalidRequest(f"what is written must be a map of values, not {values!r:.80}")
+        engine, by = mended.engine, mended.by
         if order.target == "item":
-            for each in mended.items:
-                await mended.engine.write(mended.case, each.item, values, by=mended.by)
-            return
-        for case in await self._targets.affected_cases(mended, order):
-            await mended.engine.write(case, None, values, by=mended.by)
+            about = mended.decision
+            at_its_end = about is not None and about.type is ExceptionType.ITEM_POST
+            ended = {about.item: about.serial} if about is not None and at_its_end else {}
+            return any(
+                [
+                    await engine.write(mended.case, each.item, values, by=by, ended=ended.get(each.item, 0))
+                    for each in mended.items
+                ]
+            )
+        cases = await self._targets.affected_cases(mended, order)
+        return any([await engine.write(case, None, values, by=by) for case in cases])
 
     # Items
 
-    async def _restart(self, mended: RepairTarget, order: RunPrimitive) -> None:
-        values = order.settings.get("with")
-        for each in mended.items:
-            await mended.engine.restart(
-                mended.case, each.item, by=mended.by, values=values if isinstance(values, dict) else None
-            )
+    async def _restart(self, mended: RepairTarget, order: RunPrimitive) -> bool:
+        values, engine, by = order.settings.get("with"), mended.engine, mended.by
+        changed = values if isinstance(values, dict) else None
+        return any([await engine.restart(mended.case, each.item, by=by, values=changed) for each in mended.items])
 
-    async def _complete(self, mended: RepairTarget, order: RunPrimitive) -> None:
-        for each in mended.items:
-            await mended.engine.complete(mended.case, each.item, order.settings.get("outputs"), by=mended.by)
+    async def _complete(self, mended: RepairTarget, order: RunPrimitive) -> bool:
+        outputs, engine, by = order.settings.get("outputs"), mended.engine, mended.by
+        return any([await engine.complete(mended.case, each.item, outputs, by=by) for each in mended.items])
 
-    async def _fail(self, mended: RepairTarget, order: RunPrimitive) -> None:
+    async def _fail(self, mended: RepairTarget, order: RunPrimitive) -> bool:
         fault = fault_for(mended.decision, order)
         proceed = order.settings.get("throw") is False
         if not mended.items and (job := job_of_ended_item(mended)) is not None:
             await self._jobs.pass_on(job, decided=subject_of_decision(mended.decision, job))
-        for each in mended.items:
-            await mended.engine.fail(mended.case, each.item, fault, proceed=proceed, by=mended.by)
+        engine, by = mended.engine, mended.by
+        return any([await engine.fail(mended.case, each.item, fault, proceed=proceed, by=by) for each in mended.items])
 
     # Jobs
 
@@ -246,8 +266,11 @@ class Primitives:
             job = job_of(mended, each)
             if job is None:
                 values: dict[str, Value] | None = dict(change.sources) or None
-                await mended.engine.restart(mended.case, each.item, by=mended.by, values=values, level=change.level)
-                self._note_restart(mended)
+                again = await mended.engine.restart(
+                    mended.case, each.item, by=mended.by, values=values, level=change.level
+                )
+                if again or mended.local:
+                    self._note_restart(mended)
             else:
                 await self._jobs.resubmit(job, change, key=mended.by, decided=subject_of_decision(mended.decision, job))
                 await self._note_retry(mended, job)

@@ -11,8 +11,9 @@ from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.recovery.decisions import RETRYING, successor, successor_id
+from mendflow.services.recovery.decisions import RETRYING, is_by_hand, successor, successor_id
 from mendflow.services.recovery.exception_service import ExceptionService
+from mendflow.services.recovery.worklet_choices import is_own_selection
 
 
 class RejectionHandler:
@@ -39,6 +40,10 @@ class RejectionHandler:
         wrong.result = "rejected" if wrong.result in ("", RETRYING) else wrong.result
         self._decisions.begin(wrong)
         await self._ledger.settled()
+        if wrong.engine:
+            # Its engine fetches its orders when it likes: nobody waits for that.
+            self._service.run_in_background(self._again(wrong))
+            return wrong
         return await self._finish(wrong)
 
     async def _finish(self, wrong: Decision) -> Decision:
@@ -47,12 +52,12 @@ class RejectionHandler:
         stands = wrong
         if await engine.facts(wrong.case) is not None:
             await engine.suspend(wrong.case, None, holder=holder, by=f"{wrong.id}/reject")
-            if wrong.type is not ExceptionType.SELECTION:
+            if not is_own_selection(wrong):
                 stands = await self._replace(wrong, engine)
             elif wrong.item is not None:
                 await engine.restart(wrong.case, wrong.item, by=f"{wrong.id}/again")
             await engine.resume(wrong.case, None, holder=holder, by=f"{wrong.id}/replaced")
-            if wrong.type is ExceptionType.SELECTION:
+            if is_own_selection(wrong):
                 await self._note_new_choice(wrong, engine)
             await self._ledger.settled()
         wrong.correction = None
@@ -60,10 +65,16 @@ class RejectionHandler:
         return stands
 
     async def _note_new_choice(self, wrong: Decision, engine: Engine) -> None:
-        """The call was restarted: its worklet is cancelled, and the rules are asked again, for another serial."""
+        """The call was restarted: its worklet is cancelled, and the rules are asked again, for another serial; unless a
+        person has chosen."""
         facts = await engine.facts(wrong.case, wrong.item)
         serial = next((each.serial for each in facts.items if each.item == wrong.item), 0) if facts else 0
         wrong.replaced_by = f"{wrong.case}/{serial}/{ExceptionType.SELECTION.value}"
+        known = await self._decisions.find(wrong.replaced_by) or self._decisions.open.get(wrong.replaced_by)
+        if wrong.correction is not None and is_by_hand(wrong.correction) and serial and known is None:
+            right = successor(wrong, wrong.correction, self._clock)
+            right.id, right.serial, right.exlet_case = wrong.replaced_by, serial, CaseId(f"{wrong.case}.{serial}")
+            self._decisions.begin(right)
 
     async def _replace(self, wrong: Decision, engine: Engine) -> Decision:
         assert wrong.correction is not None

@@ -11,7 +11,7 @@ from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.base.events import EventStream
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId, name_of
 from mendflow.services.recovery.statistics import ExceptionHistory
 
 
@@ -35,21 +35,40 @@ class RemovalHandler:
         """A case is over: its waiting decisions are closed, and if it was removed its exlets are stopped."""
         for decision in self._decisions.open_of_case(EngineCaseId("", document.id)):
             if decision.state == "waiting":
-                self._decisions.end(decision, "ignored", "")
+                ended = f": {document.fault.message}" if document.fault is not None else ""
+                self._leave(decision, f"case {document.id} {document.status}{ended}")
             elif decision.type is not ExceptionType.SELECTION and (reason := await self.reason(decision)):
                 await self.stop(decision, reason)
+
+    async def engine_case_ended(self, case: EngineCaseId, status: str) -> None:
+        """A case of another engine is over: its waiting decisions are closed, and if it was cancelled, and not by the
+        exlet itself, its exlets are stopped."""
+        for decision in self._decisions.open_of_case(case):
+            if decision.state == "waiting":
+                self._leave(decision, f"case {name_of(case)} {status}")
+            elif status == "cancelled" and not decision.removes and decision.state == "running":
+                decision.unwanted = f"case {name_of(case)}, which it was to mend, was removed"
+                self._decisions.note(decision)
+                await self.stop(decision, decision.unwanted)
 
     async def item_removed(self, case: CaseId, item: ItemId, reason: str) -> None:
         """A person has removed an item: what waits for a person about it is closed, and its exlets are stopped."""
         for decision in self._decisions.open_of_case(EngineCaseId("", case)):
-            if decision.item != item or decision.type is ExceptionType.SELECTION:
+            if decision.item != item:
                 continue
             if decision.state == "waiting":
-                self._decisions.end(decision, "ignored", "")
+                self._leave(decision, f"item {item} was removed: {reason}")
+                continue
+            if decision.type is ExceptionType.SELECTION:
                 continue
             decision.unwanted = f"item {item} of case {case}, which it was to mend, was removed: {reason}"
             self._decisions.note(decision)
             await self.stop(decision, decision.unwanted)
+
+    def _leave(self, decision: Decision, reason: str) -> None:
+        """Nobody has to take it up any more."""
+        decision.note = f"{decision.note}; {reason}" if decision.note else reason
+        self._decisions.end(decision, "ignored", "")
 
     async def reason(self, decision: Decision) -> str:
         """Why nothing is to be mended any more: the item, or the case, was removed since, and not by this very exlet.

@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.engine.messages import RunPrimitive
 from mendflow.core.engine.plan import WORK
-from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.services.base.engine_interfaces import Engine, ItemFacts
@@ -92,7 +92,7 @@ class RepairTargets:
 
     async def _target_items(self, engine: Engine, case: CaseId, item: ItemId | None) -> list[ItemFacts]:
         """The item that is named; all live items of a task where a task is named. Raises NotFound for one that the flow
-        does not have."""
+        does not have. What another engine has not told of, it may have all the same: it is asked by the name."""
         if item is None:
             raise InvalidRequest("there is no item at hand; say which with `item`")
         facts = await engine.facts(case, item)
@@ -100,6 +100,8 @@ class RepairTargets:
         found = [each for each in live if each.item == item] or [each for each in live if each.task == item]
         if not found and engine is self._engines[""]:
             self._demand_known(case, item)
+        elif not found:
+            return [ItemFacts(item=item, task=item_name(item), kind="", status="")]
         return found
 
     def _demand_known(self, case: CaseId, item: ItemId) -> None:
@@ -109,6 +111,21 @@ class RepairTargets:
         known = sorted({node.shown or node.name for node in live.case.plan.nodes if node.kind in WORK})
         text = f"it has {', '.join(known[:ITEMS_SHOWN])}" + (" and more" if len(known) > ITEMS_SHOWN else "")
         raise NotFound(f"flow {live.document.flow} has no item {item:.80}; {text}")
+
+
+ENDING: Final = frozenset({Primitive.REMOVE, Primitive.COMPLETE, Primitive.FAIL})
+
+
+def demand_task_roles(mended: RepairTarget, order: RunPrimitive) -> None:
+    """Refuse to end a user task for a person who has not the role that the task is for. What rules conclude by
+    themselves may: whoever teaches them knows the flow."""
+    roles = mended.decision.task_roles if mended.decision is not None else None
+    if roles is None or order.target != "item" or order.do not in ENDING:
+        return
+    for each in mended.items:
+        role = mended.engine.task_role(mended.case, each.serial)
+        if role and role not in roles:
+            raise Forbidden(f"{mended.case}:{each.item} is a user task for the role {role!r}, who alone may end it")
 
 
 def job_of(mended: RepairTarget, item: ItemFacts) -> JobId | None:

@@ -159,6 +159,7 @@ class Unwinder:
             parent=exlet.id,
             parent_serial=serial,
             owner=exlet.document.owner,
+            project=exlet.document.project,
         )
         await self._manager.begin(document, flow, {}, later=True)
         return document

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mendflow.core.model.data import Publication
+from mendflow.core.model.domains import DomainRights
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.services.base.cluster import CASE_KIND, root_of
 from mendflow.services.cases.case_starter import CaseStarter
@@ -11,7 +13,8 @@ from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.domains.assembly import DomainServices
 from mendflow.services.domains.confined_queue import ConfinedQueue
-from mendflow.services.domains.connected import ConnectedDomains
+from mendflow.services.domains.connected_domains import ConnectedDomains
+from mendflow.services.domains.publication_triggers import PublicationTriggers
 from mendflow.services.domains.reports import DomainLoad, startable
 from mendflow.services.domains.work_documents import DOMAIN_PORT
 from mendflow.services.recovery.levels import LEVEL_KIND, LevelEntry
@@ -53,9 +56,9 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         found = await server.store.get(CASE_KIND, case)
         return _decode_case(found.body) if found is not None else None
 
-    async def flows_of_set(name: str) -> set[str]:
-        found = await runtime.data_sets.find(name)
-        return {pool.rule.flow for pool in found.pools.values() if not pool.removed} if found is not None else set()
+    async def flows_started_by(published: Publication) -> set[str]:
+        triggers = PublicationTriggers(runtime.data_sets, runtime.watches, runtime.catalogue)
+        return await triggers.flows_started_by(published)
 
     return ConnectedDomains(
         store=server.store,
@@ -74,7 +77,7 @@ def connected_domains(runtime: "Runtime", server: ServerContext) -> ConnectedDom
         catalogue=runtime.catalogue,
         flows=runtime.flows,
         meta=runtime.meta,
-        queue=ConfinedQueue(server.way_to_queue(runtime.meta), document_of, flows_of_set),
+        queue=ConfinedQueue(server.way_to_queue(runtime.meta), document_of, flows_started_by, runtime.hub),
         given=server.domains,
         pilots=lambda: overview.pilots(runtime.meta.pilot_views()),
         load=load,
@@ -90,6 +93,10 @@ def work_across(runtime: "Runtime", server: ServerContext) -> DomainServices:
         await runtime.ledger.settled()
         return [_decode_entry(found.body).job async for found in server.store.scan(LEVEL_KIND)]
 
+    def rights_of(name: str) -> DomainRights:
+        known = connected.connections.find(name)
+        return known.rights if known is not None else DomainRights()
+
     return DomainServices(
         runtime,
         store=server.store,
@@ -103,8 +110,10 @@ def work_across(runtime: "Runtime", server: ServerContext) -> DomainServices:
         way=lambda case: (*way_of(runtime, case), connected.connections.own.name),
         sender=f"{server.membership.id}:{server.chance(4)}",
         lease_ms=server.settings.lease_ms,
+        domain_lease_ms=server.settings.domain_lease_ms,
         shared=server.membership.shared,
         finished=runtime.finished,
+        rights_of=rights_of,
         reports=connected.reports,
         report_of=lambda name: connected.contacts.of(name).report,
         retrying=retrying,

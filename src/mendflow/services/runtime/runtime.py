@@ -3,13 +3,17 @@ fails."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.repair import Decision
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
+from mendflow.lazy import LazyModule
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import MetaScheduler
@@ -20,10 +24,9 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import CalledCases
-from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.interception_points import InterceptionPoints
+from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
 from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
@@ -33,27 +36,40 @@ from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import UserTasks
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.progress import ProgressWriter
-from mendflow.services.cluster.relay import Relay
-from mendflow.services.cluster.remote_pilots import RemotePilots
 from mendflow.services.cluster.shared_secret import known_secret, shared_secret
-from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
-from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.learning.sizes import SizeLearner
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
 from mendflow.services.recovery.assembly import RecoveryServices
-from mendflow.services.recovery.decisions import DecisionEnded
+from mendflow.services.recovery.decisions import DecisionBegun, DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.runtime.domain_wiring import connected_domains, work_across
 from mendflow.services.runtime.server_context import ServerContext
+from mendflow.services.runtime.service_wiring import (
+    data_services_of,
+    learning_of,
+    relay_of,
+    secrets_of,
+    sites_of,
+    takeover_of,
+)
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
+from mendflow.services.scheduling.limit_service import LimitService
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
-from mendflow.services.scheduling.sites.service import SiteService
 from mendflow.services.scheduling.waiting_reasons import WaitingReasons
+
+if TYPE_CHECKING:
+    from mendflow.services.retention.service import Retention
+    from mendflow.services.runtime import retention_wiring, schedule_wiring
+    from mendflow.services.schedules.assembly import ScheduleServices
+else:
+    schedule_wiring = LazyModule("mendflow.services.runtime.schedule_wiring")
+    retention_wiring = LazyModule("mendflow.services.runtime.retention_wiring")
 
 log = logging.getLogger("mendflow.runtime")
 
@@ -63,6 +79,7 @@ class Runtime:
 
     def __init__(self, server: ServerContext) -> None:
         settings, store, clock = server.settings, server.store, server.clock
+        self._server = server
         self._membership = membership = server.membership
         self.ledger = ledger = Ledger(
             store,
@@ -104,6 +121,9 @@ class Runtime:
             ),
             promised_until=self._promised_until,
         )
+        self.sizes = SizeLearner(
+            store=store, ledger=ledger, clock=clock, hub=hub, meta=self.meta, learns=settings.learning
+        )
         hub.subscribe(JobMoved, self._job_moved)
         hub.subscribe(DecisionEnded, lambda ended: self.counts.count_repair(ended.decision))
         if (tracer := server.tracer) is not None:
@@ -133,10 +153,15 @@ class Runtime:
         self.timers = Timers(clock, self._fired)
         self.results = ResultCache(store, server.file_store, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
-        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self.finished)
-        self.staging = FileStaging(
-            server.file_store, self.catalogue.resolve, self.finished, settings.files_roots, ledger
+        self.tasks = UserTasks(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            events=events,
+            finished=self.finished,
+            is_suspended=lambda case, item: case in live and is_suspended(live[case], item),
         )
+        self.staging = FileStaging(server.file_store, self.catalogue.resolve, self.finished, server.files_roots, ledger)
         self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub)
         self.messaging = MessagingServices(self, server, self.finished)
         self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
@@ -172,11 +197,15 @@ class Runtime:
             files=server.file_store,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        hub.subscribe(DecisionBegun, lambda begun: self._decision_moved(begun.decision))
+        hub.subscribe(DecisionEnded, lambda ended: self._decision_moved(ended.decision))
         self.domains = work_across(self, server)
-        self._data = self._build_data_services(server)
+        self._data = data_services_of(self, server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
-        self.sites = self._build_sites(server)
-        self.waiting_reasons = WaitingReasons(self.meta, clock, self.sites.monitor.help_for)
+        self.sites = sites_of(self, server)
+        self.limits = LimitService(store=store, ledger=ledger, clock=clock, meta=self.meta, homes=self.homes)
+        self.secrets = secrets_of(self, server)
+        self.waiting_reasons = WaitingReasons(self.meta, clock, self.sites.monitor.help_for, self.limits)
         hub.provide(WaitingReasons, self.waiting_reasons)
         self.exchange = Exchange(
             meta=self.meta,
@@ -184,65 +213,25 @@ class Runtime:
             ledger=ledger,
             clock=clock,
             notices=self.notices,
-            relay=self._build_relay(server),
+            relay=relay_of(self, server),
             sites=self.sites.monitor,
             unprocessed=server.unprocessed_reports,
             hidden=server.hidden,
+            limits=self.limits,
+            secrets=self.secrets,
         )
         self.recovery = self._build_recovery(server, repairing)
         self.exceptions = self.recovery.exceptions
         self.administration = self.recovery.administration
         self.engines = self.recovery.engines
+        self.learning = learning_of(self, server)
         self._clock = clock
         self._recovers = settings.recovery
-        self._takeover = self._build_takeover(server)
+        self._takeover = takeover_of(self, server)
         self._progress = ProgressWriter(self.manager.live, ledger, clock)
         self._reading: asyncio.Task[None] | None = None
         hub.check()
         repairing.check()
-
-    def _build_relay(self, server: ServerContext) -> Relay | None:
-        """The relay to other servers, if there may be some."""
-        if not self._membership.shared:
-            return None
-        return Relay(
-            membership=self._membership,
-            homes=self.homes,
-            peers=server.peers,
-            clock=server.clock,
-            lease_ms=server.settings.lease_ms,
-            holds=self._membership.promise().holds,
-            caches=self.meta.caches,
-            remote_pilots=RemotePilots(self._membership, server.peers, server.clock, self.meta),
-        )
-
-    def _build_sites(self, server: ServerContext) -> SiteService:
-        return SiteService(
-            store=server.store,
-            ledger=self.ledger,
-            clock=server.clock,
-            membership=server.membership,
-            meta=self.meta,
-            alerts=self.monitor.alerts,
-            batch_systems=server.batch_systems,
-            elements=self.catalogue.elements.find,
-            look_ms=server.settings.sites_look_ms,
-            looks=self.counts.site_looks,
-            chance=server.chance,
-        )
-
-    def _build_takeover(self, server: ServerContext) -> Takeover | None:
-        if not isinstance(server.membership, ServerMembership):
-            return None
-        return Takeover(
-            store=server.store,
-            ledger=self.ledger,
-            membership=server.membership,
-            homes=self.homes,
-            meter=server.meter,
-            read_shared=self.read_shared,
-            take_up=self.take_up,
-        )
 
     def _build_recovery(self, server: ServerContext, hub: Hub) -> RecoveryServices:
         return RecoveryServices(
@@ -254,6 +243,7 @@ class Runtime:
             manager=self.manager,
             flows=self.flows,
             interception_points=self.interception_points,
+            tasks=self.tasks,
             meta=self.meta,
             proxy=self.proxy,
             levels=self.levels,
@@ -265,22 +255,19 @@ class Runtime:
             shared=self._membership.shared,
             is_pilot_coming=self.sites.monitor.is_pilot_coming,
             take_up=self.take_up,
+            sealer=self.sealer,
+            source_reader=server.source_reader,
         )
 
-    def _build_data_services(self, server: ServerContext) -> DataServices:
-        return DataServices(
-            store=server.store,
-            ledger=self.ledger,
-            clock=server.clock,
-            file_store=server.file_store,
-            membership=self._membership,
-            catalogue=self.catalogue,
-            elements=server.elements,
-            flows=self.flows,
-            starting=CaseStarter(self, server.store, server.clock, server.chance),
-            notices=self.notices,
-            hub=self.hub,
-        )
+    @cached_property
+    def schedules(self) -> "ScheduleServices":
+        """Built when they are first asked for: most commands in a data folder never do."""
+        return schedule_wiring.schedules_of(self, self._server)
+
+    @cached_property
+    def retention(self) -> "Retention":
+        """Built when it is first asked for, like schedules."""
+        return retention_wiring.retention_of(self, self._server)
 
     async def start(self) -> None:
         self.ledger.start()
@@ -288,11 +275,16 @@ class Runtime:
         await self.read_shared()
         await self.take_up(await self.homes.claim_own())
         self.recovery.start()
+        self.learning.start()
         self.timers.start()
+        self.limits.start()
         self.exchange.start()
         self.watch.start()
         self.sites.monitor.start()
         self._data.start()
+        if self._server.settings.schedules:
+            self.schedules.start()
+            self.retention.start()
         await self.domains.start()
         if self._takeover is not None:
             self._takeover.start()
@@ -368,6 +360,8 @@ class Runtime:
         await self.sites.monitor.stop()
         await self.domains.stop()
         await self.connected.stop()
+        for lazy in {"schedules", "retention"} & vars(self).keys():
+            await getattr(self, lazy).stop()
         await self._data.stop()
         await self.watch.stop()
         if self._takeover is not None:
@@ -375,8 +369,10 @@ class Runtime:
         await self._progress.stop()
         await cancel_tasks(self._reading)
         await self.exchange.stop()
+        await self.limits.stop()
         if self._signals is not None:
             await self._signals.stop()
+        await self.learning.stop()
         await self.recovery.stop()
         await self.interception_points.stop()
         await self.timers.stop()
@@ -387,20 +383,29 @@ class Runtime:
         await self.calls.stop()
         await self.proxy.stop()
         await self.meta.stop()
+        await self.sizes.stop()
         self.events.stop()
         await self.ledger.stop()
 
     async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         await self.dispatcher.finished(case, serial, outcome)
 
-    async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+    def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> Coroutine[None, None, None]:
         if outcome.files:
-            with self.ledger.atomic():
-                outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
+            return self._job_left_files(case, serial, outcome)
+        return self.dispatcher.job_finished(case, serial, outcome)
+
+    async def _job_left_files(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        with self.ledger.atomic():
+            outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
         await self.dispatcher.job_finished(case, serial, outcome)
 
     async def _fired(self, case: CaseId, serial: int) -> None:
         await self.dispatcher.fired(case, serial)
+
+    def _decision_moved(self, decision: Decision) -> None:
+        live = self.manager.live.get(decision.case) if not decision.engine else None
+        self.notifier.decision_moved(decision, owner=live.document.owner if live is not None else "")
 
     def _job_moved(self, fact: JobMoved) -> None:
         job = fact.job

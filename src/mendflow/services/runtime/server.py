@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 from mendflow.core.model.errors import StoreUnavailable
@@ -23,12 +24,14 @@ from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.membership import OwnMembership, SingleServer
 from mendflow.services.base.poster import NO_POSTER, Poster
+from mendflow.services.base.secret_sources import MemorySecretSources, SecretSources
+from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
+from mendflow.services.cluster.access_tokens import AccessTokens
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.data.watches.storage import NO_STORAGE, StorageReader
-from mendflow.services.domains.dialing import NO_LINES, DomainLines
-from mendflow.services.domains.line import PeerLines, no_lines
+from mendflow.services.domains.domain_lines import NO_LINES, DomainLines, PeerLines, no_lines
 from mendflow.services.messaging.assembly import refuse_jobs
 from mendflow.services.messaging.contracts import NO_PARTNER_CLIENT, PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
@@ -65,7 +68,9 @@ class Server:
     requests to them; without `server` this one is alone. `meter` measures what is promised to pilots and to other
     servers; a server that is started anew with the same `meter_name` reads the same meter. `batch_systems` is where
     pilots are submitted; without it none are. `elements` reads the storage elements that are watched. `read_job` makes
-    the flow of a job description. `chance` makes new names: so many random bytes, in hexadecimal."""
+    the flow of a job description. `chance` makes new names: so many random bytes, in hexadecimal. `wall` is the wall
+    clock, which schedules go by; without it they go by `clock`. `secret_sources` has the key of the secrets in the
+    store, and secrets of the machine."""
 
     def __init__(
         self,
@@ -87,6 +92,7 @@ class Server:
         meter: Meter | None = None,
         meter_name: str = "",
         poster: Poster = NO_POSTER,
+        source_reader: SourceReader = NO_SOURCE_READER,
         caller: PartnerClient = NO_PARTNER_CLIENT,
         read_job: JobReader = refuse_jobs,
         transformer: Transformer | None = None,
@@ -95,6 +101,8 @@ class Server:
         tracer: Tracer | None = None,
         batch_systems: SiteBatchSystems | None = None,
         chance: Callable[[int], str] = secrets.token_hex,
+        wall: Callable[[], Instant] | None = None,
+        secret_sources: SecretSources | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
@@ -103,15 +111,19 @@ class Server:
         self.peer_lines = peer_lines
         self.meter_name = meter_name or chance(8)
         self.poster = poster
+        self.source_reader = source_reader
         self.caller = caller
         self.url = ""  # the address of this server, once it listens
         self.read_job = read_job
         self.elements = elements
         self.batch_systems = batch_systems
         self.chance = chance
+        self.wall = wall or clock.now
+        self.access_tokens = AccessTokens(store, self.wall)
         self.way_to_queue = way_to_queue
         self.unprocessed_reports = UnprocessedReports()
         self.hidden = HiddenTexts()
+        self.secret_sources = secret_sources or MemorySecretSources()
         self.shipped = shipped
         self.patterns = patterns
         self.store = store
@@ -142,6 +154,16 @@ class Server:
     def present(self) -> Runtime | None:
         """The current services, if there are any."""
         return self._runtime
+
+    def is_alone(self) -> bool:
+        """Whether nobody may let jobs run by a token of the store: then whoever runs the server has it for himself,
+        unless he was given others."""
+        return self.settings.owner_only or not self.access_tokens.let_jobs_run()
+
+    def files_roots(self) -> tuple[Path, ...] | None:
+        """The folders that flows may read files from by now. Any folder, only while nobody else uses the server."""
+        roots = self.settings.files_roots
+        return () if roots is None and not self.is_alone() else roots
 
     def _member(self, server: ServerDocument) -> ServerMembership:
         server.lease_ms, server.version, server.started_at = self.settings.lease_ms, self.version, self._started_at
@@ -183,6 +205,8 @@ class Server:
 
     async def open(self) -> None:
         await self.store.open()
+        if self.settings.files_roots is None and not self.settings.owner_only:
+            await self.access_tokens.read()  # the first case that goes on may name files
         await self.membership.open()
         runtime = Runtime(self)
         await runtime.start()

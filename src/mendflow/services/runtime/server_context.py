@@ -1,8 +1,10 @@
 """What a server has beside its services, and gives them when they are built."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from mendflow.core.model.ids import Instant
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.services.base.clock import Meter
@@ -12,11 +14,12 @@ from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.poster import Poster
+from mendflow.services.base.secret_sources import SecretSources
+from mendflow.services.base.source_reader import SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.data.watches.storage import StorageReader
-from mendflow.services.domains.dialing import DomainLines
-from mendflow.services.domains.line import PeerLines
+from mendflow.services.domains.domain_lines import DomainLines, PeerLines
 from mendflow.services.messaging.contracts import PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
 from mendflow.services.messaging.style_sheets import Transformer
@@ -44,6 +47,7 @@ class ServerContext(Protocol):
     membership: OwnMembership
     peers: Peers
     poster: Poster
+    source_reader: SourceReader
     caller: PartnerClient
     transformer: Transformer
     url: str
@@ -59,8 +63,12 @@ class ServerContext(Protocol):
     shipped: RuleSet | None
     patterns: Patterns
     chance: Callable[[int], str]
+    wall: Callable[[], Instant]
     stopped: StoppedCases
     unprocessed_reports: UnprocessedReports
     hidden: HiddenTexts
+    secret_sources: SecretSources
+
+    def files_roots(self) -> tuple[Path, ...] | None: ...
 
     def on_broken(self, runtime: "Runtime", reason: str) -> None: ...

@@ -49,6 +49,13 @@ class AnswerBuilder:
         """Whether the pilot should get this answer at once."""
         return bool(self.jobs or self.orders or self.logs or self.accepted or self.refused or self.lost)
 
+    def unjudged(self, request: SyncRequest) -> list[AttemptReport]:
+        """Its reports that got no verdict so far."""
+        if not request.reports:
+            return []
+        judged = {*self.accepted, *self.refused}
+        return [each for each in request.reports if AttemptRef(each.job, each.fence) not in judged]
+
     def add(self, answer: SyncAnswer) -> None:
         """Merge the answer of another server to the same request. An attempt stays unclaimed only if no server knows
         it."""

@@ -16,7 +16,7 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
-from mendflow.services.scheduling.facts import FailedAttempts
+from mendflow.services.scheduling.facts import FailedAttempts, JobRequeued
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
@@ -106,7 +106,8 @@ class AttemptEnds:
             del self._changed[next(iter(self._changed))]
 
     async def end(self, job: Job, events: Sequence[job_events.JobEvent], outcome: Outcome | None = None) -> None:
-        """The attempt ends with these events; unless it would be retried, and the job is mended instead."""
+        """The attempt ends with these events; unless it would be retried, and the job is mended instead. Then the job
+        is over, or it waits for the next attempt."""
         self._meta.detach(job)
         failed = job_lifecycle.pending_retry(events)
         judge = self._meta.hub.provider(FailedAttempts) if failed is not None else None
@@ -117,7 +118,12 @@ class AttemptEnds:
                 return  # it was cancelled meanwhile
             events = [job_lifecycle.give_up(failed, outcome)] if taken else events
         self._meta.apply(job, events)
-        await self._requeue_or_finish(job)
+        if job.finished:
+            await self._meta.finish(job)
+            return
+        self._meta.enqueue(job)
+        self._meta.changed(job, from_outside=True)
+        self._meta.hub.publish(JobRequeued(job))
 
     async def _ask_recovery(self, judge: FailedAttempts, job: Job, outcome: Outcome) -> bool:
         self.in_recovery.add(job.id)
@@ -125,14 +131,6 @@ class AttemptEnds:
             return await judge.attempt_failed(job, outcome)
         finally:
             self.in_recovery.discard(job.id)
-
-    async def _requeue_or_finish(self, job: Job) -> None:
-        """After an attempt: the job is over, or it waits for the next attempt."""
-        if job.finished:
-            await self._meta.finish(job)
-        else:
-            self._meta.enqueue(job)
-            self._meta.changed(job, from_outside=True)
 
     async def was_accepted(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
         """Whether a report was accepted that is repeated because the verdict did not reach the pilot. None if the

@@ -9,7 +9,7 @@ the answers are merged; an exchange that another server forwards is handled like
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.ids import JobId, PilotId
@@ -43,9 +43,11 @@ from mendflow.services.scheduling.facts import (
     PilotPaused,
     SubmittedPilots,
 )
+from mendflow.services.scheduling.limit_service import LimitService
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
+from mendflow.services.scheduling.secret_service import SecretService
 from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
@@ -72,15 +74,18 @@ class Exchange:
         sites: SubmittedPilots | None = None,
         unprocessed: UnprocessedReports | None = None,
         hidden: HiddenTexts | None = None,
+        limits: LimitService | None = None,
+        secrets: SecretService | None = None,
     ) -> None:
         """Without a relay this server is alone, and decides about everything. `sites` knows the pilots that were
         submitted to batch systems, `unprocessed` the reports that have raised an internal error, `hidden` what no log
-        may show."""
+        may show, `limits` who may use named limits, `secrets` what jobs get with their grants."""
         self._meta = meta
         self._hub = meta.hub
         self._relay = relay
         self._sites = sites
-        self._assigner = Assigner(meta, clock)
+        self._assigner = Assigner(meta, clock, limits, secrets)
+        self._limits = limits
         self._ledger = ledger
         self._clock = clock
         self._notices = notices
@@ -149,6 +154,8 @@ class Exchange:
         self._meta.caches.hear(pilot, request)
         await self._stop_borrowed()
         self._assigner.expect(pilot, request)
+        if self._limits is not None:
+            self._limits.pilot_heard(pilot.id, request)
         if self._relay is not None and self._meta.leases.inherits(pilot.id):
             self._unannounced.add(pilot.id)
         with self._ledger.atomic():
@@ -159,7 +166,7 @@ class Exchange:
             await self._take_reports(pilot, request.reports, draft)
             await self._compare_attempts(pilot, request, draft)
             if request.leaving:
-                await self._pilot_leaves(pilot, request.leaves)
+                await self._pilot_leaves(pilot, request.leaves, draft.unjudged(request))
             answer = await self._answer(pilot, request, who, draft)
         await self._ledger.settled()
         if self._relay is not None and pilot.id in self._unannounced:
@@ -200,7 +207,7 @@ class Exchange:
             waits = relay is not None and draft.unclaimed
             await self._stop_borrowed()
             if not (request.leaving or self._stopping or waits):
-                self._assigner.hand_out(pilot, request, draft, self._hold_ms(request, draft) + IDLE_ASK_MS)
+                await self._assigner.hand_out(pilot, request, draft, self._hold_ms(request, draft) + IDLE_ASK_MS)
             draft.orders += pilot.take_orders()
             draft.logs += pilot.take_log_requests()
             if draft.has_news or self._stopping or request.leaving or told_at_once:
@@ -267,10 +274,13 @@ class Exchange:
 
     async def _compare_attempts(self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder) -> None:
         """An attempt that the pilot names and does not hold is lost to it, if the job is ours; one that it should name
-        and does not was given up."""
+        and does not was given up. One that it reports as ended, and that cannot be judged yet, stays its own: its case
+        is being loaded, and a finished job must not run again because of that."""
         if self._meta.requeued:
             self._meta.repeat_requeue_orders(pilot)
         lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady_ms_now())
+        unjudged = draft.unjudged(request)
+        self._meta.leases.renew(pilot.id, unjudged, now=self._meta.steady_ms_now())
         others = {(ref.job, ref.fence) for ref in lost}
         named = set()
         for beat in request.running:
@@ -284,9 +294,16 @@ class Exchange:
                 self._repeat_order(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = self._hidden.mask(beat.log_tail)
+        named |= self._held_reports(pilot, unjudged)
         for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:
             if id in pilot.held:
                 await self._take_back(pilot, id, request.leaves if request.leaving else None)
+
+    def _held_reports(self, pilot: PilotRecord, reports: Iterable[AttemptReport]) -> set[JobId]:
+        """The jobs whose attempts, as the pilot holds them, are in these reports."""
+        return {
+            each.job for each in reports if each.job in pilot.held and self._meta.jobs[each.job].fence == each.fence
+        }
 
     def _reject_attempt(self, beat: AttemptStatus, draft: AnswerBuilder) -> None:
         """An attempt that is not the pilot's by our records: lost to it, or another server's. One that is being killed
@@ -322,11 +339,14 @@ class Exchange:
             events = job_lifecycle.give_back(job, job.fence, now=now)
         await self._ends.end(job, events)
 
-    async def _pilot_leaves(self, pilot: PilotRecord, why: str) -> None:
-        """A pilot that leaves has ended everything that it had started: the rest goes back to the queue."""
+    async def _pilot_leaves(self, pilot: PilotRecord, why: str, unjudged: Sequence[AttemptReport]) -> None:
+        """A pilot that leaves has ended everything that it had started: the rest goes back to the queue. While a report
+        of it cannot be judged, it stays, and asks again."""
         self._meta.leases.resume_renewal(pilot.id)
-        while pilot.held:
-            await self._take_back(pilot, next(iter(pilot.held)), why)
+        while left := pilot.held.keys() - self._held_reports(pilot, unjudged):
+            await self._take_back(pilot, next(id for id in pilot.held if id in left), why)
+        if pilot.held:
+            return
         self._meta.leases.leave(pilot.id)
         self._meta.forget(pilot.id)
 

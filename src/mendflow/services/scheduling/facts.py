@@ -1,20 +1,33 @@
 """The facts that scheduling publishes through the hub, and the contracts that it asks higher services for. Those that
 are published for every job are of the kind of object that is created fastest."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from mendflow.core.model.ids import Instant, JobId
-from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.jobs import Job, LearnedRequest, Outcome
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.scheduling import job_events
+from mendflow.services.base.contracts import NewJob
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
 class JobMoved(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The state of a job has changed."""
+
+    job: Job
+
+
+class JobEnded(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A job is over, and `JobMoved` has told so. Published once for each job, for those who want to know only this."""
+
+    job: Job
+
+
+class JobRequeued(NamedTuple):
+    """An attempt has ended, and the job waits for another."""
 
     job: Job
 
@@ -31,6 +44,18 @@ class FailedAttempts(Protocol):
 
     async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
         """True: end the job with that outcome instead."""
+        ...
+
+
+class JobSizer(Protocol):
+    """Says how much memory and time jobs ask for whose flow leaves that to be learned."""
+
+    async def load(self, jobs: Sequence[NewJob]) -> None:
+        """Read what the store knows of such jobs. If it cannot be read, they are sized by what is known here."""
+        ...
+
+    def size_of(self, job: Job) -> LearnedRequest | None:
+        """What it is to ask for; None: as it does."""
         ...
 
 
@@ -80,6 +105,14 @@ class SubmittedPilots(Protocol):
 
     def idle_exit_ms(self, submission: str) -> int:
         """After how long without a job such a pilot is to leave; 0: never."""
+        ...
+
+
+class LogTails(Protocol):
+    """Whoever hears of pilots what running jobs print."""
+
+    def log_tail(self, id: JobId) -> str:
+        """The end of a running job's log, as far as its pilot has reported it."""
         ...
 
 

@@ -8,10 +8,12 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.views import CountsView, JobPage, JobQuery
 from mendflow.core.query.search_fields import JOBS
 from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchQuery, equals
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store, StoredDocument
 
@@ -27,20 +29,24 @@ def public_job(meta: PilotScheduler, job: Job) -> Job:
     return job
 
 
-async def search(store: Store, meta: PilotScheduler, query: JobQuery, now: Instant) -> JobPage:
+async def search(
+    store: Store, meta: PilotScheduler, query: JobQuery, now: Instant, sight: Sight = EVERYTHING
+) -> JobPage:
     """By default the newest first; at the same instant, the last submitted first."""
-    found = await paging.find(store, _search_query(query, now), lambda document: _current_body(meta, document))
+    found = await paging.find(store, _search_query(query, now, sight), lambda document: _current_body(meta, document))
     return JobPage(rows=[_decode(body) for body in found.bodies], next=found.next, looked_at=found.looked_at)
 
 
-async def count(store: Store, meta: PilotScheduler, query: JobQuery, by: str, now: Instant) -> CountsView:
+async def count(
+    store: Store, meta: PilotScheduler, query: JobQuery, by: str, now: Instant, sight: Sight = EVERYTHING
+) -> CountsView:
     counts, place, looked_at = await paging.count(
-        store, _search_query(query, now), by, lambda document: _current_body(meta, document)
+        store, _search_query(query, now, sight), by, lambda document: _current_body(meta, document)
     )
     return CountsView(counts=counts, next=place, looked_at=looked_at)
 
 
-def _search_query(query: JobQuery, now: Instant) -> SearchQuery:
+def _search_query(query: JobQuery, now: Instant, sight: Sight = EVERYTHING) -> SearchQuery:
     fields = {"case": query.case, "state": query.state, "owner": query.owner, "pilot": query.pilot, "name": query.name}
     also = [equals(name, value) for name, value in fields.items() if value]
     if query.attempts_min:
@@ -52,6 +58,7 @@ def _search_query(query: JobQuery, now: Instant) -> SearchQuery:
         Paging(query.limit, query.offset, query.after),
         now=now,
         order=query.order,
+        only=in_sight(sight, "spec.project"),
         usual="-created",
     )
 

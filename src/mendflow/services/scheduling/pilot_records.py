@@ -27,11 +27,12 @@ class GrantedAttempt:
     has reported that it has begun. `runs` is what people are shown: until the pilot reports which have begun, as many
     count as running as it had free slots. Measures and values are the latest that it reported."""
 
-    __slots__ = ("begun", "is_storing", "measures", "runs", "since", "values")
+    __slots__ = ("begun", "is_staging", "is_storing", "measures", "runs", "since", "values")
 
     def __init__(self, since: int | None, *, runs: bool = False) -> None:
         self.since = since
         self.begun = False
+        self.is_staging = False  # its files are fetched, or its software is made ready
         self.is_storing = False  # the job has ended, and its files are stored
         self.runs = runs
         self.measures: Measurements | None = None
@@ -42,6 +43,7 @@ class GrantedAttempt:
         runs, ran = beat.state != "held", self.runs
         self.runs = runs
         self.begun |= beat.state not in NOT_STARTED
+        self.is_staging = beat.state == "staging"
         self.is_storing = beat.state == "keeping"
         self.measures = beat.measures
         if beat.values and not check_value(beat.values):
@@ -66,6 +68,7 @@ class PilotRecord:
         self.paused = ""  # why it takes no new job for now
         self.paused_since: Instant = 0
         self.is_unfit = False  # it takes no job ever again, and only delivers its results
+        self.projects: frozenset[str] | None = None  # those that it works for; None: all
         self.submission = ""  # the name under which it was submitted to a batch system
         self.cache: CacheUpdate | None = None  # how it is shared; its content is in the queue
         self.cache_asked = -1  # the version of it that the pilot was asked about
@@ -99,6 +102,7 @@ class PilotRecord:
         self.paused = request.paused[:PAUSED_CHARS_MAX]
         self.is_unfit = bool(request.unfit)
         self.submission = request.submission
+        self.projects = frozenset(request.projects) or None
         self.released = False
         self._forget_accepted(request.heard)
         for held in self.held.values():
@@ -126,6 +130,7 @@ class PilotRecord:
         self.attempts = view.capacity.slots - view.free_slots
         self.front, self.want, self.seen_at = server, 0, seen_at
         self.submission = view.submission
+        self.projects = frozenset(view.projects) or None
 
     @property
     def free_slots(self) -> int:
@@ -172,6 +177,7 @@ class PilotRecord:
             pilot=self.id,
             whole=whole,
             idle_ms=idle_ms,
+            projects=self.projects,
         )
 
     def view(self, now: Instant, left_ms: int, cache: tuple[int, int] = (0, 0)) -> PilotView:
@@ -190,4 +196,5 @@ class PilotRecord:
             submission=self.submission,
             cache_files=cache[0],
             cache_bytes=cache[1],
+            projects=sorted(self.projects or ()),
         )

@@ -29,7 +29,7 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.job_runs import run_to_end
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.scheduling.cache_records import CacheRegistry
-from mendflow.services.scheduling.facts import AttemptEnding, JobMoved, WorkAnnouncer
+from mendflow.services.scheduling.facts import AttemptEnding, JobEnded, JobMoved, JobSizer, LogTails, WorkAnnouncer
 from mendflow.services.scheduling.idle_pilots import IdlePilots
 from mendflow.services.scheduling.live_logs import LiveLogReader
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
@@ -69,7 +69,8 @@ class PilotScheduler:
         server. `signals` announces work to the other servers, if there are some. `is_loading` says whether a job's case
         is being loaded, `is_stopped` whether it waits for somebody to resume it, `promised_until` until when another
         server has promised a job to its pilot."""
-        self.hub = hub or Hub()
+        self.hub = hub = hub or Hub()
+        self._hear_attempts = hub.listeners(AttemptEnding)
         self.signals = signals
         self.is_loading = is_loading
         self.is_stopped = is_stopped
@@ -93,6 +94,7 @@ class PilotScheduler:
         self._unable_since: dict[Resources, Instant] = {}
         self.requeued: dict[JobId, Instant] = {}  # requeued by people, and when their pilots were last told
         self.live_logs = LiveLogReader(signals)
+        self.hub.provide(LogTails, self)
         self._background = BackgroundTasks(ledger)
 
     async def stop(self) -> None:
@@ -101,6 +103,9 @@ class PilotScheduler:
     # The contract
 
     async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
+        sizer = self.hub.provider(JobSizer)
+        if sizer is not None and (learned := [new for new in jobs if new.spec.resources.is_learned]):
+            await sizer.load(learned)
         if reissued:
             jobs = await self._load_known(jobs)
         now = self._clock.now()
@@ -129,6 +134,7 @@ class PilotScheduler:
             pilot=last.pilot if last else "",
             host=last.host if last else "",
             site=last.site if last else "",
+            asked=job.spec.resources,
         )
 
     async def subscribe(self, id: JobId, callback: Callback) -> None:
@@ -211,7 +217,8 @@ class PilotScheduler:
         """Apply the events; whether there were any."""
         happened = False
         for event in events:
-            self.hub.publish(AttemptEnding(job, event))
+            if self._hear_attempts:
+                self.hub.publish(AttemptEnding(job, event))
             job_events.evolve(job, event)
             self.counts.job_changed(job, event)
             happened = True
@@ -238,11 +245,23 @@ class PilotScheduler:
             self._held_back[job.id] = job
         elif not job.suspended:
             spec = job.spec
+            if spec.resources.is_learned and (sizer := self.hub.provider(JobSizer)) is not None:
+                job_lifecycle.resize(job, sizer.size_of(job))
+                spec = job.spec
             files = files_of(spec) if spec.inputs else ()
             self.queue.add(
                 job.id, job_lifecycle.effective_needs(job), spec.priority, job.created_at, job.available_at, files
             )
             self.idle.wake()
+
+    def size_waiting_again(self, jobs: Iterable[Job]) -> None:
+        """More is known of what these jobs need: those that still wait ask for that from now on."""
+        for job in jobs:
+            before = job.spec.resources
+            if job.state is JobState.AVAILABLE and self.queue.remove(job.id):
+                self.enqueue(job)
+                if job.spec.resources != before:
+                    self.changed(job)
 
     def match_reason(self, job: Job) -> str:
         """Why a job was just chosen for a pilot: what its data had to do with it."""
@@ -263,6 +282,7 @@ class PilotScheduler:
         self._ledger.touch(JOB_KIND, job.id, job, last=True, from_outside=from_outside)
         self.jobs.pop(job.id, None)
         self.hub.publish(JobMoved(job))
+        self.hub.publish(JobEnded(job))
 
     async def finish(self, job: Job) -> None:
         """The job is over: tell its submitter."""

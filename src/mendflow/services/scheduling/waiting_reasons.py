@@ -10,16 +10,24 @@ from mendflow.core.model.views import Reason
 from mendflow.core.scheduling import data_explanations, explanations
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.base.contracts import Clock
+from mendflow.services.scheduling.limit_service import LimitService
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.pilot_monitor import SiteHelp
 
 
 class WaitingReasons:
-    """`help_for` says what sites do for jobs with such needs."""
+    """`help_for` says what sites do for jobs with such needs, `limits` who uses named limits."""
 
-    def __init__(self, meta: PilotScheduler, clock: Clock, help_for: Callable[[Resources], SiteHelp]) -> None:
+    def __init__(
+        self,
+        meta: PilotScheduler,
+        clock: Clock,
+        help_for: Callable[[Resources], SiteHelp],
+        limits: LimitService | None = None,
+    ) -> None:
         self._meta = meta
+        self._limits = limits
         self._clock = clock
         self._help_for = help_for
 
@@ -47,6 +55,16 @@ class WaitingReasons:
         sentence = (
             f"{job.spec.shown}: {data_explanations.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
         )
+        limited, needs_administrator = self._limits.why(job) if self._limits is not None else ("", False)
+        if limited and not job.suspended and job.available_at <= now:
+            return Reason(
+                subject=job.id,
+                state="waiting",
+                sentence=f"{job.spec.shown}: {limited}",
+                facts=data,
+                stuck=needs_administrator,
+                needs_limit=needs_administrator,
+            )
         about = [*sites.helps, *sites.cannot][: explanations.FACTS_MAX]
         facts = [*told.facts, *data, *about]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
@@ -67,4 +85,5 @@ class WaitingReasons:
             reserved_for=meta.queue.reserved_for(pilot.id) or "",
             slots_free=pilot.slots_open(),
             paused=pilot.paused,
+            projects=pilot.projects,
         )

@@ -11,9 +11,16 @@ from mendflow.sim.domains.world import DomainScene, play_domains
 from mendflow.sim.parallel import run_parallel
 
 
-def scene_of(seed: int, *, faults: int = -1, cuts: int = -1) -> DomainScene:
+def scene_of(seed: int, *, faults: int = -1, cuts: int = -1, troubles: int = -1) -> DomainScene:
     """Two or three domains, of one or two servers each, by the seed."""
-    return DomainScene(seed=seed, domains=2 + seed % 2, servers=2 if seed % 5 == 0 else 1, faults=faults, cuts=cuts)
+    return DomainScene(
+        seed=seed,
+        domains=2 + seed % 2,
+        servers=2 if seed % 5 == 0 else 1,
+        faults=faults,
+        cuts=cuts,
+        troubles=troubles,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,11 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--start", type=int, default=1, help="the first seed")
     parser.add_argument("--faults", type=int, default=-1, help="how many in each domain (default: drawn)")
     parser.add_argument("--cuts", type=int, default=-1, help="how many between domains (default: drawn)")
+    parser.add_argument("--troubles", type=int, default=-1, help="of other kinds, of whole domains (default: drawn)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--story", action="store_true", help="print everything that happened")
     options = parser.parse_args(arguments)
     seeds = range(options.start, options.start + options.seeds)
-    scenes = [scene_of(seed, faults=options.faults, cuts=options.cuts) for seed in seeds]
+    scenes = [scene_of(seed, faults=options.faults, cuts=options.cuts, troubles=options.troubles) for seed in seeds]
     runs = (
         (play_domains(scene, story=True) for scene in scenes)
         if options.story

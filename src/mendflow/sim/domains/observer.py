@@ -4,7 +4,6 @@ A job is known by the token in its command, wherever it runs and under whatever 
 at the same time; a host takes each key and fence once; it forgets no outcome before the origin has it on disk; and the
 flow gets one outcome of it."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Final
 
@@ -23,8 +22,8 @@ from mendflow.services.domains.work_documents import (
     hosted_id,
 )
 from mendflow.sim.fault_counts import FaultCounts
-from mendflow.sim.observer import ObservedAttempt
-from mendflow.stores.contract import Append, Delete, Put, Write
+from mendflow.sim.observer import ObservedAttempt, RunRecord
+from mendflow.stores.contract import Append, Delete, Put, RemoveStream, Write
 
 _decode_job: Final = msgspec.json.Decoder(Job).decode
 _decode_case: Final = msgspec.json.Decoder(CaseDocument).decode
@@ -32,34 +31,18 @@ _decode_hosted: Final = msgspec.json.Decoder(HostedDocument).decode
 _decode_sent: Final = msgspec.json.Decoder(SentDocument).decode
 
 
-class DomainObserver:
+class DomainObserver(RunRecord):
     def __init__(self, now_s: Callable[[], float], counts: FaultCounts) -> None:
-        self._now_s = now_s
+        super().__init__(now_s)
         self._counts = counts
-        self._digest = hashlib.blake2b(digest_size=8)
-        self.story: list[str] | None = None
-        self.violations: list[str] = []
         self.runs: dict[str, list[ObservedAttempt]] = {}  # by token
         self._running: dict[tuple[str, str, int], ObservedAttempt] = {}  # by pilot, job and fence
-        self._failed: dict[str, int] = {}
+        self._failed: dict[str, int] = {}  # by token: so a job fails no more often than it says, wherever it is tried
         self._taken: dict[tuple[str, str], str] = {}  # by host and the key of the case: its id
         self.sent: dict[tuple[str, str], SentDocument] = {}  # by origin and key, as it is on disk
         self.hosted: dict[tuple[str, str], HostedDocument] = {}
         self.jobs: dict[tuple[str, str], Job] = {}
-
-    @property
-    def hash(self) -> str:
-        return self._digest.hexdigest()
-
-    def tell(self, line: str) -> None:
-        line = f"{self._now_s():.6f} {line}"
-        self._digest.update(line.encode())
-        if self.story is not None:
-            self.story.append(line)
-
-    def report_violation(self, law: str, what: str) -> None:
-        self.violations.append(f"{law}, at {self._now_s():.3f} s: {what}")
-        self.tell(f"BROKEN {law}: {what}")
+        self.dropped: dict[str, set[str]] = {}  # by domain: those that it has disconnected by force
 
     # Attempts
 
@@ -74,21 +57,25 @@ class DomainObserver:
         run = ObservedAttempt(pilot, self._now_s())
         runs.append(run)
         self._running[(pilot, work.job, work.fence)] = run
-        return float(seconds), self._failed.get(work.job, 0) >= int(failures)
+        return float(seconds), self._failed.get(token, 0) >= int(failures)
 
     def ends(self, work: SlotWork, how: str) -> None:
         for (pilot, job, fence), run in list(self._running.items()):
             if (job, fence) == (work.job, work.fence) and not run.has_ended:
                 run.ended_s, run.how = self._now_s(), how
                 del self._running[(pilot, job, fence)]
+        token = work.command.split()[3]
         if how == "badly":
-            self._failed[work.job] = self._failed.get(work.job, 0) + 1
+            self._failed[token] = self._failed.get(token, 0) + 1
         self._counts.add(f"attempts that ended: {how}")
-        self.tell(f"{work.command.split()[3]}: {work.job} {work.fence} ends: {how}")
+        self.tell(f"{token}: {work.job} {work.fence} ends: {how}")
 
     # Disks
 
     def on_write(self, domain: str, write: Write, by: str) -> None:
+        if isinstance(write, RemoveStream):
+            self.tell(f"{by}: removes {write.stream}")
+            return
         if isinstance(write, Append):
             self.tell(f"{by}: journal {write.stream} +{len(write.entries)} at {write.expected}")
             return
@@ -133,6 +120,8 @@ class DomainObserver:
         sent = self.sent.get((document.origin, document.key))
         if not document.over or document.stopped or sent is None or sent.outcome is not None:
             return
+        if document.origin in self.dropped.get(domain, ()):
+            return  # its administrator wanted it so
         if sent.fence == document.fence:
             what = f"{domain} forgets {hosted_id(document.origin, document.key)}, whose outcome its origin has not got"
             self.report_violation("outcomes are kept", what)

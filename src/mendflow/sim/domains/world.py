@@ -1,8 +1,8 @@
 """One run of several domains, from a seed to a verdict.
 
 Each domain has a store, a server or two, and pilots. Its clients start flows, whose jobs are scattered over all
-domains. Everything goes wrong in each domain that can go wrong in one, and the lines between them are cut, both ways or
-one way, besides. After that everything that was acknowledged must end."""
+domains. Everything goes wrong in each domain that can go wrong in one, and between them, and with a domain as a whole.
+After that everything that was acknowledged must end, except in a domain that is gone for ever."""
 
 import asyncio
 from pathlib import Path
@@ -16,23 +16,27 @@ from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import ServerSettings
+from mendflow.sim.clients import start_until_accepted
+from mendflow.sim.domains.domain_faults import DomainFaults
 from mendflow.sim.domains.observer import DomainObserver
-from mendflow.sim.domains.servers import DomainServer
+from mendflow.sim.domains.servers import DomainServer, PeerTrouble
 from mendflow.sim.fault_counts import FaultCounts
 from mendflow.sim.fault_injection import FaultInjector
 from mendflow.sim.loop import VirtualLoop
-from mendflow.sim.machines import Machine
-from mendflow.sim.network import Network, NoAnswer
+from mendflow.sim.machines import Machine, machine_with_clock
+from mendflow.sim.network import Network
 from mendflow.sim.pilots import VirtualPilot
-from mendflow.sim.servers import START_PATH, SimStartRequest, VirtualServer
+from mendflow.sim.servers import SimStartRequest, VirtualServer
 from mendflow.sim.virtual_store import VirtualStore
 from mendflow.sim.workload import USUAL_S, command
-from mendflow.sim.world import DRIFT_MAX, PATIENCE_S, SKEW_MS_MAX, RunVerdict, verdict_of
+from mendflow.sim.world import RunVerdict, verdict_of
 from mendflow.stores.contract import Write
 
 NAMES: Final = ("north", "south", "west")
 FAULTS: Final = (0, 4, 8, 16)
 SETTLE_S: Final = 240.0
+GONE_SHARE: Final = 0.15
+"""In how many runs a domain goes for ever."""
 _decode_case: Final = msgspec.json.Decoder(CaseDocument).decode
 
 
@@ -49,7 +53,9 @@ class DomainScene(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int = 3_000
     fault_period_s: float = 40.0
     faults: int = -1
-    cuts: int = -1
+    cuts: int = -1  # between domains
+    troubles: int = -1  # of other kinds, of domains as a whole
+    gone: bool | None = None  # whether the last domain goes for ever; None: drawn
 
 
 class DomainPlace:
@@ -63,7 +69,14 @@ class DomainPlace:
         self.tell = world.observer.tell
         self.store = VirtualStore(world.loop, world.chance(f"disk {name}"), world.counts, self._written)
         self._world = world
-        rules = ServerSettings(lease_ms=scene.lease_ms, losses_max=1_000, recovery=True, domain=name)
+        self.trouble = PeerTrouble()
+        rules = ServerSettings(
+            lease_ms=scene.lease_ms,
+            domain_lease_ms=4 * scene.lease_ms,
+            losses_max=1_000,
+            recovery=True,
+            domain=name,
+        )
         others = {each: world.addresses(each) for each in NAMES[: scene.domains] if each != name}
         self.servers: list[VirtualServer] = [
             DomainServer(
@@ -75,6 +88,7 @@ class DomainPlace:
                 world.chance(f"names {machine}"),
                 rules,
                 alone=scene.servers == 1,
+                trouble=self.trouble,
             )
             for machine in world.machines(name)
         ]
@@ -108,6 +122,18 @@ class DomainWorld:
         self.acknowledged: dict[tuple[str, CaseId], str] = {}
         self.tokens: dict[str, str] = {}  # by token: the domain whose flow it belongs to
         self.settle_s = 0.0
+        gone = self.chance("gone").random() < GONE_SHARE if scene.gone is None else scene.gone
+        self.gone = self.places[-1].name if gone else ""
+        self._faults = DomainFaults(
+            self.places,
+            self.network,
+            self.counts,
+            self.observer.tell,
+            lease_s=scene.lease_ms / 1_000,
+            period_s=scene.fault_period_s,
+        )
+        for place in self.places:
+            self.observer.dropped[place.name] = place.trouble.dropped
 
     def chance(self, what: str) -> Random:
         return Random(f"{self.scene.seed} {what}")
@@ -119,9 +145,7 @@ class DomainWorld:
         return [f"http://{machine}" for machine in self.machines(domain)]
 
     def machine(self, name: str) -> Machine:
-        chance = self._machines
-        rate = 1 + chance.uniform(-DRIFT_MAX, DRIFT_MAX)
-        return Machine(self.loop, name, rate=rate, skew_ms=chance.randint(-SKEW_MS_MAX, SKEW_MS_MAX))
+        return machine_with_clock(self.loop, name, self._machines)
 
     async def play(self) -> None:
         chance, storm = self.chance("storm"), []
@@ -134,32 +158,17 @@ class DomainWorld:
             own = Random(chance.random())
             storm.append(FaultInjector(place, own, period_s=self.scene.fault_period_s, faults=faults).inject_all())
         cuts = self.scene.cuts if self.scene.cuts >= 0 else chance.choice((0, 1, 2, 4))
-        storm.append(self._cut_lines(chance, cuts))
+        storm.append(self._faults.inject_cuts(chance, cuts))
+        chance = self.chance("domains")
+        troubles = self.scene.troubles if self.scene.troubles >= 0 else chance.choice((0, 0, 1, 2, 4))
+        storm.append(self._faults.inject_others(Random(chance.random()), troubles))
+        if self.gone:
+            at_s = chance.uniform(0.1, self.scene.fault_period_s)
+            storm.append(self._faults.lose(self.places[-1], at_s))
         await asyncio.gather(*storm, *self._clients())
         self.observer.tell("the fault phase is over")
         await self._settle()
         await self._check_at_end()
-
-    async def _cut_lines(self, chance: Random, cuts: int) -> None:
-        """Cut domains off from each other: for a moment, or for longer than any lease."""
-        moments = sorted(chance.uniform(0.5, self.scene.fault_period_s) for _ in range(cuts))
-        running = []
-        for moment in moments:
-            await asyncio.sleep(max(0.0, moment - self.loop.true_s))
-            running.append(self.loop.create_task(self._cut(chance)))
-        await asyncio.gather(*running)
-
-    async def _cut(self, chance: Random) -> None:
-        one, other = chance.sample(self.places, 2)
-        both, leases = chance.random() < 0.5, chance.choice((0.3, 1.0, 3.0, 8.0))
-        self.counts.add(f"fault: domains cut off from each other, {'both ways' if both else 'one way'}")
-        self.observer.tell(f"fault: cut from {one.name} to {other.name}, both ways: {both}, for {leases} leases")
-        lines = [(a, b) for a in self.machines(one.name) for b in self.machines(other.name)]
-        for a, b in lines:
-            self.network.cut(a, b, both=both)
-        await asyncio.sleep(leases * self.scene.lease_ms / 1_000)
-        for a, b in lines:
-            self.network.mend(a, b)
 
     # Clients
 
@@ -168,7 +177,7 @@ class DomainWorld:
         while left > 0:
             jobs = min(left, chance.randint(2, 8))
             left, number = left - jobs, number + 1
-            place = chance.choice(self.places)
+            place = chance.choice([each for each in self.places if each.name != self.gone])
             wanted = SimStartRequest(self._flow(place.name, number, jobs, chance), f"key-{number}")
             at_s = chance.uniform(0.1, self.scene.fault_period_s / 2)
             tasks.append(self.loop.create_task(self._client(place, wanted, at_s)))
@@ -178,7 +187,7 @@ class DomainWorld:
         """Jobs in steps; and some calls of flows that are to run in another domain."""
         steps: list[Activity] = []
         called: list[Flow] = []
-        names = [each.name for each in self.places if each.name != domain] if number > 1 else []
+        names = [each.name for each in self.places if each.name not in (domain, self.gone)] if number > 1 else []
         for step in range(0, jobs, 3):
             branches: list[Activity] = [
                 self._job(f"f{number}j{step + n}", domain, chance) for n in range(min(3, jobs - step))
@@ -203,24 +212,17 @@ class DomainWorld:
         return JobActivity(name=token, command=f"{text} {token}", retries=failures, retry_wait_ms=wait_ms)
 
     async def _client(self, place: DomainPlace, wanted: SimStartRequest, at_s: float) -> None:
-        await asyncio.sleep(at_s)
-        chance = self.chance(wanted.key)
-        process = Machine(self.loop, f"client {wanted.key}").start("client")
-        while self.loop.true_s < self.scene.fault_period_s + SETTLE_S:
-            server = chance.choice(place.servers)
-            try:
-                body = msgspec.json.encode(wanted)
-                status, answer = await self.network.call(process, server.address, START_PATH, body, PATIENCE_S)
-            except NoAnswer:
-                status, answer = 503, b""
-            if status == 200:
-                self.acknowledged[(place.name, CaseId(answer.decode()))] = wanted.key
-                return
-            if status < 500:
-                self.observer.report_violation("the client", f"{wanted.key} was answered {status}: {answer.decode()}")
-                return
-            await asyncio.sleep(chance.uniform(0.2, 2.0))
-        self.observer.report_violation("liveness", f"no server takes {wanted.key}")
+        case = await start_until_accepted(
+            wanted,
+            place.servers,
+            self.network,
+            self.observer,
+            self.chance(wanted.key),
+            at_s=at_s,
+            until_s=self.scene.fault_period_s + SETTLE_S,
+        )
+        if case is not None:
+            self.acknowledged[(place.name, case)] = wanted.key
 
     # The end
 
@@ -235,7 +237,11 @@ class DomainWorld:
 
     def _unacknowledged(self) -> list[str]:
         """Outcomes that a host keeps although their origin has them."""
-        return [document.id for document in self.observer.hosted.values() if not document.over and not document.stopped]
+        return [
+            document.id
+            for (domain, _), document in self.observer.hosted.items()
+            if not document.over and not document.stopped and self.gone not in (domain, document.origin)
+        ]
 
     async def _case(self, domain: str, case: CaseId) -> CaseDocument | None:
         place = next(each for each in self.places if each.name == domain)

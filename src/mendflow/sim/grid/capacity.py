@@ -4,6 +4,7 @@ The product's own matching decides, on empty pilots. This module asks it and wor
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from mendflow.core.model.containers import RUNTIMES
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity
@@ -15,9 +16,9 @@ TOLD_MAX = 5
 
 
 def capacity_of(site: SiteScene) -> Capacity:
-    """The resources of each pilot of a site."""
-    cpus = site.cpus or float(site.slots)
-    return Capacity(slots=site.slots, cpus=cpus, memory_bytes=site.memory_bytes, disk_bytes=site.disk_bytes)
+    """The resources of each pilot of a site. All can run containers."""
+    cpus, memory_bytes, disk_bytes = site.cpus or float(site.slots), site.memory_bytes, site.disk_bytes
+    return Capacity(slots=site.slots, cpus=cpus, memory_bytes=memory_bytes, disk_bytes=disk_bytes, runtime=RUNTIMES[0])
 
 
 def can_some_pilot_take(needs: Resources, sites: Iterable[SiteScene]) -> bool:

@@ -85,6 +85,7 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     exchange_s: float = 0.05
     hold_s: float = 0.0  # how long an idle pilot leaves a request with the server; 0: until its next heartbeat
     monitor_s: float = 10.0  # how often the pilot monitor checks a site
+    limits: Mapping[str, int] = {}  # counts of named limits; others do not bound anything
     files: Mapping[str, int] = {}  # sizes of the flow's input files, by path, by name, or as lfn:NAME
     # busy pilots keep a request open, so that orders reach them at once and not with a heartbeat
     attentive: bool = False

@@ -14,10 +14,13 @@ from typing import Any
 
 import msgspec
 
+from mendflow.core.engine.flow_needs import limits_named
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobState
+from mendflow.core.model.named_limits import COUNT_MAX, LimitCount
+from mendflow.core.model.secrets import FoundSecret
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.formats.shipped import default_patterns, default_rules
@@ -96,6 +99,21 @@ async def _play(loop: VirtualLoop, scene: GridScene, cases: Sequence[CaseScene],
     return await _GridWorld(loop, scene, job_model).live(cases)
 
 
+class SimulatedSecrets:
+    """Every secret is there: no job of a simulation reads it."""
+
+    key_place = "the simulation"
+
+    def key(self, *, create: bool = False) -> str:
+        return "simulated"
+
+    def find(self, name: str) -> FoundSecret | None:
+        return FoundSecret("simulated secret", self.key_place)
+
+    def names(self) -> dict[str, str]:
+        return {}
+
+
 class _GridWorld:
     def __init__(self, loop: VirtualLoop, scene: GridScene, job_model: JobModel) -> None:
         self._scene = scene
@@ -114,6 +132,7 @@ class _GridWorld:
                 lease_ms=scene.lease_ms,
                 losses_max=scene.losses_max,
                 files_roots=None,
+                owner_only=True,
                 recovery=scene.recovery or direct,
                 monitor=MonitorSettings(look_ms=SELDOM_MS),
                 sites_look_ms=round(scene.monitor_s * 1000),
@@ -125,6 +144,7 @@ class _GridWorld:
             batch_systems=self._batch,
             way_to_queue=lambda queue: self._direct or queue,
             chance=lambda size: names.randbytes(size).hex(),
+            secret_sources=SimulatedSecrets(),
         )
         self._domain = Domain(self._server, chance=self._server.chance)
         self._deployed: dict[str, Flow] = {}
@@ -172,9 +192,14 @@ class _GridWorld:
             case.flow, retries=scene.retries, retry_wait_ms=scene.retry_wait_ms, priority=case.priority
         )
         if self._deployed.get(flow.name) != flow:
+            await self._set_limits(flow)
             await self._domain.deploy(flow)
             self._deployed[flow.name] = flow
         await self._domain.start(flow.name, dict(case.inputs), who="grid")
+
+    async def _set_limits(self, flow: Flow) -> None:
+        for name in limits_named(flow):
+            await self._domain.set_limit(name, LimitCount(self._scene.limits.get(name, COUNT_MAX)), who="grid")
 
     def _subscribe_to_ends(self) -> None:
         def ended(end: CaseEnded) -> None:

@@ -22,6 +22,7 @@ ItemHistory = list[tuple[int, str]]
 
 ID_BYTES_MAX = 512
 FETCH_MAX = 500
+DELETED_TOGETHER = 1_000
 SEEN_FIELDS = ("mark", "past", "gone")
 _SEQUENCE_BITS = 40
 
@@ -136,6 +137,26 @@ class ItemIndex:
                 found: Json = answer.data
                 return found
             await patience.rest("a shard did not answer")
+
+    async def delete_where(self, index: str, query: Json) -> None:
+        """Delete the items that searches find, in one index or in all that match a pattern. Returns when none is found
+        any more. Asks for nothing that a cluster may lack: deleting by a query is a module of its own."""
+        search = msgspec.json.encode({"query": query, "size": DELETED_TOGETHER, "_source": False})
+        path = f"/{index}/_search?ignore_unavailable=true&allow_no_indices=true&allow_partial_search_results=false"
+        patience = self.http.patience()
+        while True:
+            answer = await self.http.ask("POST", path, search, patience=patience)
+            if answer.data["timed_out"] or answer.data["_shards"]["failed"]:
+                await patience.rest("a shard did not answer")
+                continue
+            hits: list[Json] = answer.data["hits"]["hits"]
+            if not hits:
+                return
+            lines = ({"delete": {"_index": hit["_index"], "_id": hit["_id"]}} for hit in hits)
+            raw = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+            made = await self.http.ask("POST", "/_bulk?refresh=true&timeout=5s", raw, patience=patience)
+            if any(each["delete"]["status"] not in (200, 404) for each in made.data["items"]):
+                await patience.rest("items could not be deleted at once")
 
     async def refresh(self) -> None:
         patience = self.http.patience()

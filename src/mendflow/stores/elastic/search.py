@@ -65,6 +65,13 @@ class DocumentFinder:
         total: int = (await self._item_index.find(search))["hits"]["total"]["value"]
         return total
 
+    async def kinds(self) -> list[str]:
+        """Tombstones have no kind."""
+        search = {"size": 0, "aggs": {"kinds": {"terms": {"field": "kind", "size": NAMES_PAGE}}}}
+        found = (await self._item_index.find(search))["aggregations"]["kinds"]["buckets"]
+        assert len(found) < NAMES_PAGE, "there are few kinds"
+        return sorted(bucket["key"] for bucket in found)
+
     async def count_by(self, kind: str, where: Sequence[FieldCondition], by: str) -> dict[str, int]:
         counts = await self._counted_there(kind, where, by) if by in KNOWN else {TOO_LONG: 0}
         if TOO_LONG not in counts:

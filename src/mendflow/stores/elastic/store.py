@@ -7,8 +7,9 @@ not lag. Searches may lag by a second; a scan refreshes first (search.py)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from itertools import groupby
 
-from mendflow.stores.contract import FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import FieldCondition, RemoveStream, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.elastic.address import ElasticAddress, parse
 from mendflow.stores.elastic.history import StreamHistory, TidyResult
 from mendflow.stores.elastic.http import ClusterClient, unavailable
@@ -53,7 +54,15 @@ class ElasticStore:
 
     async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         opened = self._ready()
-        return await opened.writer.put(writes) if writes else []
+        outcomes: list[WriteDone | WriteConflict] = []
+        for _, group in groupby(writes, key=lambda write: isinstance(write, RemoveStream)):
+            some = list(group)
+            if removed := [each.stream for each in some if isinstance(each, RemoveStream)]:
+                await opened.streams.remove(removed)
+                outcomes += [WriteDone(0)] * len(removed)
+            else:
+                outcomes += await opened.writer.put([each for each in some if not isinstance(each, RemoveStream)])
+        return outcomes
 
     async def get(self, kind: str, id: str) -> StoredDocument | None:
         found = await self.get_many(kind, [id])
@@ -97,6 +106,10 @@ class ElasticStore:
         check(where, by)
         finder = self._ready().finder
         return await finder.count_by(kind, where, by) if by else {"": await finder.count(kind, where)}
+
+    async def kinds(self) -> list[str]:
+        await self.refresh()
+        return await self._ready().finder.kinds()
 
     async def refresh(self) -> None:
         await self._ready().item_index.refresh()

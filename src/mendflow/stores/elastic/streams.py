@@ -21,6 +21,7 @@ WALK_MAX = 16
 """After so many steps, a refresh and a search are faster."""
 
 TOGETHER_MAX = 16
+REMOVED_TOGETHER = 500
 REMEMBERED_MAX = 50_000
 FAR = 10**15
 _CONTENT = ("first", "end", "entries", "entries64", "month")
@@ -93,6 +94,17 @@ class StreamIndex:
         await self._bring_back(stream, chunks)
         entries = [entry for source in chunks for entry in entries_of(source)[max(start - source["first"], 0) :]]
         return entries[:limit]
+
+    async def remove(self, streams: Sequence[str]) -> None:
+        """Remove streams that nobody appends to any more, also their entries in the indices of the months."""
+        for stream in streams:
+            self._ends.pop(stream, None)
+        months = history_of(self._item_index.http.address, "*")
+        for start in range(0, len(streams), REMOVED_TOGETHER):
+            some = streams[start : start + REMOVED_TOGETHER]
+            await self._item_index.refresh()
+            for index in (months, self._item_index.index):
+                await self._item_index.delete_where(index, {"terms": {"stream": list(some)}})
 
     async def _walked(self, stream: str, at: int, behind: int, patience: ClusterRetries) -> list[Json]:
         """Chunks from a position where one starts or would start."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mendflow.stores.contract import Append, Delete, Put, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import Append, ConditionalWrite, Delete, Put, WriteConflict, WriteDone
 from mendflow.stores.elastic.fields import index_terms
 from mendflow.stores.elastic.items import ID_BYTES_MAX, IndexedItem, ItemHistory, ItemWrite, is_valid_version
 from mendflow.stores.fields import BadDocument
@@ -37,7 +37,7 @@ class WriteAttempt:
 
     __slots__ = ("at", "doubt", "id", "mark", "outcome", "rest", "tries", "write")
 
-    def __init__(self, write: Write, mark: str, now_ms: int) -> None:
+    def __init__(self, write: ConditionalWrite, mark: str, now_ms: int) -> None:
         self.write = write
         self.mark = mark
         self.id = item_id(write)
@@ -117,7 +117,7 @@ def is_traced(seen: IndexedItem | None, version: int) -> bool:
     return False
 
 
-def item_id(write: Write) -> str:
+def item_id(write: ConditionalWrite) -> str:
     """The id of an item in the index. A kind is never empty and has no colon, so ids are unique."""
     if isinstance(write, Append):
         return _checked(chunk_id(write.stream, write.expected), f"stream {write.stream}")
@@ -151,7 +151,7 @@ def _checked(id: str, what: str) -> str:
     return id
 
 
-def _rest(write: Write, now_ms: int) -> bytes:
+def _rest(write: ConditionalWrite, now_ms: int) -> bytes:
     """The item as JSON, without the fields that depend on how it is written."""
     if isinstance(write, Delete):
         return msgspec.json.encode({"gone": now_ms})

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.stores.contract import Append, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import Append, ConditionalWrite, WriteConflict, WriteDone
 from mendflow.stores.elastic.http import PASSING, ClusterRetries, unavailable
 from mendflow.stores.elastic.items import IndexedItem, ItemIndex, ItemResult
 from mendflow.stores.elastic.streams import StreamIndex
@@ -77,7 +77,7 @@ class ElasticWriter:
         self._calls: list[WriterCall] = []
         self._task: asyncio.Task[None] | None = None
 
-    def put(self, writes: Sequence[Write]) -> "asyncio.Future[WriteOutcomes]":
+    def put(self, writes: Sequence[ConditionalWrite]) -> "asyncio.Future[WriteOutcomes]":
         """Raises BadDocument before anything of the call is sent."""
         now_ms = int(time.time() * 1000)
         call = WriterCall([WriteAttempt(write, self._mark(), now_ms) for write in writes])

@@ -120,6 +120,28 @@ BEGIN
 END $$
 """
 
+_REMOVE_STREAM = """
+CREATE OR REPLACE FUNCTION delete_document(a_kind text, an_id text, an_expected bigint)
+RETURNS bigint LANGUAGE plpgsql AS $$
+-- Without a kind it is a stream that goes, with all its entries.
+DECLARE
+  present bigint;
+BEGIN
+  IF a_kind = '' THEN
+    DELETE FROM streams WHERE stream = an_id;
+    DELETE FROM entries WHERE stream = an_id;
+    RETURN 0;
+  END IF;
+  DELETE FROM documents WHERE kind = a_kind AND id = an_id AND version = an_expected;
+  IF FOUND THEN
+    RETURN 0;
+  END IF;
+  SELECT version INTO present FROM documents WHERE kind = a_kind AND id = an_id;
+  present := coalesce(present, 0);
+  RETURN CASE WHEN present = an_expected THEN 0 ELSE -present - 1 END;
+END $$
+"""
+
 _LENGTHEN_STREAM = """
 CREATE FUNCTION lengthen_stream(a_stream text, an_expected bigint, added bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 -- The row of the stream is what several servers compete for; entries follow whoever has won it.
@@ -199,6 +221,7 @@ MIGRATIONS = (
             "CREATE INDEX documents_by_state ON documents (by_state, kind)",
         ),
     ),
+    PostgresqlMigration(3, "A stream that nobody appends to any more can be removed.", (_REMOVE_STREAM,)),
 )
 
 NEWEST = MIGRATIONS[-1].number

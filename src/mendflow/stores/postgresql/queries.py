@@ -26,6 +26,17 @@ END_LIFE = b"DELETE FROM writers WHERE writer = %b"
 
 FORGET_OLD_WRITERS = b"DELETE FROM writers WHERE seen_at < now() - interval '2 days'"
 
+KINDS = b"""
+-- Each kind once, by a step of the index per kind: the table may be large, and there are few kinds.
+WITH RECURSIVE found (kind) AS (
+  (SELECT kind FROM documents ORDER BY kind LIMIT 1)
+  UNION ALL
+  SELECT (SELECT d.kind FROM documents d WHERE d.kind > found.kind ORDER BY d.kind LIMIT 1)
+  FROM found WHERE found.kind IS NOT NULL
+)
+SELECT kind FROM found WHERE kind IS NOT NULL
+"""
+
 NOTHING = b"SELECT 1"
 
 GET = b"SELECT version, body FROM documents WHERE kind = %b AND id = %b"

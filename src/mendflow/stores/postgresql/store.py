@@ -102,6 +102,9 @@ class PostgresqlStore:
         check(where, by)
         return {label.decode(): number for label, number in await self._rows(*sql.count(kind, where, by))}
 
+    async def kinds(self) -> list[str]:
+        return [kind.decode() for (kind,) in await self._rows(sql.KINDS, ())]
+
     async def refresh(self) -> None:
         """Searches do not lag here; only checks that the server answers."""
         await self._rows(sql.NOTHING, (), prepare=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.stores.contract import Append, Put, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import Append, Put, RemoveStream, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import BadDocument
 from mendflow.stores.postgresql.arrays import BytesArray, NumberArray, TextArray
 from mendflow.stores.postgresql.queries import INDEXED_CHARS_MAX
@@ -74,6 +74,11 @@ class WriteGroup:
             self._row(None, write.stream, write.expected, None, (None, None, None), write.entries)
         elif isinstance(write, Put):
             self._row(write.kind, write.id, write.expected, write.body, fields_of(write))
+        elif isinstance(write, RemoveStream):
+            while self._streams and self._streams[-1] == write.stream:  # the group's own entries, which go too
+                for column in (self._owners, self._streams, self._positions, self._entries):
+                    column.pop()
+            self._row("", write.stream, 0, None, (None, None, None))
         else:
             self._row(write.kind, write.id, write.expected, None, (None, None, None))
 
@@ -101,11 +106,13 @@ class WriteGroup:
 
 
 def _key(write: Write) -> tuple[str, str]:
-    return ("", write.stream) if isinstance(write, Append) else (write.kind, write.id)
+    """Streams are sorted before documents, and have no kind."""
+    return ("", write.stream) if isinstance(write, (Append, RemoveStream)) else (write.kind, write.id)
 
 
 def _answer(write: Write, made: int) -> WriteDone | WriteConflict:
     if made >= 0:
         return WriteDone(made)
     kind, id = _key(write)
+    assert not isinstance(write, RemoveStream), "nothing refuses the removal of a stream"
     return WriteConflict(kind or "stream", id, write.expected, -made - 1)

@@ -58,6 +58,21 @@ DELETE FROM documents WHERE rowid IN (
   SELECT d.rowid FROM json_each(?) k JOIN documents d ON d.kind = k.value->>0 AND d.id = k.value->>1)
 """
 
+REMOVE_STREAMS = """
+-- Remove all entries of many streams; the parameter is a JSON list of their names.
+DELETE FROM entries WHERE stream IN (SELECT value FROM json_each(?))
+"""
+
+KINDS = """
+-- Each kind once, by a step of the index per kind: the table may be large, and there are few kinds.
+WITH RECURSIVE found (kind) AS (
+  SELECT min(kind) FROM documents
+  UNION ALL
+  SELECT (SELECT min(d.kind) FROM documents d WHERE d.kind > found.kind) FROM found WHERE found.kind IS NOT NULL
+)
+SELECT kind FROM found WHERE kind IS NOT NULL
+"""
+
 GET = "SELECT version, body FROM documents WHERE kind = ? AND id = ?"
 
 GET_MANY = """

@@ -5,9 +5,11 @@ wait: a point read is so short that it runs on the event loop, anything longer g
 the file keeps a second server out."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -96,6 +98,9 @@ class SqliteStore:
         check(where, by)
         return {_text(value): number for value, number in await self._rows(*sql.count(kind, where, by))}
 
+    async def kinds(self) -> list[str]:
+        return [_text(kind) for (kind,) in await self._rows(sql.KINDS, ())]
+
     async def refresh(self) -> None:
         """Searches do not lag here."""
         self._ready()
@@ -139,6 +144,9 @@ class _Opened:
 def _open(path: Path, lock: FileLock, loop: asyncio.AbstractEventLoop) -> _Opened:
     lock.acquire()
     try:
+        # A new file is for its owner alone, wherever it is; what SQLite makes beside it has the same mode.
+        with suppress(OSError):  # what is wrong, SQLite tells better
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         main = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             for pragma in sql.PRAGMAS:

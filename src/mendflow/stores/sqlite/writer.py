@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from mendflow.stores.contract import Append, Delete, Put, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import Append, Delete, Put, RemoveStream, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import BadDocument
 from mendflow.stores.sqlite import queries as sql
 from mendflow.stores.sqlite.errors import is_busy, is_environment_error, removed, unavailable
@@ -220,7 +220,7 @@ class Transaction:
         streams: set[str] = set()
         for writes, _ in group:
             for write in writes:
-                if isinstance(write, Append):
+                if isinstance(write, (Append, RemoveStream)):
                     streams.add(write.stream)
                 else:
                     keys.add((write.kind, write.id))
@@ -258,6 +258,8 @@ class Transaction:
                 rows += (*key, changes.versions[key], body)
         if gone:
             self._connection.execute(sql.DELETE, (msgspec.json.encode(gone).decode(),))
+        if changes.removed:
+            self._connection.execute(sql.REMOVE_STREAMS, (msgspec.json.encode(changes.removed).decode(),))
         self._insert(_PUTS, 4, rows)
         self._insert(_APPENDS, 3, changes.entries)
 
@@ -281,9 +283,22 @@ class GroupChanges:
         self.version = version
         self.bodies: dict[Key, bytes | None] = {}
         self.entries: list[str | int | bytes] = []
+        self.removed: set[str] = set()  # streams; their entries of before the group go
 
     def decide(self, writes: Sequence[Write]) -> WriteOutcomes:
-        return [self._append(write) if isinstance(write, Append) else self._document(write) for write in writes]
+        return [self._decide(write) for write in writes]
+
+    def _decide(self, write: Write) -> WriteDone | WriteConflict:
+        if isinstance(write, Append):
+            return self._append(write)
+        return self._remove(write) if isinstance(write, RemoveStream) else self._document(write)
+
+    def _remove(self, write: RemoveStream) -> WriteDone:
+        self.removed.add(write.stream)
+        self.lengths[write.stream] = 0
+        rows = [self.entries[at : at + 3] for at in range(0, len(self.entries), 3)]
+        self.entries = [value for row in rows if row[0] != write.stream for value in row]
+        return WriteDone(0)
 
     def _document(self, write: Put | Delete) -> WriteDone | WriteConflict:
         key = (write.kind, write.id)

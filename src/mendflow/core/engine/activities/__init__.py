@@ -23,8 +23,8 @@ from mendflow.core.engine.activities.scope import (
 from mendflow.core.engine.activities.sequence import SequenceKind
 from mendflow.core.engine.activities.transform import TransformKind
 from mendflow.core.engine.activities.work import CallKind, InvokeKind, MendKind, StageKind, TaskKind, WaitKind
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.activity_parts import TRANSFORM
-from mendflow.core.engine.run import ActivityKind
 
 KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
     plan.FLOW: FlowKind(),

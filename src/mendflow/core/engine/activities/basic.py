@@ -3,10 +3,11 @@
 from contextlib import suppress
 
 from mendflow.core.engine import data
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.faults import FlowFault
 from mendflow.core.engine.name_lookup import holder_of
 from mendflow.core.engine.plan import CATCH
-from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Case, Instance, InstanceEnd, ScopeInstance
 from mendflow.core.engine.xml.assignment import copy_all, demand_valid
 from mendflow.core.engine.xml.declarations import variable_at

@@ -1,7 +1,8 @@
 """Runs the first branch whose condition holds, or all that do."""
 
 from mendflow.core.engine import data
-from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.activity_kind import ActivityKind
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Instance, InstanceEnd, Structure
 from mendflow.core.model.flow import Choose
 

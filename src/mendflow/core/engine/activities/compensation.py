@@ -1,8 +1,9 @@
 """Compensation: the handler of each completed scope undoes it, once, in reverse order of completion."""
 
 from mendflow.core.engine import data
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.plan import HANDLERS
-from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import CompensateInstance, CompensationRecord, Instance, InstanceEnd, ScopeInstance
 
 

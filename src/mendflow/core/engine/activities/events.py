@@ -4,8 +4,9 @@ from typing import Final
 
 from mendflow.core.engine import data, message_delivery
 from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, FlowFault, flow_fault
+from mendflow.core.engine.item_ids import path_of
 from mendflow.core.engine.messages import Deliver, DropTimer, SetTimer
-from mendflow.core.engine.run import Run, path_of
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Alarm, InstancePhase, PickInstance, ScopeInstance, ScopeStage, TimedItem
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import OnAlarm, OnMessage

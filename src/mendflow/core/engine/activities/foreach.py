@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.engine import data
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.faults import (
     COMPLETION_CONDITION_FAILURE,
     INVALID_BRANCH_CONDITION,
@@ -16,7 +17,8 @@ from mendflow.core.engine.faults import (
     FlowFault,
     flow_fault,
 )
-from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
+from mendflow.core.engine.item_ids import path_of
+from mendflow.core.engine.run import STEP, Run
 from mendflow.core.engine.state import ForEachInstance, Instance, InstanceEnd, ScopeInstance
 from mendflow.core.engine.xml.xpath_lookup import COUNTER_MAX
 from mendflow.core.expressions.kinds import NUMBER, kind_of
@@ -38,6 +40,14 @@ class ForEachKind(ActivityKind[ForEachInstance]):
 
     def start(self, run: Run, instance: ForEachInstance) -> None:
         activity: ForEach = run.nodes[instance.node].activity
+        try:
+            self.take_elements(run, instance, activity)
+        except FlowFault as problem:
+            raise FlowFault(run.tell_not_begun(instance, problem.fault)) from None
+        self.step(run, instance)
+
+    def take_elements(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
+        """Evaluate what the loop goes over, and how many iterations must end or may fail."""
         if activity.axes:
             self.take_axes(run, instance, activity)
         elif activity.items is not None:
@@ -46,7 +56,6 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         else:
             self.count(run, instance, activity)
         self.bound_ends(run, instance, activity)
-        self.step(run, instance)
 
     def take_axes(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
         """Lists with names: all combinations, or each list's elements side by side."""

@@ -5,8 +5,10 @@ from typing import ClassVar, Final, Generic, TypeVar
 from msgspec.structs import replace
 
 from mendflow.core.engine.activities.events import drop_alarms
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.data_updates import order_data
 from mendflow.core.engine.faults import FlowFault, fault_value
+from mendflow.core.engine.item_ids import item_id
 from mendflow.core.engine.messages import (
     CancelCalledCase,
     CancelJob,
@@ -15,7 +17,7 @@ from mendflow.core.engine.messages import (
     WithdrawTask,
 )
 from mendflow.core.engine.plan import WORK, PlanNode, ancestors
-from mendflow.core.engine.run import ActivityKind, Run, item_id
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import CompletedItem, InstanceEnd, Item, TimedItem
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Outcome
@@ -65,6 +67,7 @@ class ItemKind(ActivityKind[J], Generic[J]):
     def settle(self, run: Run, instance: J, /) -> None:
         """The outstanding order has been answered."""
         del run.index.serials[instance.serial]
+        run.case.written_outputs.pop(instance.serial, None)
         instance.serial = 0
 
     def order_finished(self, run: Run, instance: J, outcome: Outcome, /) -> None:

@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.data.folder_names import files_in, names_in_folder
-from mendflow.core.data.paths import name_flaw
-from mendflow.core.data.protocols import target_flaw
+from mendflow.core.data.path_arguments import with_placed_files
+from mendflow.core.data.path_patterns import is_own_folder
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.items import ItemKind
-from mendflow.core.engine.activity_checks import NAME_HINT
+from mendflow.core.engine.activities.job_parts import CONVERTERS
 from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, FlowFault, flow_fault
 from mendflow.core.engine.messages import (
     STAGED_FILE_FAULT,
@@ -30,12 +30,11 @@ from mendflow.core.engine.plan import PlanNode
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import JobItem
 from mendflow.core.expressions import is_template
-from mendflow.core.expressions.text_values import as_text
-from mendflow.core.model.data import LOGICAL_PREFIX, Publication
+from mendflow.core.model.containers import JobContainer
+from mendflow.core.model.data import Publication
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import JobActivity, ResourceTemplates
-from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
-from mendflow.core.model.units import duration_ms, size_bytes
+from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, has_files, spilled_file
 
 UNITS: Final = {
@@ -45,13 +44,14 @@ UNITS: Final = {
 }
 """What an expression gives at least for a size or a time, unless it gives a text with a unit."""
 
-PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
+PARTS: Final = ("command", "container", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
 
 
 class JobTemplate(msgspec.Struct):
-    """What is the same for every item of the job: the parts without expressions."""
+    """What is the same for every item of the job: a job with the parts without expressions, and which parts have
+    some."""
 
-    fixed: dict[str, Any]
+    fixed: JobSpec
     templated: tuple[str, ...]
 
 
@@ -62,10 +62,10 @@ def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
         if not path.endswith("/") or given is None:
             yield path, given
             continue
-        files = files_in(given)
+        files, folder = files_in(given), "" if is_own_folder(path) else path
         for name, each in zip(names_in_folder(files), files, strict=True):
             if each is not None:  # an iteration that left no file
-                yield path + name, each
+                yield folder + name, each
 
 
 class JobKind(ItemKind[JobItem]):
@@ -80,18 +80,18 @@ class JobKind(ItemKind[JobItem]):
             return
         if node.job_template is None:
             node.job_template = job_template(activity)
-        fields = dict(node.job_template.fixed)
+        fields: dict[str, Any] = {"item": instance.item}
+        fixed = node.job_template.fixed
         for part in node.job_template.templated:
-            fields[part] = _CONVERTERS[part](resolve_part(run, instance.env, activity, part), activity.name)
-        inputs: dict[str, FileRef] = {}
-        folders: tuple[str, ...] = ()
-        if activity.inputs:
-            inputs, folders = self._gather_inputs(run, instance, activity, fields)
-        spec = JobSpec(item=instance.item, inputs=inputs, folders=folders, **fields)
-        instance.order = SubmitJob(serial=0, spec=spec)
+            fields[part] = CONVERTERS[part](resolve_part(run, instance.env, activity, part), activity.name)
+        placed = place_arguments(activity, node.job_template, fields) if activity.function is not None else {}
+        if activity.inputs or placed:
+            fields.setdefault("replicas", fixed.replicas)
+            fields["inputs"], fields["folders"] = self._gather_inputs(run, instance, activity, fields, placed)
+        instance.order = SubmitJob(serial=0, spec=replace(fixed, **fields))
 
     def _gather_inputs(
-        self, run: Run, instance: JobItem, activity: JobActivity, fields: dict[str, Any]
+        self, run: Run, instance: JobItem, activity: JobActivity, fields: dict[str, Any], placed: dict[str, Value]
     ) -> tuple[dict[str, FileRef], tuple[str, ...]]:
         """The files that are known by their content, and the folders that are empty. What is fetched by the pilot goes
         into the fields of the job, and what has to be staged first into the instance."""
@@ -100,6 +100,7 @@ class JobKind(ItemKind[JobItem]):
             input_path(run, instance.env, activity, path): data.value_of(run.case, instance.env, source)
             for path, source in activity.inputs.items()
         }
+        wanted |= placed
         for path, given in each_file(wanted):
             if path in inputs or path in instance.sources or path in instance.data:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: two of its inputs are to stand at {path}")
@@ -107,7 +108,7 @@ class JobKind(ItemKind[JobItem]):
             if kept is not None:
                 inputs[path] = kept
             elif isinstance(given, str) and "://" in given:
-                places = fields.get("replicas", {})
+                places = fields["replicas"]
                 fields["replicas"] = {**places, path: (given, *places.get(path, ()))}
             elif isinstance(given, str) and given:
                 instance.sources[path] = given
@@ -115,7 +116,8 @@ class JobKind(ItemKind[JobItem]):
                 instance.data[path] = given
             else:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: {input_flaw(path, given)}")
-        return inputs, tuple(path for path, given in wanted.items() if path.endswith("/") and is_empty(given))
+        empty = (path for path, given in wanted.items() if path.endswith("/") and is_empty(given))
+        return inputs, tuple(path for path in empty if not is_own_folder(path))
 
     def ask(self, run: Run, instance: JobItem) -> None:
         instance.staging = instance.needs_staging
@@ -188,6 +190,24 @@ class JobKind(ItemKind[JobItem]):
         return "staging" if instance.staging else "submitted"
 
 
+def place_arguments(activity: JobActivity, template: JobTemplate, fields: dict[str, Any]) -> dict[str, Value]:
+    """Replace the files among the arguments of a function by their paths; the inputs that bring them there. Arguments
+    stand in folders of their names, those without one in `with/`."""
+    inputs: dict[str, Value] = {}
+    taken = {path.partition("/")[0] for path in activity.inputs}
+    for part in ("args", "kwargs"):
+        if part not in template.templated or not has_files(fields[part]):
+            continue
+        named = fields[part].items() if part == "kwargs" else enumerate(fields[part])
+        placed = {}
+        for name, argument in named:
+            plain = isinstance(name, str) and name.isidentifier() and name not in taken
+            placed[name], more = with_placed_files(argument, str(name) if plain else f"with/{name}")
+            inputs |= more
+        fields[part] = placed if part == "kwargs" else list(placed.values())
+    return inputs
+
+
 def input_path(run: Run, env: int, activity: JobActivity, path: str) -> str:
     """Where an input stands in the job's folder, a file by its name; never outside it."""
     if "${{" not in path:
@@ -230,6 +250,7 @@ def input_flaw(path: str, given: Value) -> str:
 
 def job_template(activity: JobActivity) -> JobTemplate:
     fixed: dict[str, Any] = {
+        "item": "",
         "function": activity.function,
         "shell": activity.shell,
         "unstaged": activity.unstaged,
@@ -245,7 +266,9 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "submission": activity.submission,
         "stage_in": activity.stage_in,
         "cache": activity.cache,
+        "software": activity.software,
         "domain": activity.domain,
+        "secrets": activity.secrets,
     }
     open_parts = []
     for part in PARTS:
@@ -253,15 +276,15 @@ def job_template(activity: JobActivity) -> JobTemplate:
         if is_template(given):
             open_parts.append(part)
         elif given is not None:
-            fixed[part] = _CONVERTERS[part](given, activity.name)
-    return JobTemplate(fixed, tuple(open_parts))
+            fixed[part] = CONVERTERS[part](given, activity.name)
+    return JobTemplate(JobSpec(**fixed), tuple(open_parts))
 
 
 def part_of(activity: JobActivity, part: str) -> Value:
     given = getattr(activity, part)
     if part == "publish":
         return {name: msgspec.structs.asdict(each) for name, each in given.items()}
-    return msgspec.structs.asdict(given) if isinstance(given, ResourceTemplates) else given
+    return msgspec.structs.asdict(given) if isinstance(given, (ResourceTemplates, JobContainer)) else given
 
 
 def resolve_part(run: Run, env: int, activity: JobActivity, part: str) -> Value:
@@ -287,88 +310,6 @@ def _demand_units(name: str, templates: dict[str, Value], found: dict[str, Value
             raise flow_fault(INVALID_EXPRESSION_VALUE, f"{told}; write its unit behind it, as `{template} {many}`")
 
 
-def as_command(value: Value, name: str) -> str:
-    command = as_text(value)
-    if "\0" in command:
-        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: the command holds a NUL character, which no command can")
-    return command
-
-
-def as_list(value: Value, _name: str) -> list[Value]:
-    return list(value)
-
-
-def as_map(value: Value, _name: str) -> dict[str, Value]:
-    return dict(value)
-
-
-def as_texts(value: Value, name: str) -> dict[str, str]:
-    texts = {key: as_text(each) for key, each in value.items()}
-    for key, text in texts.items():
-        if not key or "\0" in key or "\0" in text:
-            raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {key!r:.80} is no name, or holds a NUL character")
-    return texts
-
-
-def as_env(value: Value, name: str) -> dict[str, str]:
-    if bad := next((key for key in value if "=" in key), None):
-        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {bad!r:.80} cannot be the name of an environment variable")
-    return as_texts(value, name)
-
-
-def as_resources(value: Value, name: str) -> Resources:
-    numbers: dict[str, Any] = {}
-    for key, given in value.items():
-        if key not in NAME_HINT:
-            number = measured(key, given)
-            if isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0:
-                raise flow_fault(
-                    INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more"
-                )
-            if number > data.COUNT_VALUE_MAX:
-                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number}, more than there is anywhere")
-            numbers[key] = float(number) if key == "cpus" else int(number)
-    hosts = tuple(as_text(each) for each in _as_list_of_values(value["hosts"]) if each)
-    site, system, machine = (as_text(value[key]) for key in ("site", "system", "machine"))
-    return Resources(site=site, hosts=hosts, system=system, machine=machine, **numbers)
-
-
-def measured(key: str, given: Value) -> Value:
-    """A size or a duration that was put together as a text, such as `${{ n }} GB`, as its number."""
-    if not isinstance(given, str):
-        return given
-    found = size_bytes(given) if key.endswith("_bytes") else duration_ms(given) if key.endswith("_ms") else None
-    return given if found is None else found
-
-
-def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:
-    """The sources of each input: a list, or one."""
-    places = {path: tuple(as_text(each) for each in _as_list_of_values(given)) for path, given in value.items()}
-    for path, listed in places.items():
-        if not listed or not all(listed) or any("\0" in each for each in listed):
-            raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: input {path} needs a list of sources, not {listed}")
-    return places
-
-
-def as_publications(value: Value, name: str) -> dict[str, Publication]:
-    """Where each published file goes; its logical name may have the prefix `lfn:`. Without a name it keeps its own,
-    which is known when the job is submitted."""
-    found = {}
-    for output, given in value.items():
-        if url := as_text(given["url"]):
-            if flaw := target_flaw(url):
-                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {output} cannot be written to its place: {flaw}")
-            found[output] = Publication(url=url, overwrite=given["overwrite"])
-            continue
-        logical = as_text(given["logical"]).removeprefix(LOGICAL_PREFIX)
-        if logical and (flaw := name_flaw(logical)):
-            message = f"{name}: {output} cannot be published as {logical!r:.200}: {flaw}"
-            raise flow_fault(INVALID_EXPRESSION_VALUE, message)
-        element, data_set = as_text(given["element"]), as_text(given["data_set"])
-        found[output] = Publication(logical=logical, element=element, data_set=data_set)
-    return found
-
-
 def named_publication(spec: JobSpec, output: str) -> Publication:
     """The publication of a file with its name: the given one, else that of the input that it is a copy of."""
     given = spec.publish[output]
@@ -378,19 +319,3 @@ def named_publication(spec: JobSpec, output: str) -> Publication:
     if given.logical or (source is not None and source.logical):
         return given if given.logical or source is None else replace(given, logical=source.logical)
     raise flow_fault(INVALID_EXPRESSION_VALUE, f"{spec.item}: {output} has no logical name; give it one")
-
-
-def _as_list_of_values(given: Value) -> list[Value]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
-
-
-_CONVERTERS: Final = {
-    "command": as_command,
-    "args": as_list,
-    "kwargs": as_map,
-    "env": as_env,
-    "files": as_texts,
-    "replicas": as_places,
-    "publish": as_publications,
-    "resources": as_resources,
-}

@@ -1,7 +1,9 @@
 """While and until: one iteration after another, numbered in the paths of its items."""
 
 from mendflow.core.engine import data
-from mendflow.core.engine.run import ActivityKind, Run, path_of
+from mendflow.core.engine.activity_kind import ActivityKind
+from mendflow.core.engine.item_ids import path_of
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Instance, InstanceEnd, Structure
 
 

@@ -5,8 +5,9 @@ from msgspec.structs import replace
 from mendflow.core.engine import data, message_delivery
 from mendflow.core.engine.activities.events import case_created, drop_alarms, set_alarm, take_timer
 from mendflow.core.engine.activities.items import ItemKind
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.messages import Deliver, ItemDone, SendReply
-from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Instance, InstanceEnd, PickInstance, ReceiveItem
 from mendflow.core.engine.xml.correlation import demand_initiated
 from mendflow.core.model.flow import OnMessage, Pick, Receive, Reply

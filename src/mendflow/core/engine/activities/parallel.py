@@ -5,7 +5,8 @@ is thrown when all have ended."""
 
 from typing import Final
 
-from mendflow.core.engine.run import STEP, ActivityKind, Run
+from mendflow.core.engine.activity_kind import ActivityKind
+from mendflow.core.engine.run import STEP, Run
 from mendflow.core.engine.state import Graph, Instance, InstanceEnd
 from mendflow.core.expressions.cel_functions import FAILED_END
 from mendflow.core.model.faults import Fault

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from mendflow.core.engine import data, message_delivery
 from mendflow.core.engine.activities import basic, compensation, events
+from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.faults import (
     JOIN_FAILURE,
     MISSING_REPLY,
@@ -23,7 +24,7 @@ from mendflow.core.engine.faults import (
 )
 from mendflow.core.engine.messages import Deliver
 from mendflow.core.engine.plan import ON_MESSAGE
-from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import CompensationRecord, Instance, InstanceEnd, ScopeInstance, ScopeStage
 from mendflow.core.engine.xml.assignment import declare
 from mendflow.core.engine.xml.handlers import choose

@@ -1,6 +1,7 @@
 """One activity after the other."""
 
-from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.activity_kind import ActivityKind
+from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Instance, InstanceEnd, Structure
 
 

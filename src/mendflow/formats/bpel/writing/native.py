@@ -38,6 +38,7 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.core.model.jobs import Submission
+from mendflow.core.model.moments import MOMENTS
 from mendflow.core.model.xml import (
     MessagePart,
     Operation,
@@ -107,7 +108,7 @@ class _NativeConverter:
                 f"{self.flow.name}: what it puts out comes from its jobs, and a process sees none of that"
             )
         for name, each in self.flow.inputs.items():
-            if each.type and each.type not in TYPES:
+            if each.type and each.type not in (*TYPES, *MOMENTS):
                 self.problems.append(f"{name}: an input that is a {each.type} has no type in XML")
             if not each.required and each.default is not None:
                 self.problems.append(f"{name}: parts of messages have no defaults; let it be required")

@@ -13,7 +13,7 @@ from mendflow.core.engine.messages import Event, Suspend
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
 from mendflow.core.scheduling import job_events
-from mendflow.services.api.archive.kinds import ID, ROOT, SHA256, SHARED_KINDS, TREE_KINDS
+from mendflow.services.api.archive.kinds import ID, ROOT, SHA256, SHARED_KINDS
 from mendflow.services.api.archive.records import (
     AnyRecord,
     BadArchive,
@@ -28,6 +28,7 @@ from mendflow.services.api.archive.records import (
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
+from mendflow.services.retention.tree_kinds import TREE_KINDS
 
 SHOWN: Final = 3
 

@@ -16,7 +16,7 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.rules import DEFAULT_RULES
-from mendflow.services.api.archive.kinds import NAMED_KINDS, SHARED_DOMAIN_KINDS, TREE_KINDS, files_in
+from mendflow.services.api.archive.kinds import NAMED_KINDS, SHARED_DOMAIN_KINDS, files_in
 from mendflow.services.api.archive.records import (
     PIECE_BYTES,
     AnyRecord,
@@ -34,6 +34,7 @@ from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
+from mendflow.services.retention.tree_kinds import TREE_KINDS
 from mendflow.stores.contract import Store
 
 ENTRIES: Final = 500

@@ -1,47 +1,17 @@
-"""Which kinds of documents belong to a case, and which are shared by all cases."""
+"""Which documents that all cases share an archive has, and which files a document refers to."""
 
 import re
 from typing import Final
 
 from mendflow.core.model.ids import CaseId
 from mendflow.lazy import lazy_pattern
-from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.cases.flows import FLOW_KIND
-from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND
-from mendflow.services.cases.order_dispatcher import REPLY_KIND
-from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.data.catalogue.elements import STORAGE_KIND
 from mendflow.services.data.catalogue.files import FILE_KIND
 from mendflow.services.data.catalogue.holds import PLACE_KIND
-from mendflow.services.domains.router import ROUTE_KIND
-from mendflow.services.messaging.callbacks import CALLBACK_KIND
-from mendflow.services.messaging.message_store import ENDPOINT_KIND, MESSAGE_KIND, MESSAGE_REPLY_KIND
-from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND
-from mendflow.services.recovery.levels import LEVEL_KIND
-from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from mendflow.services.recovery.proxy.patterns import PATTERN_KIND
 from mendflow.services.recovery.rules.store import RULES_KIND, VERSION_KIND
 from mendflow.services.recovery.unwinding import COMPENSATION_KIND
-
-TREE_KINDS: Final = (
-    JOB_KIND,
-    ITEM_KIND,
-    RUNS_KIND,
-    TASK_KIND,
-    REPLY_KIND,
-    CONVERSATION_KIND,
-    DECISION_KIND,
-    OPEN_DECISION_KIND,
-    LEVEL_KIND,
-    ENDPOINT_KIND,
-    MESSAGE_KIND,
-    MESSAGE_REPLY_KIND,
-    CALLBACK_KIND,
-    ROUTE_KIND,
-    CASE_KIND,
-)
-"""Documents that are named after a case of the tree. Cases come last: when one is there, all that it needs is. The tree
-of a flow's messages is named after the flow, and no case has its name."""
 
 FLOW_VERSION_KIND: Final = "flow-version"
 NAMED_KINDS: Final = {FLOW_KIND: FLOW_VERSION_KIND, RULES_KIND: VERSION_KIND}

@@ -18,6 +18,7 @@ from mendflow.core.model.stats import (
     CaseCount,
     EndCount,
     JobsCount,
+    LimitUse,
     MessageCount,
     RepairCount,
     RunningJob,
@@ -34,6 +35,7 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import RETRIES
 
 FLOWS_MAX: Final = 50
+LIMITS_MAX: Final = 100
 """How many flows have a number of their own, those with the most live cases; the others share one."""
 
 
@@ -94,6 +96,7 @@ def _counted(server: Server) -> StatsView:
             MessageCount(flow=flow, result=result, messages=count) for (flow, result), count in counts.messages.items()
         ],
         partner_calls=counts.partner_calls.flat(),
+        access_refused=counts.access_refused.flat(),
         transforms=counts.transforms.flat(),
         site_looks=[
             SiteLookCount(site=site, result=result, looks=count) for (site, result), count in counts.site_looks.items()
@@ -112,6 +115,10 @@ def _add_state(view: StatsView, runtime: Runtime, running: list[RunningJob]) -> 
         pilots=_pilots(runtime.meta),
         cases=_cases(_greatest(live)),
         alerts=dict(Counter(known.alert.kind for known in runtime.monitor.alerts.open.values())),
+        limits=[
+            LimitUse(name=view.name, count=view.count or 0, used=view.used, waiting=view.waiting)
+            for view in runtime.limits.views()[:LIMITS_MAX]
+        ],
         running=running,
     )
 

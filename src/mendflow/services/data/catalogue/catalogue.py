@@ -39,6 +39,7 @@ from mendflow.lazy import lazy_pattern
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.projects import kept_project
 from mendflow.services.data.catalogue.elements import StorageElementRegistry
 from mendflow.services.data.catalogue.files import LogicalFileStore
 from mendflow.services.data.catalogue.holds import PlaceStore
@@ -72,15 +73,17 @@ class Catalogue:
 
     # For people
 
-    async def add(self, given: LogicalFile) -> LogicalFile:
-        """Add a file that exists on storage elements; if it is known already, add the new replicas."""
+    async def add(self, given: LogicalFile, *, project: str = "") -> LogicalFile:
+        """Add a file that exists on storage elements; if it is known already, add the new replicas. Refused if a
+        project is given and the name belongs to another."""
         await self._check(given)
         await self._holds.look(given.name, await self._holds.of(given.name, given.replicas), given.ref())
         name, now = given.name, self._clock.now()
-        blank = LogicalFile(name=name, sha256=given.sha256, bytes=given.bytes)
+        blank = LogicalFile(name=name, sha256=given.sha256, bytes=given.bytes, project=given.project)
         free = await self._writers.free(await self.files.find(name), given.ref())
 
         def merged(before: LogicalFile | None) -> LogicalFile:
+            kept_project(f"the name {name}", before.project if before is not None else None, project)
             old = blank if before is None or before == free else before
             if (taken := _conflict_text(old, given.ref())) is not None:
                 raise Conflict(taken, name=name)
@@ -137,9 +140,12 @@ class Catalogue:
 
     # For flows and data sets
 
-    async def resolve(self, name: str) -> FileRef:
-        """The file with this logical name, with `lfn:` or without. Raises NotFound."""
+    async def resolve(self, name: str, project: str = "") -> FileRef:
+        """The file with this logical name, with `lfn:` or without; if a project is given, only a file of that. Raises
+        NotFound."""
         found = await self.files.get(logical_name(name))
+        if project not in ("", found.project):
+            raise NotFound(f"project {project} has no file {name:.200}; it belongs to another")
         if not found.replicas:
             raise NotFound(f"{found.name} lies nowhere yet: {self._awaited_text(found)}")
         return found.ref()
@@ -279,12 +285,14 @@ class Catalogue:
             if spec.publish.get(output) != placing.publication:
                 raise Forbidden(f"job {request.job} is to publish no {output!r:.80} like this")
             try:
-                files[output], replaces[output] = await self._place(placing, request)
+                files[output], replaces[output] = await self._place(placing, request, spec.project)
             except RequestError as error:
                 wrong[output] = error.message
         return PlaceAnswer(files=files, wrong=wrong, replaces={name: left for name, left in replaces.items() if left})
 
-    async def _place(self, placing: OutputPlacement, request: PlaceRequest) -> tuple[ReplicaLocation, tuple[str, ...]]:
+    async def _place(
+        self, placing: OutputPlacement, request: PlaceRequest, project: str
+    ) -> tuple[ReplicaLocation, tuple[str, ...]]:
         """A place, and the digests of what may be replaced there."""
         wanted, job = placing.publication, flow_job_id(request.job)
         if not SHA256.fullmatch(placing.file.sha256) or placing.file.bytes < 0:
@@ -296,10 +304,16 @@ class Catalogue:
         await self._holds.look(wanted.logical, spots)
         free = await self._writers.free(await self.files.find(wanted.logical), placing.file, unless=job)
         fresh = LogicalFile(
-            name=wanted.logical, sha256=placing.file.sha256, bytes=placing.file.bytes, data_set=wanted.data_set
+            name=wanted.logical,
+            sha256=placing.file.sha256,
+            bytes=placing.file.bytes,
+            data_set=wanted.data_set,
+            project=project,
         )
 
         def kept(before: LogicalFile | None) -> LogicalFile:
+            if before is not None and before.project != project:
+                raise Conflict(f"the name {before.name} belongs to another project; publish under another")
             old = _replacement(before, fresh) if before is None or before == free else before
             if (taken := _conflict_text(old, placing.file)) is not None:
                 raise Conflict(taken, name=old.name)

@@ -10,8 +10,10 @@ from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import LogicalFile
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.visibility import in_sight
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 FILE_KIND: Final = "file"
@@ -42,7 +44,14 @@ class LogicalFileStore:
         return {each.id: _decode(each.body) for each in await self._store.get_many(FILE_KIND, names)}
 
     async def page(
-        self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
+        self,
+        *,
+        prefix: str = "",
+        data_set: str = "",
+        after: str = "",
+        limit: int = 100,
+        every: bool = False,
+        sight: Sight = EVERYTHING,
     ) -> list[LogicalFile]:
         """By name, after a name. Names that are only reserved for a job that writes are left out, unless `every`."""
         await self._store.refresh()
@@ -52,6 +61,7 @@ class LogicalFileStore:
         ]
         where += [FieldCondition("name", after, "gt")] if after else []
         where += [FieldCondition("data_set", data_set)] if data_set else []
+        where += in_sight(sight)
         found: list[LogicalFile] = []
         last: StoredDocument | None = None
         while len(found) < limit:

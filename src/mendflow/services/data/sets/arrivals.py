@@ -48,11 +48,11 @@ class Arrivals:
         self._notices = notices
         self._swept_at: dict[str, Instant] = {}
 
-    async def add(self, name: str, files: Sequence[FileRef]) -> DataSet:
+    async def add(self, name: str, files: Sequence[FileRef], project: str = "") -> DataSet:
         """Add files to a set, which is created if it does not exist. Files that arrive after it was closed are counted,
         and nothing follows from them."""
         check_name(name, "data set")
-        await self._set_store.make(name)
+        await self._set_store.make(name, project)
         late: list[FileRef] = []
 
         def decide(state: DataSet) -> list[SetFact]:
@@ -66,14 +66,14 @@ class Arrivals:
             self._notices.post(f"data set {name} is closed, and {len(late)} more files came: {first}; nothing follows")
         return state
 
-    async def add_reported_files(self, name: str, files: Sequence[str | FileRef]) -> DataSet:
+    async def add_reported_files(self, name: str, files: Sequence[str | FileRef], project: str = "") -> DataSet:
         """The same, but refused if the set is closed, because the caller can be told."""
         check_name(name, "data set")
         refs = [await self._resolve(each) for each in files]
         known = await self._set_store.find(name)
         if known is not None and known.closed and add_files(known, refs):
             raise Conflict(f"data set {name} is closed: nothing can be added to it; take another")
-        return await self.add(name, refs)
+        return await self.add(name, refs, project)
 
     async def _resolve(self, file: str | FileRef) -> FileRef:
         if isinstance(file, str):
@@ -91,7 +91,10 @@ class Arrivals:
             return
         since = 0 if last is None or whole else max(0, last - OVERLAP_MS)
         files: list[FileRef] = []
+        project = await self._set_store.project_of(name)
         async for found in self._catalogue.of_set(name, since):
+            if found.project != project:
+                continue
             files.append(found.ref())
             if len(files) >= CHUNK:
                 await self.add(name, files)
@@ -109,5 +112,8 @@ class Arrivals:
         except InvalidRequest as invalid:
             self._notices.post(f"file {file.name}: {invalid.message}; it is in no set")
             return ""
-        await self.add(file.data_set, [file.ref()])
+        if await self._set_store.project_of(file.data_set) not in (None, file.project):
+            self._notices.post(f"file {file.name}: its data set is of another project; it is in no set")
+            return ""
+        await self.add(file.data_set, [file.ref()], file.project)
         return file.data_set

@@ -33,9 +33,9 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
+from mendflow.services.base.responsibility import Responsibility
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.data.sets.arrivals import Arrivals
-from mendflow.services.data.sets.responsibility import Responsibility
 from mendflow.services.data.sets.store import DataSetStore
 from mendflow.stores.contract import Store
 

@@ -7,6 +7,7 @@ from mendflow.core.data.set_specs import check_set_spec, cycle_flaw
 from mendflow.core.model.data import LogicalFile
 from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, Gathering
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.values import FileRef
 from mendflow.services.cases.flows import Flows
 from mendflow.services.data.sets.arrivals import Arrivals
@@ -24,9 +25,10 @@ class DataSets:
         self._flows = flows
         self.controller = controller
 
-    async def all(self, *, every: bool) -> list[DataSetView]:
+    async def all(self, *, every: bool, sight: Sight = EVERYTHING) -> list[DataSetView]:
         """Those that are over only on request."""
-        views = [await self.view(each.name) for each in await self._set_store.all() if every or not each.over]
+        there = [each for each in await self._set_store.all() if sight.sees(each.project)]
+        views = [await self.view(each.name) for each in there if every or not each.over]
         return [view for view in views if every or view.state != "over"]
 
     async def view(self, name: str) -> DataSetView:
@@ -47,13 +49,13 @@ class DataSets:
         state = await self._set_store.get(name)
         return [each.file for each in list(state.files.values())[offset : offset + limit]]
 
-    async def define(self, wish: DataSetSpec, *, who: str) -> DataSetView:
+    async def define(self, wish: DataSetSpec, *, who: str, project: str = "") -> DataSetView:
         """Create a set, or change what is done with its files from now on."""
         check_set_spec(wish)
         await self._refuse_circle(wish)
         for rule in wish.gatherings:
             await self._check_flow(wish.name, rule)
-        await self._set_store.make(wish.name)
+        await self._set_store.make(wish.name, project)
         await self._change(wish.name, lambda state: define_set(state, wish, by=who))
         return await self.view(wish.name)
 
@@ -76,14 +78,19 @@ class DataSets:
         if missing := [name for name, each in known.items() if each.required and name not in given]:
             raise InvalidRequest(f"{where}: flow {rule.flow} wants the input {missing[0]!r}; give it in `inputs`")
 
-    async def arrived(self, name: str, files: Sequence[str | FileRef]) -> DataSetView:
-        """Add files to a set: logical names of the catalogue, or files stored on the server."""
-        await self._arrivals.add_reported_files(name, files)
+    async def arrived(self, name: str, files: Sequence[str | FileRef], *, project: str = "") -> DataSetView:
+        """Add files to a set: logical names of the catalogue, or files stored on the server. A set that is made by this
+        belongs to the project."""
+        await self._arrivals.add_reported_files(name, files, project)
         self.controller.wake(name)
         return await self.view(name)
 
     async def find(self, name: str) -> DataSet | None:
         return await self._set_store.find(name)
+
+    async def project_of(self, name: str) -> str | None:
+        """The project of a set, if it exists."""
+        return await self._set_store.project_of(name)
 
     async def add_watched(self, name: str, files: Sequence[FileRef]) -> None:
         """A watch has found files of a set. When this returns, they are durably in the set."""

@@ -13,7 +13,9 @@ from mendflow.core.data.data_set import DataSet, batches_due, evolve
 from mendflow.core.model.data_sets import SetEvent, SetFact
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.projects import kept_project
 from mendflow.stores.contract import Append, FieldCondition, Put, Store, StoredDocument, WriteDone
 
 SET_KIND = "data-set"
@@ -29,6 +31,7 @@ class DataSetDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     made_at: Instant
+    project: str = DEFAULT_PROJECT
     over: bool = False
 
 
@@ -62,6 +65,11 @@ class DataSetStore:
         found = await self._store.search(SET_KIND, [FieldCondition("over", False)], limit=OPEN_MAX)
         return [each.id for each in found]
 
+    async def project_of(self, name: str) -> str | None:
+        """The project of a set, if it exists."""
+        found = await self._store.get(SET_KIND, name)
+        return _decode_document(found.body).project if found is not None else None
+
     async def find(self, name: str) -> DataSet | None:
         """The current state of a set, if it exists."""
         if name not in self._read and await self._store.get(SET_KIND, name) is None:
@@ -84,12 +92,14 @@ class DataSetStore:
         read = self._read.get(name)
         return read.state if read is not None else None
 
-    async def make(self, name: str) -> None:
-        """Create the set if it does not exist."""
+    async def make(self, name: str, project: str = "") -> None:
+        """Create the set if it does not exist; then it belongs to this project. Refused if it belongs to another."""
         if name not in self._read:
-            document = DataSetDocument(name=name, made_at=self._clock.now())
+            document = DataSetDocument(name=name, made_at=self._clock.now(), project=project or DEFAULT_PROJECT)
             await self._store.write([Put(SET_KIND, name, _encode(document), 0)])
             self._loaded(name)
+        if project:
+            kept_project(f"data set {name}", await self.project_of(name), project)
 
     async def change(self, name: str, decide: Decide) -> DataSet:
         """Append what `decide` returns, and make the batches that are due then."""

@@ -22,7 +22,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, Reque
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
-from mendflow.services.data.sets.responsibility import Responsibility
+from mendflow.services.base.responsibility import Responsibility
 from mendflow.services.data.sets.service import DataSets
 from mendflow.services.data.watches.scan import FolderScanner, ScanState
 from mendflow.services.data.watches.storage import StorageUnavailable

@@ -85,16 +85,24 @@ class PortCases:
         flow, inputs = await self._flows.sealed(flow), await self._flows.sealed_inputs(inputs)
         digest = self._flows.digest(flow)
         wanted = CaseDocument(
-            id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key, port=by.port
+            id=CaseId(""),
+            flow=flow.name,
+            digest=digest,
+            inputs=inputs,
+            owner=by.owner,
+            project=by.reach.project,
+            key=by.key,
+            port=by.port,
         )
         if by.live is None:
-            earlier = await self._beginning.keyed(by.key) if by.key else None
+            earlier = await self._beginning.keyed(by.key, wanted.project) if by.key else None
             if earlier is not None:
                 return _same(earlier, wanted)
             return _same(await self._beginning.begin(wanted, flow), wanted)
         if by.key and (earlier := await self._find_by_key(by.live.id, by.key)) is not None:
             return _same(earlier, wanted)
         wanted.id, wanted.parent = CaseId(f"{by.live.id}.{by.serial}"), by.live.id
+        wanted.project = by.live.document.project
         if (earlier := await self._manager.document(wanted.id)) is not None:
             return earlier
         begun = await self._manager.begin(wanted, flow, {})

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.flow import Activity, Flow, ForEach, JobActivity, Parallel
 from mendflow.core.model.jobs import Submission
+from mendflow.core.model.principals import Sight
 from mendflow.core.xml.tree import Element
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, CallbackTarget
@@ -89,10 +90,10 @@ class JobsPort:
                 return job_messages.outcome_element("cancelResponse", document, own=own)
         return job_messages.outcome_element("statusResponse", document, own=own)
 
-    async def _find_job(self, job: str, by: Requester, *, allowed: bool) -> CaseDocument:
-        """A job that the requester may ask about: its own, or any case if it is `allowed` to."""
+    async def _find_job(self, job: str, by: Requester, *, allowed: Sight) -> CaseDocument:
+        """A job that the requester may ask about: its own, or any case of the projects that it is `allowed` to."""
         document = await self._cases.find(job)
-        if document is None or document.void or not (allowed or by.owns(document, JOBS)):
+        if document is None or document.void or not (allowed.sees(document.project) or by.owns(document, JOBS)):
             raise job_messages.unknown_job(job)
         return document
 

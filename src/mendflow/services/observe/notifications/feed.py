@@ -31,6 +31,9 @@ class NotificationLog:
             if isinstance(result, WriteDone):
                 return self._length - len(entries) + 1
 
+    async def length(self) -> int:
+        return await self._store.length(NOTIFICATION_STREAM)
+
     async def after(self, serial: int | None, limit: int) -> list[Notification]:
         """Those after a serial, the oldest first; without a serial, the newest."""
         start = max(0, await self._store.length(NOTIFICATION_STREAM) - limit) if serial is None else serial

@@ -17,6 +17,7 @@ from mendflow.core.model.alerts import DeliveryResult, Notification, Notificatio
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.repair import Decision
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import CASE_KIND
@@ -26,10 +27,12 @@ from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.poster import Poster
+from mendflow.services.base.receivers import address_of, is_address
 from mendflow.services.cases.facts import CaseEnded, JobFailed
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.observe.notifications.deliveries import WebhookSender
+from mendflow.services.observe.notifications.deliveries import SendingForm, WebhookSender
 from mendflow.services.observe.notifications.feed import NotificationLog
+from mendflow.services.observe.notifications.messages import decision_text, format_of
 from mendflow.services.observe.notifications.webhooks import WebhookStore
 from mendflow.stores.contract import Store
 
@@ -122,9 +125,9 @@ class Notifier:
         self._ledger.defer(CASE_KIND, document.id)
 
     def _recipient(self, receiver: str) -> Recipient:
-        """A URL, or a webhook by its name."""
-        if "://" in receiver:
-            return Recipient(url=receiver)
+        """An address, or a webhook by its name."""
+        if is_address(receiver):
+            return Recipient(url=address_of(receiver))
         hook = self.webhooks.find(receiver)
         return Recipient(url=hook.url if hook is not None else "", hook=receiver)
 
@@ -136,6 +139,28 @@ class Notifier:
         item = instance.item if instance is not None else None
         id = f"{live.id}:item-{serial}"
         notification = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
+        if self.webhooks.subscribers_of(notification):
+            self._note(id, notification, [])
+
+    def decision_moved(self, decision: Decision, *, owner: str) -> None:
+        """A decision was made, waits for a person, was taken up, or is over. To be called in the same step, before its
+        document is recorded."""
+        if not self.webhooks.has_subscriber("decision"):
+            return
+        id = f"{decision.id}:decision-{decision.state}{'-ended' if decision.ended_at else ''}"
+        notification = Notification(
+            id=id,
+            kind="decision",
+            at=self._clock.now(),
+            message=decision_text(decision),
+            case=CaseId(f"{decision.engine}:{decision.case}" if decision.engine else decision.case),
+            flow=decision.flow,
+            owner=owner,
+            item=decision.item,
+            decision=decision.id,
+            state=decision.state,
+            result=decision.result,
+        )
         if self.webhooks.subscribers_of(notification):
             self._note(id, notification, [])
 
@@ -226,14 +251,16 @@ class Notifier:
             address.tries = tries
             self._outbox.save(pending)
 
-        def secret() -> str | None:
+        def form() -> SendingForm | None:
+            if not address.hook:
+                return SendingForm(format_of(address.url), "")
             hook = self.webhooks.find(address.hook)
-            return "" if not address.hook else hook.secret if hook is not None else None
+            return SendingForm(hook.format, hook.secret) if hook is not None else None
 
         why = f"there is no webhook {address.hook}"
         if address.url:
             why = await self._deliveries.deliver(
-                address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
+                address.url, pending.notification, tries=address.tries, form=form, failed=failed
             )
         if why:
             await self._failures().delivery_failed(
@@ -251,5 +278,5 @@ class Notifier:
         notification = Notification(
             id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}"
         )
-        why = await self._deliveries.try_once(hook.url, hook.secret, notification)
+        why = await self._deliveries.try_once(hook.url, SendingForm(hook.format, hook.secret), notification)
         return DeliveryResult(ok=not why, message=why or f"{hook.url} has taken it")

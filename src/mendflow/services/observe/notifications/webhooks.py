@@ -8,11 +8,13 @@ from typing import Final
 import msgspec
 
 from mendflow.core.data.set_specs import check_name
-from mendflow.core.model.alerts import Notification, NotificationKind, WebhookSpec, WebhookView
+from mendflow.core.model.alerts import MessageFormat, Notification, NotificationKind, WebhookSpec, WebhookView
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.receivers import address_of, is_mail
+from mendflow.services.observe.notifications.messages import format_of
 from mendflow.stores.contract import Store
 
 WEBHOOK_KIND: Final = "webhook"
@@ -24,6 +26,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     url: str
     on: list[NotificationKind]
+    format: MessageFormat = "json"
     flow: str = ""
     owner: str = ""
     secret: str = ""
@@ -42,6 +45,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             id=self.id,
             url=self.url,
             on=self.on,
+            format=self.format,
             flow=self.flow,
             owner=self.owner,
             signed=bool(self.secret),
@@ -106,10 +110,17 @@ class WebhookStore:
             raise InvalidRequest(f"a secret has at most {SECRET_CHARS_MAX} characters", field="secret")
         if len(self._webhooks) >= HOOKS_MAX:
             raise InvalidRequest(f"there are {HOOKS_MAX} webhooks already; remove some")
+        url = address_of(wish.url)
+        format = wish.format or format_of(url)
+        if (format == "mail") != is_mail(url):
+            raise InvalidRequest(f"{wish.url[:100]} cannot get {format}; leave the format out", field="format")
+        if format == "mail" and wish.secret:
+            raise InvalidRequest("a mail is not signed; leave the secret out", field="secret")
         hook = Webhook(
             id=wish.name or f"hook-{self._chance(4)}",
-            url=wish.url,
+            url=url,
             on=list(dict.fromkeys(wish.on)),
+            format=format,
             flow=wish.flow,
             owner=wish.owner,
             secret=wish.secret,

@@ -4,7 +4,7 @@ import hashlib
 from functools import lru_cache
 
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.services.base.cluster import story_of
+from mendflow.services.base.cluster import first_case_of
 
 
 @lru_cache(maxsize=1024)
@@ -14,7 +14,7 @@ def trace_of(story: CaseId) -> bytes:
 
 
 def trace_of_case(case: str) -> bytes:
-    return trace_of(story_of(case))
+    return trace_of(first_case_of(case))
 
 
 def case_span(case: CaseId) -> bytes:

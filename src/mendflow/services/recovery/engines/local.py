@@ -6,13 +6,15 @@ these changes are stored in its document, because its journal accepts no more.""
 from collections.abc import Iterator
 from typing import Final
 
-from mendflow.core.engine import Case, case_data, find_item, item_data, undoable
+from mendflow.core.engine import Case, case_data, find_item, item_data, item_order, undoable
 from mendflow.core.engine.caught_faults import faults_caught_around
+from mendflow.core.engine.data_updates import write_outputs
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
     ForceComplete,
     ForceFail,
+    OfferTask,
     RemoveItem,
     RestartItem,
     Resume,
@@ -22,6 +24,8 @@ from mendflow.core.engine.messages import (
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, ItemId, item_name
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseHold
 from mendflow.services.base.cluster import CASE_KIND
@@ -29,9 +33,11 @@ from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.intercepted_types import event_id
 from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
 from mendflow.services.cases.live_case import EndAmendments, LiveCase
 from mendflow.services.cases.suspensions import holds_of
+from mendflow.services.cases.user_tasks import UserTasks
 
 ITEMS_MAX: Final = 500
 ENVIRONMENTS_MAX: Final = 200
@@ -40,8 +46,15 @@ ENVIRONMENTS_MAX: Final = 200
 
 class LocalEngine:
     def __init__(
-        self, *, manager: FlowManager, flows: Flows, ledger: Ledger, interception_points: InterceptionPoints
+        self,
+        *,
+        manager: FlowManager,
+        flows: Flows,
+        ledger: Ledger,
+        interception_points: InterceptionPoints,
+        tasks: UserTasks,
     ) -> None:
+        self._tasks = tasks
         self._manager = manager
         self._flows = flows
         self._ledger = ledger
@@ -53,6 +66,13 @@ class LocalEngine:
         return [view.name for view in self._flows.all()]
 
     # B
+
+    def project_of(self, case: CaseId) -> str:
+        live = self._manager.live.get(case)
+        return live.document.project if live is not None else DEFAULT_PROJECT
+
+    def task_role(self, case: CaseId, serial: int) -> str:
+        return self._tasks.open_role(f"{case}/{serial}")
 
     async def cases_of(self, flow: str) -> list[CaseId]:
         return [id for id, live in self._manager.live.items() if live.document.flow == flow and live.document.live]
@@ -98,11 +118,39 @@ class LocalEngine:
     async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool:
         return await self._do(case, RemoveItem(item=item, by=by))
 
-    async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool:
+    async def write(
+        self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str, ended: int = 0
+    ) -> bool:
         if (ending := self._ending(case, by)) is not None:
             ending.outputs = {**ending.outputs, **values}
             return True
-        return await self._do(case, WriteData(values=values, item=item, held=self._is_held_back(case, item), by=by))
+        if item is not None and ended and self._serial(case, item) == ended:
+            return await self._write_outputs(case, item, values, ended, by)
+        held = self._is_held_back(case, item)
+        done = await self._do(case, WriteData(values=values, item=item, held=held, by=by))
+        if done and item is not None and not held:
+            self._refresh_task(case, item)
+        return done
+
+    def _serial(self, case: CaseId, item: ItemId) -> int:
+        live = self._manager.live.get(case)
+        found = find_item(live.case, item) if live is not None else None
+        return found.serial if found is not None else 0
+
+    async def _write_outputs(self, case: CaseId, item: ItemId, values: dict[str, Value], serial: int, by: str) -> bool:
+        """Write into what the item gave, before the flow sees it."""
+        held = self._manager.live[case].held.get(event_id(case, serial, ExceptionType.ITEM_POST))
+        if held is not None and held.outcome is not None:
+            write_outputs(held.outcome.outputs, values, item)  # refused now, where whoever wrote it hears of it
+        return await self._do(case, WriteData(values=values, item=item, serial=serial, by=by))
+
+    def _refresh_task(self, case: CaseId, item: ItemId) -> None:
+        """A user task that is offered shows what was written into its item."""
+        live = self._manager.live.get(case)
+        found = find_item(live.case, item) if live is not None else None
+        order = item_order(live.case, found.serial) if live is not None and found is not None else None
+        if isinstance(order, OfferTask):
+            self._tasks.rewrite(case, order)
 
     def _is_held_back(self, case: CaseId, item: ItemId | None) -> bool:
         live = self._manager.live.get(case)
@@ -173,7 +221,7 @@ def facts_of(live: LiveCase, item: ItemId | None = None) -> CaseFacts:
         mends=document.mends,
         items=list(_items(case, item)),
         statuses=live.tally.statuses(),
-        jobs=results,
+        jobs=case.final_results if case.over else results,
         undoable=undoable(case),
         is_started_here=live.is_started_here,
         catches=faults_caught_around(case, item) if item is not None else [],

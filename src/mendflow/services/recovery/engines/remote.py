@@ -5,25 +5,35 @@ engine reports that it is done. So neither side loses anything when the other is
 id, so that the engine carries it out once."""
 
 import asyncio
-from typing import Final
+from collections.abc import Callable
+from typing import Final, cast
 
 import msgspec
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.repair_views import EngineOrder, EngineView
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.repair import ExceptionEvent
+from mendflow.core.model.repair_views import EngineOrder, EngineView, HistoryEntry
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CASE_END_STATES, CaseHold
+from mendflow.core.model.views import CASE_END_STATES, CaseHold, CaseStatus
+from mendflow.core.query.search_fields import ENGINE_CASE_LIST
 from mendflow.services.base.cluster import ENGINE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.recovery.engines.engine_journal import EngineJournal
 from mendflow.stores.contract import Store
 
 ENGINE_ORDER_KIND: Final = "engine-order"
 CASE_KIND: Final = "engine-case"
+ENDED_CASE_KIND: Final = "engine-case-ended"
+"""Cases that are over are kept under a kind of their own, so that a server that starts need not read them."""
 
+PERSON: Final = "person"
+"""The holder of what a person suspended."""
 
 NUMBER_DIGITS_MAX = 18
 
@@ -31,6 +41,7 @@ NUMBER_DIGITS_MAX = 18
 class EngineDocument(msgspec.Struct, kw_only=True):
     name: str
     owner: str = ""
+    project: str = DEFAULT_PROJECT
     registered_at: Instant = 0
     orders: int = 0  # how many orders were ever given
 
@@ -41,6 +52,46 @@ class EngineCase(msgspec.Struct, kw_only=True):
     engine: str
     facts: CaseFacts
     holders: dict[str, list[str]] = {}  # by item; the empty name is the whole case
+    ends: dict[str, str] = {}  # the status that the case ends with when this event is released
+    begun_at: Instant = 0  # when it was first told of
+    ended_at: Instant = 0
+    owner: str = ""
+
+    @property
+    def started_at(self) -> Instant:
+        """As the engine says, else when it first told of the case."""
+        return self.facts.started_at or self.begun_at
+
+    @property
+    def status(self) -> CaseStatus:
+        """Our word for its status: engines may have others for a case that runs."""
+        told = "suspended" if self.is_suspended else self.facts.status
+        return cast(CaseStatus, told) if told in {*CASE_END_STATES, "suspended"} else "running"
+
+    @property
+    def name(self) -> str:
+        """What people call it: the engine's name and its own."""
+        return f"{self.engine}:{self.facts.case}"
+
+    @property
+    def is_suspended(self) -> bool:
+        return bool(self.holders.get(""))
+
+
+def listed(case: EngineCase, project: str) -> CaseDocument:
+    """By what the case is found among this server's own."""
+    return CaseDocument(
+        id=CaseId(case.name),
+        flow=case.facts.flow,
+        digest=case.facts.version,
+        status=case.status,
+        started_at=case.started_at,
+        ended_at=case.ended_at,
+        inputs=case.facts.data,
+        owner=case.owner,
+        project=project,
+        engine=case.engine,
+    )
 
 
 _decode_case = msgspec.json.Decoder(EngineCase).decode
@@ -48,7 +99,17 @@ _decode_order = msgspec.json.Decoder(EngineOrder).decode
 
 
 class RemoteEngine:
-    def __init__(self, document: EngineDocument, store: Store, ledger: Ledger, clock: Clock) -> None:
+    """`on_end` hears of each case that is over: the engine's name, the case, and its last status."""
+
+    def __init__(
+        self,
+        document: EngineDocument,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        on_end: Callable[[str, CaseId, str], None] | None = None,
+    ) -> None:
+        self._on_end = on_end
         self.document = document
         self.seen_at: Instant = 0
         self._store = store
@@ -56,8 +117,10 @@ class RemoteEngine:
         self._clock = clock
         self._orders: dict[str, EngineOrder] = {}
         self._cases: dict[CaseId, EngineCase] = {}
+        self._listed: dict[CaseId, CaseDocument] = {}  # of live cases: as they are listed now
         self._answers: dict[str, asyncio.Future[Value]] = {}
         self._orders_arrived = asyncio.Event()
+        self._journal = EngineJournal(document.name, store, ledger)
 
     @property
     def name(self) -> str:
@@ -72,6 +135,10 @@ class RemoteEngine:
             self._ledger.known(CASE_KIND, found.id, found.version)
             kept = _decode_case(found.body)
             self._cases[kept.facts.case] = kept
+        ids = [f"{self.name}/{case}" for case in self._cases]
+        for kind in (ENGINE_CASE_LIST, ENDED_CASE_KIND):  # one of the same name may have ended before
+            for found in await self._store.get_many(kind, ids):
+                self._ledger.known(kind, found.id, found.version)
 
     def view(self) -> EngineView:
         document = self.document
@@ -81,22 +148,102 @@ class RemoteEngine:
             seen_at=self.seen_at,
             waiting=len(self._orders),
             owner=document.owner,
+            project=document.project,
         )
+
+    def project_of(self, case: CaseId) -> str:
+        return self.document.project
+
+    def task_role(self, case: CaseId, serial: int) -> str:
+        return ""
 
     # Reports of the engine
 
-    def update_case(self, facts: CaseFacts) -> None:
-        """Record what the engine reports of a case. A case that is over is forgotten."""
-        id = f"{self.name}/{facts.case}"
-        if facts.status in CASE_END_STATES:
-            if self._cases.pop(facts.case, None) is not None:
-                self._ledger.drop(CASE_KIND, id)
-            return
-        kept = self._cases.get(facts.case)
-        if kept is None:
-            kept = self._cases[facts.case] = EngineCase(engine=self.name, facts=facts)
+    async def report(self, facts: CaseFacts) -> None:
+        """Record what the engine says of a case. Said to be over, it is."""
+        if facts.case not in self._cases:
+            if facts.status in CASE_END_STATES:
+                return
+            await self._begin(facts)
+        kept = self._cases[facts.case]
         kept.facts = facts
-        self._ledger.touch(CASE_KIND, id, kept)
+        if facts.status in CASE_END_STATES:
+            self.end(facts.case, facts.status)
+        else:
+            self._save(kept)
+
+    def _save(self, kept: EngineCase) -> None:
+        """Write what is known of a live case, and where it is listed if that is another now."""
+        self._ledger.touch(CASE_KIND, f"{self.name}/{kept.facts.case}", kept)
+        self._list(kept)
+
+    def _list(self, kept: EngineCase) -> None:
+        entry, case = listed(kept, self.document.project), kept.facts.case
+        if self._listed.get(case) != entry:
+            self._listed[case] = entry
+            self._ledger.touch(ENGINE_CASE_LIST, f"{self.name}/{case}", entry, last=bool(kept.ended_at))
+
+    async def _begin(self, facts: CaseFacts) -> None:
+        """A case that was not known; perhaps one of the same name is over."""
+        await self._ledger.settled()
+        before = await self._store.get(ENDED_CASE_KIND, f"{self.name}/{facts.case}")
+        if before is not None:
+            self._ledger.known(ENDED_CASE_KIND, before.id, before.version)
+            if (entry := await self._store.get(ENGINE_CASE_LIST, before.id)) is not None:
+                self._ledger.known(ENGINE_CASE_LIST, entry.id, entry.version)
+        if facts.case not in self._cases:
+            now, owner = self._clock.now(), self.document.owner
+            self._cases[facts.case] = EngineCase(engine=self.name, facts=facts, owner=owner, begun_at=now)
+            self._journal.add_start(facts, now)
+
+    def add_event(self, event: ExceptionEvent) -> None:
+        """Put an event into the history of its case."""
+        self._journal.add_event(event, self._clock.now())
+
+    def end_after(self, event: ExceptionEvent, status: str, *, held: bool) -> None:
+        """The case is over after this event: now, or, if the event is held, when that is released."""
+        kept = self._cases.get(event.case)
+        if kept is None:
+            return
+        if not held:
+            self.end(event.case, status)
+            return
+        kept.ends = {**kept.ends, event.id: status}
+        self._save(kept)
+
+    def end(self, case: CaseId, status: str) -> None:
+        """The case is over. What is known of it is kept, for those who ask."""
+        kept = self._cases.pop(case, None)
+        if kept is None:
+            return
+        kept.facts = msgspec.structs.replace(kept.facts, status=status, items=[])
+        kept.ended_at, kept.holders, kept.ends = self._clock.now(), {}, {}
+        self._journal.add_end(kept.facts, kept.ended_at)
+        self._ledger.drop(CASE_KIND, f"{self.name}/{case}")
+        self._ledger.touch(ENDED_CASE_KIND, f"{self.name}/{case}", kept, last=True)
+        self._list(kept)
+        self._listed.pop(case, None)
+        if self._on_end is not None:
+            self._on_end(self.name, case, status)
+
+    def live_case(self, case: CaseId) -> EngineCase | None:
+        return self._cases.get(case)
+
+    def live_cases(self) -> list[EngineCase]:
+        return list(self._cases.values())
+
+    async def find(self, case: CaseId) -> EngineCase | None:
+        """A case of this engine, also one that is over."""
+        if (live := self._cases.get(case)) is not None:
+            return live
+        await self._ledger.settled()
+        found = await self._store.get(ENDED_CASE_KIND, f"{self.name}/{case}")
+        return _decode_case(found.body) if found is not None else None
+
+    async def history(self, case: CaseId) -> list[HistoryEntry]:
+        """What the engine told of the case, and which orders it has carried out."""
+        await self._ledger.settled()
+        return await self._journal.read(case)
 
     async def orders(self, wait_ms: int) -> list[EngineOrder]:
         """Its open orders, oldest first; held back until there is one, or the time is over."""
@@ -114,11 +261,25 @@ class RemoteEngine:
         """The engine has carried out an order. Reported twice, it counts once."""
         if not order.isdecimal() or len(order) > NUMBER_DIGITS_MAX or int(order) > self.document.orders:
             raise NotFound(f"engine {self.name} was never given an order {order!r:.40}")
-        if self._orders.pop(order, None) is not None:
+        carried_out = self._orders.pop(order, None)
+        if carried_out is not None:
             self._ledger.drop(ENGINE_ORDER_KIND, f"{self.name}/{int(order):010}")
+            if answer is not False:
+                self._note_done(carried_out)
         waiter = self._answers.pop(order, None)
         if waiter is not None and not waiter.done():
             waiter.set_result(answer)
+
+    def _note_done(self, order: EngineOrder) -> None:
+        """What follows from an order that was carried out: a case that was cancelled, or whose end was held, is
+        over."""
+        self._journal.add_order(order, self._clock.now())
+        if order.call == "cancel":
+            self.end(order.case, "cancelled")
+        elif order.call == "release":
+            event = str(order.with_.get("event", ""))
+            for case in [case for case, kept in self._cases.items() if event in kept.ends]:
+                self.end(case, self._cases[case].ends[event])
 
     # A
 
@@ -171,7 +332,9 @@ class RemoteEngine:
     async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool:
         return await self._ask("remove", case, item, by, {})
 
-    async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool:
+    async def write(
+        self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str, ended: int = 0
+    ) -> bool:
         return await self._ask("write", case, item, by, {"values": values})
 
     async def held_by(self, holder: str, case: CaseId) -> list[CaseHold]:
@@ -183,6 +346,35 @@ class RemoteEngine:
             if holder in holders
         ]
 
+    def order(self, call: str, case: CaseId, item: ItemId | None, by: str, given: dict[str, Value]) -> None:
+        """Order something for a person, without waiting until it is done. The same by the same is ordered once."""
+        if not self._known_order(call, case, item, by):
+            self._add_order(call, case, item, {"by": by, **given})
+
+    def open_orders(self, case: CaseId) -> list[str]:
+        """What it was ordered to do with this case and has not done yet."""
+        return [
+            f"{order.call} {order.item}" if order.item else order.call
+            for order in self._orders.values()
+            if order.case == case
+        ]
+
+    def hold_for_person(self, case: CaseId, item: ItemId | None, by: str) -> None:
+        """A person suspends the case, or the item: the engine is ordered to, and nobody waits for it."""
+        held = self._holders(case, item)
+        if not held:
+            self.order("suspend", case, item, by, {})
+        if PERSON not in held:
+            self._hold(case, item, [*held, PERSON])
+
+    def free_for_person(self, case: CaseId, item: ItemId | None, by: str) -> bool:
+        """A person lets the case, or the item, go on, whoever has suspended it. False if nobody has."""
+        if not self._holders(case, item):
+            return False
+        self._hold(case, item, [])
+        self.order("continue", case, item, by, {})
+        return True
+
     async def release(self, event: str) -> None:
         """Does not wait for the engine to continue."""
         event = event.removeprefix(f"{self.name}:")
@@ -191,16 +383,21 @@ class RemoteEngine:
 
     async def _ask(self, call: str, case: CaseId, item: ItemId | None, by: str, given: dict[str, Value]) -> bool:
         """Give an order and wait until it is done. The same order by the same step is given once."""
-        known = (
-            order.id
-            for order in self._orders.values()
-            if (order.call, order.case, order.item, order.with_.get("by")) == (call, case, item, by)
-        )
-        id = next(known, "") or self._add_order(call, case, item, {"by": by, **given})
+        id = self._known_order(call, case, item, by) or self._add_order(call, case, item, {"by": by, **given})
         waiter = self._answers.get(id)
         if waiter is None:
             waiter = self._answers[id] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(waiter) is not False
+
+    def _known_order(self, call: str, case: CaseId, item: ItemId | None, by: str) -> str:
+        """The id of the open order that is the same; empty if there is none."""
+        wanted = (call, case, item, by)
+        same = (
+            order.id
+            for order in self._orders.values()
+            if (order.call, order.case, order.item, order.with_.get("by")) == wanted
+        )
+        return next(same, "")
 
     def _add_order(self, call: str, case: CaseId, item: ItemId | None, given: dict[str, Value]) -> str:
         document = self.document
@@ -219,4 +416,4 @@ class RemoteEngine:
     def _hold(self, case: CaseId, item: ItemId | None, holders: list[str]) -> None:
         if (kept := self._cases.get(case)) is not None:
             kept.holders = {**kept.holders, item or "": holders}
-            self._ledger.touch(CASE_KIND, f"{self.name}/{case}", kept)
+            self._save(kept)

@@ -90,7 +90,10 @@ class Proxy:
             try:
                 await self._queue.submit(jobs, reissued=reissued)
             except SubmissionFailed as failed:
-                await self._submission_failed(jobs, failed)
+                await self._submission_failed([new for new in jobs if new.id in watched], failed)
+            for new in jobs:
+                if new.id not in watched:
+                    await self._queue.cancel(new.id)  # the flow went on without it while it was being submitted
 
     async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:
         """The call waits here, not in the meta-scheduler: the job that ends may be a later submission."""

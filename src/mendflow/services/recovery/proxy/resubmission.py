@@ -10,11 +10,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.domains.domain_names import not_connected
 from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, Resources
 from mendflow.core.recovery.conversation import Conversation, ConversationMessage, HeldFailure, MadeResult, begin
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.patterns import Patterns, match_pattern
@@ -30,10 +31,11 @@ from mendflow.services.base.contracts import (
     Repairs,
     Status,
     SubmissionFailed,
+    never_arrived,
 )
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.named_domains import KnownDomains
+from mendflow.services.cases.domain_checks import KnownDomains
 from mendflow.services.recovery.proxy.conversations import ConversationStore
 from mendflow.services.recovery.proxy.watched_job import TrackedJob
 
@@ -94,7 +96,7 @@ class Recovery:
     def scheduler_of(self, domain: str) -> MetaScheduler:
         found = self._inner.get(domain)
         if found is None:
-            message = f"there is no domain {domain!r} here any more"
+            message = not_connected(domain)
             raise SubmissionFailed(Fault(name="noSuchDomain", category=Category.SCHEDULER_DOWN, message=message))
         return found
 
@@ -110,7 +112,12 @@ class Recovery:
         if self._tracked.get(talk.job) is not watched:
             return False  # the flow went on without it
         held = HeldFailure(
-            outcome=outcome, stage=_stage(outcome, stage), host=last.host, site=last.site, pilot=last.pilot
+            outcome=outcome,
+            stage=_stage(outcome, stage),
+            host=last.host,
+            site=last.site,
+            pilot=last.pilot,
+            asked=_learned(last.asked),
         )
         self._note(watched, talk.with_failure(held, attempts=last.attempts, losses=last.losses))
         return await self._ask(watched)
@@ -120,11 +127,18 @@ class Recovery:
         recorded."""
         before, last = self._conversations.get(watched.new.id), job.history[-1]
         outcome = _whole(before, outcome)
-        stage = _stage(outcome, "execution")
-        held = HeldFailure(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
-        talk = self._note(
-            watched, self._conversation_of(watched).with_failure(held, attempts=job.tries, losses=job.losses)
+        stage, fault = _stage(outcome, "execution"), outcome.fault
+        losses = job.losses + (fault is not None and fault.infrastructure)  # the queue has not counted this one yet
+        held = HeldFailure(
+            outcome=outcome,
+            stage=stage,
+            host=last.host,
+            site=last.site,
+            pilot=last.pilot,
+            final=False,
+            asked=_learned(job.spec.resources),
         )
+        talk = self._note(watched, self._conversation_of(watched).with_failure(held, attempts=job.tries, losses=losses))
         mended = False
         try:
             mended = await self.repairs.failed(self._failure(watched, talk))
@@ -250,8 +264,7 @@ class Recovery:
             if message is ConversationMessage.REREGISTER or watched.callback is not None:
                 await inner.subscribe(talk.newest, self.on_outcome)
         except NotFound as error:
-            fault = Fault(name="neverArrived", category=Category.NETWORK, message=f"it never arrived: {error.message}")
-            raise SubmissionFailed(fault) from error
+            raise never_arrived(error) from error
 
     def _changed(
         self, watched: TrackedJob, talk: Conversation, change: Change, key: str, *, cause: str
@@ -267,8 +280,10 @@ class Recovery:
             avoid_hosts=change.avoid_hosts,
             sources=change.sources,
             transfer=change.transfer,
+            image=change.container,
         )
         fault = talk.held.outcome.fault if talk.held is not None else None
+        spec = replace(spec, earlier_losses=talk.losses)
         spec = with_spent(spec, fault, max(talk.attempts - talk.losses, 0))
         made = self._made(talk, change, spec)
         if made is not None:
@@ -336,7 +351,7 @@ class Recovery:
             job=talk.job,
             real=talk.newest,
             case=talk.case,
-            spec=talk.spec or watched.new.spec,
+            spec=_as_asked(talk.spec or watched.new.spec, held.asked),
             fault=held.outcome.fault,
             outcome=held.outcome,
             generation=talk.generation,
@@ -357,6 +372,19 @@ class Recovery:
 def _whole(talk: Conversation | None, outcome: Outcome) -> Outcome:
     """How the job ended, where its newest submission only publishes what an earlier one made."""
     return published_result(talk.made.outcome, outcome) if talk is not None and talk.made is not None else outcome
+
+
+def _learned(asked: Resources | None) -> Resources | None:
+    """What a job asked for, if its flow does not say it."""
+    return asked if asked is not None and asked.is_learned else None
+
+
+def _as_asked(spec: JobSpec, asked: Resources | None) -> JobSpec:
+    """The job with the memory and the time that it had."""
+    if asked is None:
+        return spec
+    had = replace(spec.resources, memory_bytes=asked.memory_bytes, wall_ms=asked.wall_ms)
+    return replace(spec, resources=had)
 
 
 def _stage(outcome: Outcome, stage: str) -> str:

@@ -1,24 +1,30 @@
 """Editing rules: read them, add one for a given decision, try one on the past, restore a version."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
 from mendflow.core.model.repair_views import RuleChange, RuleSelector
+from mendflow.core.model.rule_views import RuleRevision, RuleTasksView, TaskMapping
 from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
     Candidate,
+    Difference,
     Draft,
     InsertionPoint,
+    RuleEdit,
     RuleLocation,
     TrialResult,
     add_rule,
     candidates,
+    differences,
+    edit_rule,
     find_passive_rule,
     locate_rule,
     neighbour_cornerstone,
@@ -27,11 +33,19 @@ from mendflow.core.rules import (
     retire,
     try_rule,
 )
+from mendflow.lazy import LazyModule
 from mendflow.services.base.contracts import TRIES, Clock
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flows import Flows
-from mendflow.services.recovery.decisions import DecisionStore
+from mendflow.services.recovery.administration_tasks import answer_rejection, is_open_rejection
+from mendflow.services.recovery.decisions import OPEN_STATES, DecisionStore
 from mendflow.services.recovery.rules.store import RuleStore, StaleVersion
 from mendflow.stores.contract import FieldCondition
+
+if TYPE_CHECKING:
+    from mendflow.services.recovery.rules import task_mapping
+else:
+    task_mapping = LazyModule("mendflow.services.recovery.rules.task_mapping")
 
 TRIAL_DECISIONS_MAX: Final = 10_000
 
@@ -55,8 +69,8 @@ class RuleRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AddedRule(NamedTuple):
-    """The version that the rule is in, its number and its tree, where it was inserted, and other conditions that would
-    have told its case from the neighbour's."""
+    """The version that the rule is in, its number and its tree, where it was inserted, other conditions that would have
+    told its case from the neighbour's, and in what it differs from the neighbour's cornerstone."""
 
     rule_set: RuleSet
     type: ExceptionType
@@ -65,6 +79,7 @@ class AddedRule(NamedTuple):
     place: InsertionPoint
     candidates: list[Candidate]
     promoted: bool = False  # it existed already, on trial
+    differences: list[Difference] = []
 
 
 class ExistingRule(NamedTuple):
@@ -84,7 +99,21 @@ class RuleEditor:
     async def add_rule(self, wish: RuleRequest, *, who: str) -> AddedRule:
         """Add a rule for a decision. It is in force at once. If it is requested again, as after a lost answer, it
         exists already."""
-        return await self._retry_on_conflict(lambda: self._add_rule(wish, who))
+        added = await self._retry_on_conflict(lambda: self._add_rule(wish, who))
+        if wish.decision and not wish.passive:
+            await self._answer_rejection(wish, who)
+        return added
+
+    async def _answer_rejection(self, wish: RuleRequest, who: str) -> None:
+        """Whoever said that this choice was wrong has got a rule. A decision that another server still carries out is
+        left to it: then the request stays open until somebody withdraws it."""
+        found = await self._decisions.find(wish.decision)
+        if found is None or not is_open_rejection(found):
+            return
+        if wish.decision in self._decisions.open or found.state not in OPEN_STATES:
+            found = await self._decisions.reopen(wish.decision)
+            answer_rejection(found, who=who, now=self._clock.now(), note=f"{who} added a rule: {wish.condition}")
+            self._decisions.amend(found)
 
     async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
         """Put a rule that was on trial into force."""
@@ -105,6 +134,50 @@ class RuleEditor:
         at = locate_rule(before, meant.rule, meant.type, meant.task)
         made = retire(before, at.type, at.tree, at.rule, exceptions=meant.exceptions, author=who, at=self._clock.now())
         return await self._put_changed(before, made, at, who, meant.note or f"rule {at.rule} is out of use")
+
+    async def change_rule(self, name: str, change: RuleRevision, *, who: str) -> RuleChange:
+        """Change the condition, the exlet or the note of a rule. With `try_only` it is only checked, and the version is
+        the one that it was checked against."""
+        return await self._retry_on_conflict(lambda: self._change(name, change, who))
+
+    async def _change(self, name: str, change: RuleRevision, who: str) -> RuleChange:
+        before = self._rules.newest(name)
+        if change.expected is not None and change.expected != before.version:
+            raise Conflict(f"rule set {name!r} is at version {before.version}, not {change.expected}; look at it again")
+        exlet = str(change.flow.name) if change.flow is not None and change.exlet is None else change.exlet
+        if exlet is None and change.condition is None and change.note is None:
+            raise InvalidRequest("say what changes: the condition, the exlet or the note", field="condition")
+        at = locate_rule(before, change.rule, change.type, change.task)
+        if exlet:
+            await self._demand_worklet(before, at.type, exlet, change.flow)
+        edit = RuleEdit(condition=change.condition, exlet=exlet, steps=change.flow, note=change.note)
+        made = edit_rule(before, at.type, at.tree, at.rule, edit, author=who, at=self._clock.now())
+        if change.try_only:
+            self._rules.demand_valid_rules(made)
+            return RuleChange(rules=name, version=before.version, type=at.type, task=at.tree, rule=at.rule)
+        return await self._put_changed(before, made, at, who, f"rule {at.rule} changed")
+
+    async def rule_tasks(self, name: str) -> RuleTasksView:
+        """How the rules fit the newest version of their flow."""
+        return task_mapping.tasks_view(self._rules.newest(name), await self._newest_flow(name))
+
+    async def map_tasks(self, name: str, mapping: TaskMapping, *, who: str) -> RuleTasksView:
+        """Set the new names of tasks, and the versions of the flow that the rules hold for."""
+        return await self._retry_on_conflict(lambda: self._map(name, mapping, who))
+
+    async def _map(self, name: str, mapping: TaskMapping, who: str) -> RuleTasksView:
+        before, newest = self._rules.newest(name), await self._newest_flow(name)
+        made = task_mapping.mapped_tasks(before, mapping, newest)
+        if made != before:
+            made = await self._rules.put(made, author=who, note="tasks mapped", expected=before.version)
+        return task_mapping.tasks_view(made, newest)
+
+    async def _newest_flow(self, name: str) -> tuple[Flow, str] | None:
+        try:
+            await self._flows.refresh(name)
+            return await self._flows.find(name)
+        except NotFound:
+            return None
 
     async def _put_changed(self, before: RuleSet, made: RuleSet, at: RuleLocation, who: str, note: str) -> RuleChange:
         put = await self._rules.put(made, author=who, note=note, expected=before.version)
@@ -134,11 +207,13 @@ class RuleEditor:
             return AddedRule(
                 self._rules.newest(before.name), type, changed.task, changed.rule, found, [], promoted=True
             )
-        told_apart = candidates(context, neighbour_cornerstone(before, type, found)) if context else []
+        stone = neighbour_cornerstone(before, type, found)
+        told_apart = candidates(context, stone) if context else []
+        differing = differences(context, stone) if context and stone is not None else []
         grown = add_rule(before, type, task, context, self._draft(wish, who))
         note = wish.note or f"rule {grown.rule} added: {wish.exlet}"
         made = await self._rules.put(grown.rule_set, author=who, note=note, expected=before.version)
-        return AddedRule(made, type, grown.tree, grown.rule, found, told_apart)
+        return AddedRule(made, type, grown.tree, grown.rule, found, told_apart, differences=differing)
 
     async def _demand_worklet(self, rules: RuleSet, type: ExceptionType, exlet: str, steps: Flow | None) -> None:
         """Refuse the selection of a flow that does not exist: it would fail every case that it is chosen for."""
@@ -151,11 +226,11 @@ class RuleEditor:
             raise InvalidRequest(missing.message, field="exlet") from None
 
     async def try_rule(
-        self, wish: RuleRequest, *, limit: int = TRIAL_DECISIONS_MAX
+        self, wish: RuleRequest, *, limit: int = TRIAL_DECISIONS_MAX, sight: Sight = EVERYTHING
     ) -> tuple[TrialResult, list[Decision]]:
         """Try a rule on the newest past exceptions of its type; nothing changes. Also returns these exceptions."""
         before, type, task, context = await self._at_hand(wish)
-        where = [FieldCondition("type", type.value)]
+        where = [FieldCondition("type", type.value), *in_sight(sight)]
         if before.name != DEFAULT_RULES:
             where.append(FieldCondition("flow", before.name))
         past = await self._decisions.search(where, limit=limit)

@@ -7,29 +7,36 @@ for."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions.conditions import condition_flaw
 from mendflow.core.model.errors import BadRules, Conflict, NotFound
-from mendflow.core.model.flow import Flow, PrimitiveStep
-from mendflow.core.model.repair import Conclusion, ExceptionType
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.repair import Conclusion, ExceptionType, RuleError
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.primitive_checks import misplaced_primitives, step_problems
 from mendflow.core.rules import CompiledRules, RuleVerdict, compile_rules, context_lookup, demand_valid
+from mendflow.core.rules.evaluation import holds_for_version
+from mendflow.core.rules.source_names import explained_error
 from mendflow.core.rules.validation import shape_problems
+from mendflow.lazy import LazyModule
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.projects import kept_project
 from mendflow.services.cases.flows import check_names
 from mendflow.services.cases.intercepted_types import InterceptedTypes, RulesChanged
 from mendflow.stores.contract import Store, StoredDocument
+
+if TYPE_CHECKING:
+    from mendflow.core.recovery import exlet_checks
+else:
+    exlet_checks = LazyModule("mendflow.core.recovery.exlet_checks")
 
 log = logging.getLogger("mendflow.rules")
 
@@ -64,7 +71,8 @@ class RuleTypesByFlow(dict[str, InterceptedTypes]):
 
 class RuleStore:
     """`shipped` are the rules that ship with the product: version 0 of the default rules, until somebody changes them.
-    `shared`: other servers may change rules as well. `sealed` gives a flow without passwords in the clear."""
+    `shared`: other servers may change rules as well. `sealed` gives a flow without passwords in the clear.
+    `project_of_flow` is that of a deployed flow."""
 
     def __init__(
         self,
@@ -76,7 +84,9 @@ class RuleStore:
         shipped: RuleSet | None = None,
         *,
         shared: bool = False,
+        project_of_flow: Callable[[str], str | None] = lambda _flow: None,
     ) -> None:
+        self._project_of_flow = project_of_flow
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -137,16 +147,22 @@ class RuleStore:
         self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool = False
     ) -> RuleVerdict:
         """What the flow's rules conclude, else the default rules. Rules on trial are evaluated in both."""
-        lookup, trials = context_lookup(context), list[Conclusion]()
+        lookup, trials, errors = context_lookup(context), list[Conclusion](), tuple[RuleError, ...]()
         for name in (flow,) if own_only else (flow, DEFAULT_RULES):
             found = self._sets.get(name)
-            if found is None:
+            if found is None or not holds_for_version(found.rule_set, context):
                 continue
             verdict = found.judge(type, task, lookup)
             trials += verdict.trials
+            errors += tuple(explained_error(each, context) for each in verdict.errors)
             if verdict.conclusion is not None:
-                return RuleVerdict(verdict.conclusion, trials)
-        return RuleVerdict(None, trials)
+                return RuleVerdict(verdict.conclusion, trials, errors)
+        return RuleVerdict(None, trials, errors)
+
+    def sources_read(self, type: ExceptionType, flow: str) -> frozenset[str]:
+        """The sources that the rules for such an exception read, the flow's own and the default rules."""
+        sets = (self._sets[name] for name in (flow, DEFAULT_RULES) if name in self._sets)
+        return frozenset().union(*(each.sources_read(type) for each in sets if type in each.rule_set.trees))
 
     def has_rules(self, type: ExceptionType, flow: str) -> bool:
         return type in self.types_by_flow[flow]
@@ -198,11 +214,13 @@ class RuleStore:
 
     # Changing
 
-    async def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
-        """Make this the next version of the set, in force at once. Refused if anything in it is wrong, or if the newest
-        version is not the expected one."""
-        await _check_conditions(rules)
-        self._demand_valid_rules(rules)
+    async def put(
+        self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None, project: str = ""
+    ) -> RuleSet:
+        """Make this the next version of the set, in force at once. Refused if anything in it is wrong, if the newest
+        version is not the expected one, or if a project is given and the set is in another."""
+        await check_conditions(rules)
+        self.demand_valid_rules(rules)
         rules = replace(rules, exlets={name: await self._sealed(exlet) for name, exlet in rules.exlets.items()})
         name = rules.name
         for _ in range(TRIES):
@@ -213,12 +231,15 @@ class RuleStore:
                 raise StaleVersion(
                     f"rule set {name!r} is at version {newest.version}, not {expected}; look at it again"
                 )
+            stored = self._project_of_flow(name) or (newest.project if newest.version else None)
+            stays_in = kept_project(f"rule set {name!r}", stored, project or stored or rules.project)
             made = replace(
                 rules,
                 version=newest.version + 1,
                 author=author or rules.author,
                 note=note or rules.note,
                 at=self._clock.now(),
+                project=stays_in,
             )
             if await self._put(made):
                 return made
@@ -237,12 +258,12 @@ class RuleStore:
         return True
 
     @staticmethod
-    def _demand_valid_rules(rules: RuleSet) -> None:
+    def demand_valid_rules(rules: RuleSet) -> None:
         demand_valid(rules)
         for exlet in rules.exlets.values():
             check_names(exlet)
             compile_flow(exlet)
-        if problems := list(_step_problems(rules)):
+        if problems := exlet_checks.rule_set_problems(rules):
             raise BadRules(problems=problems)
 
     async def restore(self, name: str, version: int, *, author: str = "") -> RuleSet:
@@ -251,7 +272,7 @@ class RuleStore:
         return await self.put(wanted, author=author, note=f"version {version} again")
 
 
-async def _check_conditions(rules: RuleSet) -> None:
+async def check_conditions(rules: RuleSet) -> None:
     """Check conditions a few at a time, so that other requests are served in between. Results are cached for the
     complete check; an invalid tree is refused before that."""
     trees = [tree for trees in rules.trees.values() for tree in trees.values()]
@@ -262,20 +283,6 @@ async def _check_conditions(rules: RuleSet) -> None:
         condition_flaw(condition)
         if number % CONDITIONS_PER_SLICE == 0:
             await asyncio.sleep(0)
-
-
-def _step_problems(rules: RuleSet) -> Iterator[str]:
-    """The problems of the primitives of the set's exlets, by themselves and where rules conclude them."""
-    steps = {
-        name: [each for each in walk_activities(exlet) if isinstance(each, PrimitiveStep)]
-        for name, exlet in rules.exlets.items()
-    }
-    for name, found in steps.items():
-        yield from (f"exlet {name}: {problem}" for problem in step_problems(found))
-    for type, trees in rules.trees.items():
-        concluded = {rule.exlet: None for tree in trees.values() for rule in tree.rules.values()}
-        for name in concluded:
-            yield from (f"exlet {name}: {problem}" for problem in misplaced_primitives(type, steps.get(name, ())))
 
 
 def types_of(rules: RuleSet) -> frozenset[ExceptionType]:

@@ -396,8 +396,14 @@ class PilotMonitor:
 
 def groups_of(meta: PilotScheduler, now: Instant) -> list[JobGroup]:
     """The waiting jobs of a server's queue, by what they need."""
-    groups = [JobGroup(each.needs, each.jobs, max(0, now - each.since)) for each in meta.queue.waiting(())]
-    return sorted(groups, key=lambda group: -group.jobs)[:GROUPS_MAX]
+    levels = meta.queue.limits
+    groups = [
+        JobGroup(
+            each.needs, min(each.jobs, levels.fitting(each.needs.named_limits, each.jobs)), max(0, now - each.since)
+        )
+        for each in meta.queue.waiting(())
+    ]
+    return sorted((group for group in groups if group.jobs), key=lambda group: -group.jobs)[:GROUPS_MAX]
 
 
 def _offered(pilot: PilotRecord, now: Instant) -> PilotOffer:

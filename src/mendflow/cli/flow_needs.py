@@ -1,0 +1,81 @@
+"""What a flow needs of where it is run, and whether it is there: named limits and secrets that somebody must have
+set."""
+
+from mendflow.cli.printing import say
+from mendflow.client import Client
+from mendflow.core.engine.flow_needs import limits_named, secrets_named
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.named_limits import LimitCount
+
+
+def limits_given(words: list[str]) -> dict[str, int]:
+    """The values of `--limit NAME=COUNT`."""
+    found = {}
+    for word in words:
+        name, _, count = word.partition("=")
+        if not name or not count.isdigit():
+            raise InvalidRequest(f"--limit {word!r:.100} is not understood; write --limit NAME=COUNT")
+        found[name] = int(count)
+    return found
+
+
+async def set_limits(client: Client, given: dict[str, int]) -> None:
+    for name, count in given.items():
+        await client.set_limit(name, LimitCount(count))
+
+
+async def limits_not_set(client: Client, flow: Flow) -> dict[str, str]:
+    """The limits that the flow's jobs use and nobody has set, each with a job that uses it."""
+    named = limits_named(flow)
+    if not named:
+        return {}
+    known = {view.name for view in await client.limits() if view.count is not None}
+    return {name: job for name, job in named.items() if name not in known}
+
+
+async def secrets_missing(client: Client, flow: Flow) -> dict[str, str]:
+    """The secrets that the flow's jobs use and that are not there, each with a job that uses it."""
+    named = secrets_named(flow)
+    if not named:
+        return {}
+    known = {view.name for view in await client.secrets()}
+    return {name: job for name, job in named.items() if name not in known}
+
+
+async def needs_told(client: Client, flow: Flow, *, by_option: bool = True) -> list[str]:
+    """A sentence for each secret and each limit that the flow's jobs use and nobody has set. `by_option`: the command
+    has `--limit`."""
+    secrets, limits = await secrets_missing(client, flow), await limits_not_set(client, flow)
+    told = [
+        f"job {job} uses the secret {name}, which is not there: mendflow secrets set {name} asks for its value"
+        for name, job in secrets.items()
+    ]
+    for name, job in limits.items():
+        option = f"--limit {name}=COUNT sets it, or " if by_option else ""
+        told.append(
+            f"job {job} uses the limit {name}, which nobody has set here: {option}mendflow limits set {name} COUNT"
+        )
+    return told
+
+
+async def demand_needs(client: Client, flow: Flow, *, by_option: bool = True) -> None:
+    """Refuse to run here what would wait for ever, or fail."""
+    if missing := await needs_told(client, flow, by_option=by_option):
+        raise InvalidRequest("; ".join(missing))
+
+
+async def warn_of_needs(client: Client, flow: Flow) -> None:
+    """At a server, an administrator may set it at any time."""
+    for name, job in (await secrets_missing(client, flow)).items():
+        say(
+            f"job {job} uses the secret {name}, which is not there, and will fail without it: an administrator sets it"
+            f" with mendflow secrets set {name}",
+            err=True,
+        )
+    for name, job in (await limits_not_set(client, flow)).items():
+        say(
+            f"job {job} uses the limit {name}, which nobody has set: it waits until an administrator does, with"
+            f" mendflow limits set {name} COUNT",
+            err=True,
+        )

@@ -1,0 +1,1 @@
+"""When schedules are due: cron expressions, intervals, and what is done about each time; pure."""

@@ -1,0 +1,1 @@
+"""As whom jobs run, and what they see of the machine: their variables, their account, their sandbox."""

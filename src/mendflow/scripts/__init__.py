@@ -1,0 +1,1 @@
+"""Flows that are run from scripts and notebooks: `flow.run(...)`, `flow.submit(...)`."""

@@ -1,0 +1,27 @@
+"""The part of the domain that is about the audit log. It is written where requests are answered, not here."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from mendflow.core.model.audit import AuditPage, AuditQuery, ChainView
+from mendflow.lazy import LazyModule
+from mendflow.services.api.view_operations import ViewOperations
+
+if TYPE_CHECKING:
+    from mendflow.services.audit import audit_search, chain_store
+else:
+    audit_search = LazyModule("mendflow.services.audit.audit_search")
+    chain_store = LazyModule("mendflow.services.audit.chain_store")
+
+
+class AuditOperations(ViewOperations):
+    async def find_audit(self, query: AuditQuery) -> AuditPage:
+        return await audit_search.search(chain_store.ChainStore(self._server.store), query)
+
+    async def verify_audit(self) -> list[ChainView]:
+        chains = chain_store.ChainStore(self._server.store)
+        return [await chains.check(server) for server in await chains.servers()]
+
+    def export_audit(self, since: int = 0, until: int = 0) -> AsyncIterator[bytes]:
+        """Every entry as it is stored, one in each line."""
+        return chain_store.ChainStore(self._server.store).export(since, until)

@@ -1,0 +1,62 @@
+"""The part of the domain that is about schedules."""
+
+from typing import TYPE_CHECKING
+
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.schedules import BackfillView, ScheduleSpec, ScheduleView
+from mendflow.core.model.views import CaseView
+from mendflow.services.api.view_operations import ViewOperations
+from mendflow.services.cases.case_starter import demand_key
+
+if TYPE_CHECKING:
+    from mendflow.services.schedules.service import Schedules
+
+
+class ScheduleOperations(ViewOperations):
+    @property
+    def _schedules(self) -> "Schedules":
+        return self._server.runtime.schedules.service
+
+    async def schedules(self, *, sight: Sight = EVERYTHING) -> list[ScheduleView]:
+        found = await self._schedules.all()
+        if sight.projects is None:
+            return found
+        return [each for each in found if sight.sees(await self.projects.find("schedule", each.spec.name) or "")]
+
+    async def schedule(self, name: str) -> ScheduleView:
+        return await self._schedules.view(name)
+
+    async def put_schedule(self, spec: ScheduleSpec, *, who: str) -> ScheduleView:
+        """The flow must be there, with these inputs: a schedule that can start nothing is a mistake."""
+        runtime = self._server.runtime
+        await runtime.flows.refresh(spec.flow)
+        declared = runtime.flows.newest(spec.flow).flow.inputs
+        missing = [name for name, each in declared.items() if each.required and name not in spec.inputs]
+        unknown = [name for name in spec.inputs if name not in declared]
+        if missing or unknown:
+            flaw = f"needs {', '.join(missing)}" if missing else f"has no input {', '.join(unknown)}"
+            there = ", ".join(declared) or "none"
+            raise InvalidRequest(f"schedule {spec.name:.100}: flow {spec.flow} {flaw}; its inputs are: {there}")
+        return await self._schedules.put(spec, who=who)
+
+    async def remove_schedule(self, name: str, *, who: str) -> ScheduleView:
+        removed = await self._schedules.remove(name)
+        self._server.runtime.notices.post(f"schedule {name} was removed by {who}")
+        await self._settled()
+        return removed
+
+    async def pause_schedule(self, name: str, *, who: str) -> ScheduleView:
+        return await self._schedules.pause(name, who=who)
+
+    async def resume_schedule(self, name: str, *, who: str) -> ScheduleView:
+        return await self._schedules.resume(name)
+
+    async def trigger_schedule(self, name: str, *, who: str, key: str = "") -> CaseView:
+        demand_key(key, "key")
+        return await self.case(await self._schedules.trigger(name, who=who, key=key or self._server.chance(8)))
+
+    async def backfill_schedule(
+        self, name: str, begin: str, end: str, *, who: str, dry_run: bool = False
+    ) -> BackfillView:
+        return await self._schedules.backfill(name, begin, end, who=who, dry_run=dry_run)

@@ -1,0 +1,1 @@
+"""The audit log: who did what, on record before the caller hears of it."""

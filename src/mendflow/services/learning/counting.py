@@ -1,0 +1,177 @@
+"""Counts what ends: decisions about failures, and jobs. Only additions to counts in memory; no job waits for it.
+
+A job that ends is only put aside. Jobs are counted many at a time, when so many of a case have ended, or when somebody
+asks for the counts: that takes a fraction of what counting each by itself does."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple, TypeVar
+
+from mendflow.core.learning.group_statistics import (
+    GroupStatistics,
+    LearnedFailure,
+    count_again,
+    count_failure,
+    empty_group,
+    merge_groups,
+)
+from mendflow.core.learning.usage import (
+    UNCOUNTED_ENDS,
+    UsageStatistics,
+    count_completed,
+    count_job,
+    day_of,
+    merge_usage,
+)
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.jobs import Attempt, Job
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.recovery.signature import signature
+from mendflow.services.recovery.failures import group_id
+
+REMEMBERED_JOBS_MAX: Final = 20_000
+GROUPS_MAX: Final = 5_000
+"""Of more causes than this, those that come last are not learned from: something makes every message different."""
+RESUBMISSION_MARK: Final = "~"
+JOBS_AT_ONCE: Final = 256
+CASES_AT_ONCE: Final = 256
+"""Jobs are counted when so many of one case, or jobs of so many cases, have been put aside."""
+
+V = TypeVar("V")
+
+
+class _EndedJobs(NamedTuple):
+    """Jobs of one case that were put aside."""
+
+    flow: str
+    jobs: list[Job]
+
+
+class FailureCounter:
+    """What was counted since it was last taken. `flow_of` is the flow of a job's case, empty if unknown."""
+
+    def __init__(self, flow_of: Callable[[Job], str]) -> None:
+        self._flow_of = flow_of
+        self._groups: dict[str, GroupStatistics] = {}
+        self._usage: dict[tuple[str, int], UsageStatistics] = {}
+        self._ended: dict[CaseId, _EndedJobs] = {}
+        self._failed_at: OrderedDict[str, Instant] = OrderedDict()  # of submissions that failed, by the job's own id
+
+    @property
+    def groups(self) -> dict[str, GroupStatistics]:
+        self._count_ended()
+        return self._groups
+
+    @property
+    def usage(self) -> dict[tuple[str, int], UsageStatistics]:
+        self._count_ended()
+        return self._usage
+
+    def take(self) -> tuple[list[GroupStatistics], list[UsageStatistics]]:
+        groups, usage = list(self.groups.values()), list(self.usage.values())
+        self._groups, self._usage = {}, {}
+        return groups, usage
+
+    def put_back(self, groups: Sequence[GroupStatistics], usage: Sequence[UsageStatistics]) -> None:
+        """Take up again what could not be stored; more may have been counted meanwhile."""
+        for group in groups:
+            if (newer := self.groups.get(group.id)) is not None:
+                merge_groups(group, newer)
+            self.groups[group.id] = group
+        for each in usage:
+            if (later := self.usage.get((each.flow, each.day))) is not None:
+                merge_usage(each, later)
+            self.usage[each.flow, each.day] = each
+
+    def count_failure(self, failure: LearnedFailure) -> None:
+        group = self.groups.get(failure.group)
+        if group is None:
+            if len(self.groups) >= GROUPS_MAX:
+                return
+            group = self.groups[failure.group] = empty_group(failure)
+        group.category, group.name = group.category or failure.category, group.name or failure.name
+        count_failure(group, failure)
+
+    def count_job(self, job: Job) -> None:
+        """A job is over: put it aside, and count it with others."""
+        ended = self._ended.get(job.case)
+        if ended is None:
+            flow = self._flow_of(job)  # asked now, as its case may be gone later
+            if not flow:
+                return
+            if len(self._ended) >= CASES_AT_ONCE:
+                self._count_ended()
+            ended = self._ended[job.case] = _EndedJobs(flow, [])
+        ended.jobs.append(job)
+        if len(ended.jobs) >= JOBS_AT_ONCE:
+            self._count_ended()
+
+    def _count_ended(self) -> None:
+        """Count the jobs that were put aside."""
+        if not self._ended:
+            return
+        all_ended, self._ended = self._ended, {}
+        for flow, jobs in all_ended.values():
+            for day, of_day in groupby(jobs, lambda job: day_of(job.finished_at)):
+                self._count_jobs(flow, day, list(of_day))
+
+    def _count_jobs(self, flow: str, day: int, jobs: list[Job]) -> None:
+        usage = self._usage.get((flow, day))
+        if usage is None:
+            usage = self._usage[flow, day] = UsageStatistics(flow=flow, day=day)
+        completed = [job for job in jobs if _has_just_completed(job)]
+        count_completed(usage, completed)
+        if len(completed) < len(jobs):
+            for job in jobs:
+                if not _has_just_completed(job):
+                    self._count_mended(usage, job, flow)
+
+    def _count_mended(self, usage: UsageStatistics, job: Job, flow: str) -> None:
+        """Count a job that has failed, or was tried more than once."""
+        own = job.id.partition(RESUBMISSION_MARK)[0]
+        causes = {
+            each.fence: self._count_attempt(job, place, flow) for place, each in enumerate(job.history) if each.fault
+        }
+        count_job(usage, job, causes, resubmitted_after=self._failed_at.pop(own, 0))
+        if job.outcome is not None and job.outcome.fault is not None:
+            _remember(self._failed_at, own, job.finished_at)
+
+    def _count_attempt(self, job: Job, place: int, flow: str) -> str:
+        """Count a failed attempt for its cause, and what came of the next one, which the queue has begun by itself."""
+        attempt = job.history[place]
+        assert attempt.fault is not None
+        cause = signature(attempt.fault)
+        if attempt.end in UNCOUNTED_ENDS:
+            return cause
+        id = group_id(ExceptionType.ABORT, cause)
+        group = self._groups.get(id)
+        if group is None:
+            if len(self._groups) >= GROUPS_MAX:
+                return cause
+            group = GroupStatistics(id=id, type=ExceptionType.ABORT, signature=cause)
+            group.category, group.name = attempt.fault.category.value, attempt.fault.name
+            self._groups[id] = group
+        group.lost_attempts += 1
+        group.lost_ms += max(0, attempt.ended_at - attempt.granted_at)
+        after = next_attempt(job.history, place)
+        if after is not None:
+            count_again(group, flow, helped=after.end == "completed")
+        return cause
+
+
+def _has_just_completed(job: Job) -> bool:
+    """Whether its only attempt has completed, and no submission came before it."""
+    history = job.history
+    return len(history) == 1 and history[0].end == "completed" and RESUBMISSION_MARK not in job.id
+
+
+def next_attempt(attempts: list[Attempt], place: int) -> Attempt | None:
+    """The next one that says something."""
+    return next((each for each in attempts[place + 1 :] if each.end not in UNCOUNTED_ENDS), None)
+
+
+def _remember(known: OrderedDict[str, V], key: str, value: V) -> None:
+    known[key] = value
+    if len(known) > REMEMBERED_JOBS_MAX:
+        known.popitem(last=False)

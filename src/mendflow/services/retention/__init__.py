@@ -1,0 +1,1 @@
+"""Retention: cases that are over go, with all that belongs to them and to nobody else."""

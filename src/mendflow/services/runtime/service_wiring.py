@@ -1,0 +1,114 @@
+"""Puts services into a runtime: what each of them needs of the others."""
+
+from typing import TYPE_CHECKING
+
+from mendflow.core.engine.flow_needs import secrets_named
+from mendflow.services.base.hub import Hub
+from mendflow.services.cases.case_starter import CaseStarter
+from mendflow.services.cluster.membership import ServerMembership
+from mendflow.services.cluster.relay import Relay
+from mendflow.services.cluster.remote_pilots import RemotePilots
+from mendflow.services.cluster.takeover import Takeover
+from mendflow.services.data.assembly import DataServices
+from mendflow.services.learning.service import LearningService
+from mendflow.services.runtime.server_context import ServerContext
+from mendflow.services.scheduling.secret_service import SecretService
+from mendflow.services.scheduling.sites.service import SiteService
+
+if TYPE_CHECKING:
+    from mendflow.services.runtime.runtime import Runtime
+
+
+def sites_of(runtime: "Runtime", server: ServerContext) -> SiteService:
+    return SiteService(
+        store=server.store,
+        ledger=runtime.ledger,
+        clock=server.clock,
+        membership=server.membership,
+        meta=runtime.meta,
+        alerts=runtime.monitor.alerts,
+        batch_systems=server.batch_systems,
+        elements=runtime.catalogue.elements.find,
+        look_ms=server.settings.sites_look_ms,
+        looks=runtime.counts.site_looks,
+        chance=server.chance,
+    )
+
+
+def relay_of(runtime: "Runtime", server: ServerContext) -> Relay | None:
+    """The relay to other servers, if there may be some."""
+    if not server.membership.shared:
+        return None
+    return Relay(
+        membership=server.membership,
+        homes=runtime.homes,
+        peers=server.peers,
+        clock=server.clock,
+        lease_ms=server.settings.lease_ms,
+        holds=server.membership.promise().holds,
+        caches=runtime.meta.caches,
+        remote_pilots=RemotePilots(server.membership, server.peers, server.clock, runtime.meta),
+    )
+
+
+def takeover_of(runtime: "Runtime", server: ServerContext) -> Takeover | None:
+    if not isinstance(server.membership, ServerMembership):
+        return None
+    return Takeover(
+        store=server.store,
+        ledger=runtime.ledger,
+        membership=server.membership,
+        homes=runtime.homes,
+        meter=server.meter,
+        read_shared=runtime.read_shared,
+        take_up=runtime.take_up,
+    )
+
+
+def data_services_of(runtime: "Runtime", server: ServerContext) -> DataServices:
+    return DataServices(
+        store=server.store,
+        ledger=runtime.ledger,
+        clock=server.clock,
+        file_store=server.file_store,
+        membership=server.membership,
+        catalogue=runtime.catalogue,
+        elements=server.elements,
+        flows=runtime.flows,
+        starting=CaseStarter(runtime, server.store, server.clock, server.chance),
+        notices=runtime.notices,
+        hub=runtime.hub,
+    )
+
+
+def learning_of(runtime: "Runtime", server: ServerContext) -> LearningService:
+    return LearningService(
+        store=server.store,
+        ledger=runtime.ledger,
+        clock=server.clock,
+        hub=runtime.hub if server.settings.learning else Hub(),  # a hub of its own: it hears of nothing
+        membership=server.membership,
+        rules=runtime.exceptions.rules,
+        editor=runtime.administration,
+        patterns=runtime.patterns,
+        flow_of=lambda job: live.document.flow if (live := runtime.manager.live.get(job.case)) is not None else "",
+        look_ms=server.settings.learning_look_ms,
+    )
+
+
+def secrets_of(runtime: "Runtime", server: ServerContext) -> SecretService:
+    def used_by() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for view in runtime.flows.all():
+            for name in secrets_named(runtime.flows.newest(view.name).flow):
+                found.setdefault(name, []).append(view.name)
+        return found
+
+    return SecretService(
+        store=server.store,
+        ledger=runtime.ledger,
+        clock=server.clock,
+        sources=server.secret_sources,
+        hidden=server.hidden,
+        used_by=used_by,
+    )

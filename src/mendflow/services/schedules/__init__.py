@@ -1,0 +1,1 @@
+"""Schedules: documents in the store, the starter of due times that every server runs, and what people ask of them."""

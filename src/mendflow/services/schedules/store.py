@@ -1,0 +1,58 @@
+"""Schedules in the store: one document each, changed only by who has read its newest version."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.model.errors import Conflict, NotFound
+from mendflow.core.model.schedules import ScheduleDocument
+from mendflow.services.base.contracts import TRIES
+from mendflow.services.base.ledger import Ledger
+from mendflow.stores.contract import Store
+
+SCHEDULE_KIND: Final = "schedule"
+_decode = msgspec.json.Decoder(ScheduleDocument).decode
+
+
+class StoredSchedule(NamedTuple):
+    document: ScheduleDocument
+    version: int
+
+
+class ScheduleStore:
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store = store
+        self._ledger = ledger
+
+    async def all(self) -> dict[str, StoredSchedule]:
+        """By name."""
+        found = [each async for each in self._store.scan(SCHEDULE_KIND)]
+        return {each.id: StoredSchedule(_decode(each.body), each.version) for each in sorted(found, key=_id)}
+
+    async def find(self, name: str) -> StoredSchedule | None:
+        found = await self._store.get(SCHEDULE_KIND, name)
+        return StoredSchedule(_decode(found.body), found.version) if found is not None else None
+
+    async def get(self, name: str) -> StoredSchedule:
+        found = await self.find(name)
+        if found is None:
+            raise NotFound(f"there is no schedule {name!r:.100}; `mendflow schedules` lists them")
+        return found
+
+    async def put(self, name: str, document: ScheduleDocument | None, version: int) -> int | None:
+        """Write a schedule, or delete it; None if it has changed since that version."""
+        return await self._ledger.put_now(SCHEDULE_KIND, name, document, version)
+
+    async def change(self, name: str, new: Callable[[ScheduleDocument], ScheduleDocument]) -> ScheduleDocument:
+        """Change a schedule that is there, from whatever it is by now."""
+        for _ in range(TRIES):
+            found = await self.get(name)
+            wanted = new(found.document)
+            if wanted == found.document or await self.put(name, wanted, found.version) is not None:
+                return wanted
+        raise Conflict(f"schedule {name} is changed by several at once, again and again; try again")
+
+
+def _id(found: object) -> str:
+    return str(getattr(found, "id", ""))

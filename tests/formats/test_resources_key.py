@@ -1,0 +1,13 @@
+"""What a job needs, together under one key, as in other tools."""
+
+from tests.formats.conftest import Complaints, Reader
+
+
+def test_what_a_job_needs_may_stand_under_resources_too(read: Reader) -> None:  # DU-3 LE-2
+    below = read('name: f\njobs: {a: {run: "true", resources: {memory: auto, time: 1 h, cpus: 2}}}\n')
+    assert below == read('name: f\njobs: {a: {run: "true", memory: auto, time: 1 h, cpus: 2}}\n')
+
+
+def test_the_same_need_said_twice_is_refused(complaints: Complaints) -> None:  # DU-3
+    [told] = complaints('name: f\njobs: {a: {run: "true", memory: 1 GB, resources: {memory: 2 GB}}}\n')
+    assert "`memory` stands beside `resources` already" in told

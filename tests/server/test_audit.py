@@ -1,0 +1,279 @@
+"""Each request that changes something is on record once before it is answered, whoever sent it and whatever became of
+it. SE-4"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+import yarl
+from multidict import CIMultiDict
+
+from mendflow.client import Client
+from mendflow.core.model.audit import AuditEntry, AuditQuery, RequestRecord
+from mendflow.core.model.errors import Forbidden, NotFound, StoreUnavailable, Unauthorized
+from mendflow.core.model.named_limits import LimitCount
+from mendflow.core.model.principals import ADMIN, PILOT, READER, USER
+from mendflow.core.model.secrets import SecretValue
+from mendflow.core.model.views import CaseQuery
+from mendflow.formats import load
+from mendflow.operations.table import OPERATIONS
+from mendflow.server import request_audit
+from mendflow.server.access import AccessControl, AccessToken, token_hash
+from mendflow.server.app import create_app
+from mendflow.server.runner import HttpServer, serve
+from mendflow.services.audit import audit_service
+from mendflow.services.audit.audit_log import AuditLog
+from mendflow.services.audit.chain_store import ChainStore
+from mendflow.stores.contract import Append, RemoveStream
+from tests.patience import until
+from tests.server.conftest import DomainUnderTest, opened
+
+SERVERS = "what servers show each other"
+TOKENS = [
+    AccessToken(name, frozenset({role}), token_hash(f"token of {name}"))
+    for name, role in (("ann", ADMIN), ("bob", USER), ("eve", READER), ("p-1", PILOT))
+]
+FLOW = "name: greet\njobs:\n  hello: {run: echo hello}\n"
+
+
+class Desk:
+    """A server with its audit log, and a client for each token."""
+
+    def __init__(self, domain: DomainUnderTest, served: HttpServer, log: AuditLog) -> None:
+        self.domain, self.served, self.log = domain, served, log
+        self.clients = {each.name: Client(served.url, f"token of {each.name}") for each in TOKENS}
+
+    async def entries(self) -> list[AuditEntry]:
+        return (await self.domain.find_audit(AuditQuery(limit=1000))).rows[::-1]
+
+    async def told(self) -> list[tuple[str, str, str, str, str]]:
+        return [(each.who, each.operation, each.object, each.outcome, each.code) for each in await self.entries()]
+
+
+@asynccontextmanager
+async def desk_of(domain: DomainUnderTest) -> AsyncIterator[Desk]:
+    server = domain._server
+    log = AuditLog(server.store, lambda: "alone", server.clock.now)
+    access = AccessControl(TOKENS, servers_token=SERVERS)
+    served = await serve(create_app(domain, access=access, let_go=domain.let_go, audit=log))
+    log.start()
+    desk = Desk(domain, served, log)
+    try:
+        yield desk
+    finally:
+        for client in desk.clients.values():
+            await client.close()
+        await served.stop()
+        await log.stop()
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with AsyncExitStack() as stack:
+        yield await stack.enter_async_context(desk_of(await stack.enter_async_context(opened(tmp_path))))
+
+
+async def test_what_changes_something_is_on_record_with_who_and_what(desk: Desk, tmp_path: Path) -> None:  # SE-4
+    bob, ann = desk.clients["bob"], desk.clients["ann"]
+    (tmp_path / "greet.yaml").write_text(FLOW)
+    await bob.deploy(load(tmp_path / "greet.yaml"))
+    case = await bob.start("greet", {})
+    await ann.set_secret("api-token", SecretValue("very secret indeed"))
+    await ann.cancel(case.id)
+    with pytest.raises(NotFound):
+        await ann.cancel("nothing")
+    assert await desk.told() == [
+        ("bob", "deploy", "", "done", ""),
+        ("bob", "start", "", "done", ""),
+        ("ann", "set_secret", "api-token", "done", ""),
+        ("ann", "cancel", case.id, "done", ""),
+        ("ann", "cancel", "nothing", "refused", "not-found"),
+    ]
+    entries = await desk.entries()
+    assert entries[1].made == case.id
+    assert {entry.source for entry in entries} == {"127.0.0.1"}
+    assert len({entry.request for entry in entries}) == 5
+    stored = b"".join([line async for line in desk.domain.export_audit()])
+    assert b"very secret" not in stored
+    assert b"echo hello" not in stored
+
+
+async def test_reads_are_not_on_record_but_what_takes_much_out_is(desk: Desk, tmp_path: Path) -> None:  # SE-4
+    ann = desk.clients["ann"]
+    await ann.find_cases(CaseQuery())
+    await ann.health()
+    assert await desk.told() == []
+    await ann.export(tmp_path / "all.archive", everything=True)
+    await ann.export_audit(tmp_path / "audit.jsonl")
+    assert [each[1] for each in await desk.told()] == ["export", "export_audit"]
+    assert (tmp_path / "audit.jsonl").read_bytes().count(b"\n") == 2
+
+
+async def test_what_was_refused_is_on_record_in_bounded_number(  # SE-4
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_audit, "REFUSALS_PER_S", 0.0)
+    async with Client(desk.served.url, "a guess") as stranger:
+        with pytest.raises(Unauthorized):
+            await stranger.find_cases(CaseQuery())
+    for _ in range(request_audit.REFUSALS_MAX + 20):
+        with pytest.raises(Forbidden):
+            await desk.clients["eve"].set_limit("x", LimitCount(1))
+    told = await desk.told()
+    assert told[0][1:] == ("find_cases", "", "refused", "unauthorized")
+    assert set(told[1:]) == {("eve", "set_limit", "x", "refused", "forbidden")}
+    assert len(told) == request_audit.REFUSALS_MAX
+    await desk.clients["ann"].set_limit("x", LimitCount(1))
+    assert (await desk.told())[-1][:2] == ("ann", "set_limit")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("limits/%FF", []),
+        ("limits/x", [("Origin", "http://a"), ("Origin", "http://b")]),
+        ("limits/x", [("Authorization", "Bearer a guess")]),
+    ],
+    ids=["no text", "a doubled header", "throttled"],
+)
+async def test_whatever_is_refused_before_it_is_let_in_is_bounded(  # SE-4
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, path: str, headers: list[tuple[str, str]]
+) -> None:
+    monkeypatch.setattr(request_audit, "REFUSALS_PER_S", 0.0)
+    url = yarl.URL(f"{desk.served.url}/api/v1/{path}", encoded=True)
+    async with aiohttp.ClientSession() as http:
+        for _ in range(request_audit.REFUSALS_MAX + 20):
+            async with http.put(url, json={"count": 1}, headers=CIMultiDict(headers)) as response:
+                assert 400 <= response.status < 500
+    told = await desk.told()
+    assert len(told) == request_audit.REFUSALS_MAX
+    assert {each[1] for each in told} == {"set_limit"}
+
+
+async def test_what_a_pilot_exchanges_is_not_on_record(desk: Desk) -> None:  # SE-4
+    content = b"an output"
+    digest = hashlib.sha256(content).hexdigest()
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": "Bearer token of p-1"}) as http,
+        http.put(f"{desk.served.url}/api/v1/files/{digest}", data=content) as response,
+    ):
+        assert response.status < 300
+    assert await desk.told() == []
+
+
+async def test_a_request_that_a_server_forwarded_is_on_record_where_it_was_asked(desk: Desk) -> None:  # SE-4
+    url = f"{desk.served.url}/api/v1/limits/x"
+    async with aiohttp.ClientSession(headers={"Authorization": "Bearer token of ann"}) as http:
+        for by, shown in (("server", SERVERS), ("stranger", "a guess")):
+            headers = {"x-mendflow-passed-on": f"Bearer {shown}", "x-request-id": by}
+            async with http.put(url, json={"count": 1}, headers=headers) as response:
+                assert response.status == 200
+    assert [(each.who, each.request) for each in await desk.entries()] == [("ann", "stranger")]
+
+
+async def test_who_names_a_request_gets_that_name_back(desk: Desk) -> None:  # SE-4
+    url = f"{desk.served.url}/api/v1/limits/x"
+    async with aiohttp.ClientSession(headers={"Authorization": "Bearer token of ann"}) as http:
+        for sent in ("trace-7", "no\tid " + "x" * 100):
+            async with http.put(url, json={"count": 1}, headers={"x-request-id": sent}) as response:
+                assert response.status == 200
+                given = response.headers["x-request-id"]
+            assert (await desk.entries())[-1].request == given
+            assert (given == sent) is (sent == "trace-7")
+
+
+async def test_no_answer_says_done_if_the_record_could_not_be_written(  # SE-4
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_: object) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr(desk.log, "_write", away)
+    with pytest.raises(StoreUnavailable, match="may have been done"):
+        await desk.clients["ann"].set_limit("x", LimitCount(1))
+
+
+async def test_a_record_that_is_being_written_is_written_before_the_log_stops(  # SE-4
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, write = asyncio.Event(), asyncio.Event(), desk.log._write
+
+    async def slowly(records: Sequence[RequestRecord]) -> None:
+        begun.set()
+        await go_on.wait()
+        await write(records)
+
+    monkeypatch.setattr(desk.log, "_write", slowly)
+    done = desk.log.put(RequestRecord(who="ann", source="", operation="start", object="x"))
+    await begun.wait()
+    stopping = asyncio.create_task(desk.log.stop())
+    await asyncio.sleep(0)
+    go_on.set()
+    await stopping
+    assert done.done() and done.exception() is None
+    assert [each.object for each in await desk.entries()] == ["x"]
+
+
+async def test_a_damaged_entry_is_exported_as_it_is_and_cuts_nothing(desk: Desk) -> None:  # SE-4
+    for number in range(3):
+        await desk.clients["ann"].set_limit(f"limit-{number}", LimitCount(1))
+    store, damaged = desk.domain._server.store, b'{"at": \xff'
+    whole = await store.read("audit/alone/1", 0, 3)
+    await store.write([RemoveStream("audit/alone/1"), Append("audit/alone/1", [whole[0], damaged, whole[2]], 0)])
+    lines = [line async for line in ChainStore(store).export(1, 2**62)]
+    assert lines == [each + b"\n" for each in (whole[0], damaged, whole[2])]
+    assert [each.object for each in await desk.entries()] == ["limit-0", "limit-2"]
+
+
+async def test_a_chain_that_cannot_be_read_does_not_end_the_removal_of_what_is_old(  # SE-4
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    async def cut() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise msgspec.ValidationError("this is no segment")
+
+    monkeypatch.setattr(audit_service, "CUT_EVERY_S", 0.001)
+    service = audit_service.AuditService(desk.domain._server.store, lambda: "alone", lambda: 0, days=1)
+    monkeypatch.setattr(service, "cut", cut)
+    service.start()
+    await until(lambda: calls > 1)
+    await service.stop()
+
+
+async def test_names_of_any_length_and_kind_stay_bounded(desk: Desk) -> None:  # SE-4
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": "Bearer token of ann"}) as http,
+        http.delete(f"{desk.served.url}/api/v1/limits/{'x' * 100}%0A{'y' * 3000}") as response,
+    ):
+        assert response.status >= 400
+    [entry] = await desk.entries()
+    assert len(entry.object) == 200
+    assert entry.object.isprintable()
+
+
+async def test_many_requests_at_once_are_each_there_once(desk: Desk) -> None:  # SE-4
+    ann = desk.clients["ann"]
+    await asyncio.gather(*(ann.set_limit(f"limit-{number}", LimitCount(1)) for number in range(100)))
+    assert sorted(each.object for each in await desk.entries()) == sorted(f"limit-{number}" for number in range(100))
+    [chain] = await desk.domain.verify_audit()
+    assert (chain.entries, chain.problem) == (100, "")
+
+
+def test_every_operation_that_changes_something_is_audited() -> None:  # SE-4
+    changing = {each.name for each in OPERATIONS.values() if each.method not in ("GET", "HEAD")}
+    audited = {each.name for each in OPERATIONS.values() if each.audited}
+    assert changing - audited == {
+        *("sync", "locate", "place", "keep_many"),  # what pilots exchange
+        *("forecast_results", "try_rule", "evaluate_rules", "replay_rules", "check_rules", "read_xrs"),  # only looks
+        "engine_orders",
+    }
+    assert audited - changing == {"export", "export_audit"}

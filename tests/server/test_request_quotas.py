@@ -1,0 +1,126 @@
+"""One principal may take so much of a server, and is told when to come back."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import aiohttp
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.errors import TooManyRequests
+from mendflow.core.model.principals import ADMIN, PILOT, USER, Principal
+from mendflow.server.access import AccessControl, AccessToken, token_hash
+from mendflow.server.app import create_app
+from mendflow.server.request_quotas import LOOP_BURST_S, Bucket, RequestQuotas, Timed
+from mendflow.server.runner import HttpServer, serve
+from tests.server.conftest import DomainUnderTest
+
+
+@pytest.fixture
+async def bounded(domain: DomainUnderTest) -> AsyncIterator[HttpServer]:
+    names = {"ann": USER, "eve": USER, "root": ADMIN, "site-pilots": PILOT}
+    tokens = [AccessToken(name, frozenset({role}), token_hash(name)) for name, role in names.items()]
+    async with AsyncExitStack() as stack:
+        app = create_app(domain, access=AccessControl(tokens), let_go=domain.let_go, requests_per_s=0.2)
+        served = await serve(app)
+        stack.push_async_callback(served.stop)
+        yield served
+
+
+async def statuses(served: HttpServer, http: aiohttp.ClientSession, token: str, count: int) -> list[int]:
+    found = []
+    for _ in range(count):
+        headers = {"authorization": f"Bearer {token}"}
+        async with http.get(f"{served.url}/api/v1/cases", headers=headers) as response:
+            found.append(response.status)
+            if response.status == 429:
+                told = await response.json()
+                assert told["code"] == "too-many-requests"
+                assert int(response.headers["Retry-After"]) == told["fields"]["retry_after_s"] >= 1
+    return found
+
+
+async def test_who_floods_is_told_to_wait_and_the_others_are_not(  # SE-3
+    bounded: HttpServer, http: aiohttp.ClientSession
+) -> None:
+    assert 429 in await statuses(bounded, http, "eve", 20)
+    assert await statuses(bounded, http, "ann", 1) == [200]
+    assert await statuses(bounded, http, "root", 20) == [200] * 20
+
+
+async def test_a_pilot_is_not_counted_whatever_it_asks(bounded: HttpServer, http: aiohttp.ClientSession) -> None:
+    for _ in range(20):  # SE-3
+        headers = {"authorization": "Bearer site-pilots"}
+        async with http.get(f"{bounded.url}/api/v1/openapi.json", headers=headers) as response:
+            assert response.status == 200
+
+
+async def test_a_stranger_does_not_make_the_server_look_dead(bounded: HttpServer, http: aiohttp.ClientSession) -> None:
+    seen: list[int] = []  # SE-3
+    while 429 not in seen:
+        async with http.get(f"{bounded.url}/api/v1/openapi.json") as response:
+            seen.append(response.status)
+    for _ in range(10):
+        async with http.get(f"{bounded.url}/api/v1/health") as response:
+            assert response.status == 200
+
+
+def test_whoever_sends_no_token_is_counted_by_its_address() -> None:  # SE-3
+    quotas, nobody = RequestQuotas(0.2), Principal("", frozenset())
+    quotas.take(nobody, "10.0.0.7")
+    with pytest.raises(TooManyRequests, match="your address has sent more"):
+        quotas.take(nobody, "10.0.0.7")
+    quotas.take(nobody, "10.0.0.8")
+    quotas.take(Principal("10.0.0.7", frozenset({USER})), "10.0.0.7")
+
+
+async def test_the_client_waits_as_it_is_told_to(bounded: HttpServer) -> None:  # SE-3
+    async with Client(bounded.url, token="eve") as client:
+        for _ in range(3):
+            await client.cases()
+
+
+def test_a_bucket_fills_up_and_holds_no_more_than_it_may() -> None:  # SE-3
+    bucket = Bucket(rate=2, most=4, now=0)
+    bucket.take(4)
+    assert bucket.wait_s(1, now=0) == 0.5
+    assert bucket.wait_s(1, now=1) == 0
+    assert bucket.wait_s(5, now=100) == 0.5
+
+
+async def test_the_time_that_a_request_keeps_the_loop_busy_is_counted() -> None:  # SE-3
+    quotas, eve = RequestQuotas(1000), Principal("eve", frozenset({USER}))
+
+    async def busy() -> None:
+        end = time.perf_counter() + LOOP_BURST_S / 2 + 0.1
+        while time.perf_counter() < end:
+            pass
+        await asyncio.sleep(0)
+
+    for _ in range(3):
+        await Timed(busy(), quotas.take(eve, "10.0.0.7"))
+    with pytest.raises(TooManyRequests, match="kept this server busy") as found:
+        quotas.take(eve, "10.0.0.7")
+    told = found.value.fields["retry_after_s"]
+    assert isinstance(told, int) and told >= 1
+
+
+async def test_what_a_timed_request_raises_and_waits_for_arrives() -> None:  # SE-3
+    bucket = Bucket(1, 1, time.monotonic())
+
+    async def failing() -> None:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            raise KeyError("told") from None
+
+    async def run() -> None:
+        await Timed(failing(), bucket)
+
+    task = asyncio.ensure_future(run())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(KeyError, match="told"):
+        await task
