@@ -274,6 +274,8 @@ def test_whoever_looks_at_a_case_that_never_began_is_told_so() -> None:
         assert view.flow == "f"
         assert [entry.what for entry in await two.do(two.domain.history(void))] in ([], ["moved"])
         assert (await two.do(two.domain.case("last"))).id == case
+        assert [each.id for each in await two.do(two.domain.cases())] == [case]
+        assert (await two.do(two.domain.count_cases())).counts == {"": 1}
         with pytest.raises(NotFound, match="never began"):
             await two.do(two.domain.rerun(void, who="me"))
         with pytest.raises((Conflict, NotFound, TemporarilyUnavailable)):

@@ -12,7 +12,7 @@ from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, equals
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.stores.contract import Store, StoredDocument
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 _encode = msgspec.json.Encoder().encode
 
@@ -42,7 +42,7 @@ def _search_query(query: CaseQuery, now: Instant, sight: Sight = EVERYTHING) -> 
         Paging(query.limit, query.offset, query.after),
         now=now,
         order=query.order,
-        only=in_sight(sight),
+        only=[FieldCondition("void", None), *in_sight(sight)],  # what never began is no case to anybody
         usual="-started",
     )
 
