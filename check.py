@@ -8,6 +8,7 @@ docs/understand/check.md tells what is in each stage and what it takes."""
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.marked import APART, SERVERS, files_with
-from tests.servers import bpel_suite, genomics, gridengine, isolation, ode, opensearch, openssh, podman, slurm
+from tests.servers import bpel_suite, chromium, genomics, gridengine, isolation, ode, opensearch, openssh, podman, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 from tools.second_run import LIST, PLUGIN, UNSTEADY_MAX, ListedTests, read_list, refusal, steady_now
 
@@ -34,6 +35,9 @@ QUIET_AT_ONCE = 2
 GOODBYE_S = 20
 CHAOS_SEEDS = 2
 PASSED = re.compile(rb"(\d+) passed")
+TOLD = re.compile(rb"^told: (.*)$", re.MULTILINE)
+"""What a quiet stage says in the table's stead: numbers that somebody wants to see though all went well."""
+
 TAIL_BYTES = 4000
 
 
@@ -102,7 +106,8 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     ]
     of_tests = Tests(python, options.k, options.full)
     if not options.full:
-        return [*listed, of_tests.stage("tests", f"not full and {_none_of(*SERVERS)}", WORKERS)]
+        listed.append(of_tests.stage("tests", f"not full and {_none_of(*SERVERS)}", WORKERS))
+        return [*listed, *([of_tests.stage("web", "web and short", 1, "tests/web")] if short_walk() else [])]
     return [*listed, *full_stages(of_tests, python, options)]
 
 
@@ -137,6 +142,8 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
         of_tests.apart("waiting", WAITING_WORKERS),
         of_tests.apart("alone", 1),
     ]
+    if not options.k:
+        listed.append(Stage("fuzz", "tests", [python, "-m", "tests.fuzz"]))
     if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
         listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True))
@@ -151,10 +158,21 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
     ):
         if possible(name, server.lacking()):
             listed.append(of_tests.apart(name, 1, quiet=True))
+    if possible("web", chromium.lacking()):
+        if not options.k and shutil.which("npm"):
+            listed.append(Stage("web app", "lint", [python, "tools/build_web.py", "--check"]))
+        if shutil.which("npm"):
+            listed.append(Stage("build web", "tests", [python, "tools/build_web.py"], quiet=False))
+        listed.append(of_tests.apart("web", 1))
     if not options.k and possible("bpel", bpel_suite.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     listed.append(Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]))
     return listed
+
+
+def short_walk() -> bool:
+    """Whether the short check walks through the web app: where it is built, and a browser is there."""
+    return not chromium.lacking() and chromium.is_built()
 
 
 def _none_of(*marks: str) -> str:
@@ -232,6 +250,8 @@ class Runs:
                 else f"{stage.name}: what failed is run once more at the end"
             )
             result = result._replace(failed=() if why or listed is None else listed.failed)
+        for told in TOLD.findall(printed) if stage.quiet and ok else ():
+            say(f"      {stage.name}: {told.decode(errors='replace')}")
         say(line(result))
         return result
 

@@ -16,7 +16,7 @@ from mendflow.core.model.jobs import FunctionRef
 from mendflow.wiring import find_server
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 def function(name: str) -> FunctionRef:

@@ -58,14 +58,14 @@ MANY = Flow(
 
 
 class MeasuredServer(Mendflow):
-    """A server and a pilot as they are used, with recovery or without."""
+    """A server and a pilot as they are used, whole or without the part that is measured."""
 
-    def __init__(self, recovery: bool) -> None:
+    def __init__(self, without: str) -> None:
         super().__init__()
-        self._recovery = recovery
+        self._without = without
 
     def serving(self, data: Path) -> tuple[str, ...]:
-        return ("bench.proxy", "serve", str(data), *(["recovery"] if self._recovery else []))
+        return ("bench.proxy", "serve", str(data), self._without)
 
     def round(self, jobs: int) -> tuple[float, float]:
         """Seconds a job, by the clock and of the server's processor time."""
@@ -79,19 +79,25 @@ def processor_s(pid: int) -> float:
     return time.clock_gettime(~pid << 3 | 2)
 
 
-async def serve(data: Path, *, recovery: bool) -> None:
+async def serve(data: Path, without: str) -> None:
     end = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.set)
-    async with running_server(ServerOptions(data=data, files_roots=None, recovery=recovery)):
+    options = ServerOptions(data=data, files_roots=None, recovery=without != "recovery", learning=without != "learning")
+    async with running_server(options):
         await end.wait()
 
 
-def end_to_end(seconds: float, jobs: int = JOBS, server_starts: int = SERVER_STARTS) -> list[tuple[Pair, ...]]:
-    """Pairs of rounds: by the clock, and by the server's processor time."""
+def end_to_end(
+    seconds: float, jobs: int = JOBS, server_starts: int = SERVER_STARTS, part: str = "recovery"
+) -> list[tuple[Pair, ...]]:
+    """Pairs of rounds without a part and with it: by the clock, and by the server's processor time."""
     found: list[tuple[Pair, ...]] = []
     for number in range(server_starts):
         with ExitStack() as stack:
-            subjects = {kind: stack.enter_context(MeasuredServer(kind)) for kind in (number % 2 == 0, number % 2 != 0)}
+            subjects = {
+                kind: stack.enter_context(MeasuredServer("" if kind else part))
+                for kind in (number % 2 == 0, number % 2 != 0)
+            }
             for subject in subjects.values():
                 subject.round(WARM_UP_JOBS)
             until = time.monotonic() + seconds / server_starts
@@ -231,7 +237,7 @@ def _bounds(found: dict[str, float], name: str) -> str:
 
 def main(words: Sequence[str]) -> int:
     if words[:1] == ["serve"]:
-        run(serve(Path(words[1]), recovery="recovery" in words[2:]))
+        run(serve(Path(words[1]), words[2]))
         return 0
     found = measure(*map(float, words[:1]))
     print(json.dumps(found, indent=2))

@@ -1,6 +1,7 @@
 """What holds for all tests: how many examples Hypothesis draws, and which tests the full check alone runs."""
 
 import gc
+import os
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
@@ -36,9 +37,9 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on a server that has to be started, and all of tests/e2e but those marked `short`, are for the full check.
     Those of tests/e2e start real processes and mostly wait for them."""
-    e2e = Path(__file__).parent / "e2e"
+    e2e = f"{Path(__file__).parent / 'e2e'}{os.sep}"
     for item in items:
-        if item.path.is_relative_to(e2e):
+        if str(item.path).startswith(e2e):
             item.add_marker(pytest.mark.waiting)
             if item.get_closest_marker("short") is None:
                 item.add_marker(pytest.mark.full)
@@ -49,9 +50,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _found_by_their_stages(items: list[pytest.Item]) -> None:
     """A stage of the check reads only the files of its mark: a test with the mark elsewhere would never be run."""
-    for mark in APART:
-        paths = {item.path for item in items if item.get_closest_marker(mark) is not None}
-        places = files_with(mark) if paths else []
+    marked: dict[str, set[Path]] = {}
+    for item in items:
+        for each in item.iter_markers():
+            if each.name in APART:
+                marked.setdefault(each.name, set()).add(item.path)
+    for mark, paths in marked.items():
+        places = files_with(mark)
         for path in paths:
             if not any(path.is_relative_to(place) for place in places):
                 raise pytest.UsageError(f"{path} has tests marked {mark}, but does not name the mark itself")

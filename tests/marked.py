@@ -4,7 +4,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 
-SERVERS = "opensearch", "slurm", "gridengine", "ode", "openssh", "podman", "isolation", "genomics"
+SERVERS = "opensearch", "slurm", "gridengine", "ode", "openssh", "podman", "isolation", "genomics", "web"
 """Marks of tests that need software that not every machine has."""
 
 APART = "waiting", "alone", *SERVERS

@@ -45,6 +45,8 @@ def expected(operation: ApiOperation, caller: Principal | None) -> str:
         return STRANGER
     if not allowed.allow(caller):
         return FORBIDDEN
+    if subject.kind == "stored file":
+        return OWN
     if allowed.allow_without_project(caller):
         return YES
     if not subject.is_single:

@@ -4,6 +4,7 @@ it."""
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,14 +12,15 @@ from mendflow.client import server_file
 from mendflow.core.model.alerts import MailOptions
 from mendflow.core.model.sources import SourceKind
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
-from mendflow.server.access import AccessToken
-from mendflow.server.local_accounts import is_loopback
-from mendflow.server.oidc import OidcOptions
-from mendflow.services.base.addresses import AddressGuard, AllowedAddress
+from mendflow.services.base.addresses import AddressGuard, AllowedAddress, is_loopback
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.recovery.levels import DEFAULT_WAITS_MS
 from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS
 from mendflow.tls import ClientTls, ServerTls
+
+if TYPE_CHECKING:
+    from mendflow.server.access import AccessToken
+    from mendflow.server.oidc import OidcOptions
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,14 +34,15 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     url: str = ""
     domain: str = ""
-    tokens: tuple[AccessToken, ...] = ()
-    oidc: OidcOptions | None = None  # the issuer whose tokens count too
+    tokens: "tuple[AccessToken, ...]" = ()
+    oidc: "OidcOptions | None" = None  # the issuer whose tokens count too
     requests_per_s: float = 100  # of one principal that is no administrator; 0: any number
     lease_ms: int = 30_000
     domain_lease_ms: int = 0
     losses_max: int = 20
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
+    learning: bool = True  # whether what ends is counted, for proposals and sizes
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     holds_unhandled: bool = False  # whether a case whose failure no rule takes up is held for a person
     monitor: MonitorSettings = MonitorSettings()  # the thresholds of alerts
@@ -60,6 +63,9 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     schedules: bool = True  # whether it starts cases at the due times of schedules
     announce: bool = True  # whether commands on this machine are to find it by its folder
     mostly_pilots: bool = False  # whether hardly anybody but its pilot will use HTTP
+    stays: bool = (
+        False  # whether it takes flows until it is stopped; others do anyway, unless they are mostly for pilots
+    )
     listen: bool = True  # whether it serves HTTP; on a store that others share it does anyway
 
     @property

@@ -24,8 +24,6 @@ from mendflow.core.model.flow import Flow
 from mendflow.event_loop import run
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
-from mendflow.server.access import AccessControl
-from mendflow.server.access_setup import ServerAccess, SharedTokens, server_access
 from mendflow.server.domain_lines import HttpDomainLines
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.source_reads import ServerSourceReader
@@ -63,23 +61,27 @@ from mendflow.version import VERSION
 
 if TYPE_CHECKING:
     from mendflow.core import xml
-    from mendflow.formats import jsdl
+    from mendflow.formats import flow_texts, jsdl
     from mendflow.formats.bpel import ports
     from mendflow.formats.rules import xrs_texts
+    from mendflow.server import access_setup, mail, pilot_api
     from mendflow.server import app as http_api
-    from mendflow.server import mail, pilot_api
     from mendflow.server import peer_requests as http_peer_requests
     from mendflow.server import peers as http_peers
     from mendflow.server import runner as http_runner
+    from mendflow.server.access import AccessControl
+    from mendflow.server.access_setup import ServerAccess
     from mendflow.services.api import case_locator, domain_gate, peer_handler, soap_endpoint
     from mendflow.services.audit import audit_service
     from mendflow.stores.postgresql import read_only
     from mendflow.transfer import listing
 else:
     xml = LazyModule("mendflow.core.xml")
+    flow_texts = LazyModule("mendflow.formats.flow_texts")
     jsdl = LazyModule("mendflow.formats.jsdl")
     ports = LazyModule("mendflow.formats.bpel.ports")
     xrs_texts = LazyModule("mendflow.formats.rules.xrs_texts")
+    access_setup = LazyModule("mendflow.server.access_setup")
     http_api = LazyModule("mendflow.server.app")
     mail = LazyModule("mendflow.server.mail")
     http_peer_requests = LazyModule("mendflow.server.peer_requests")
@@ -119,7 +121,7 @@ class RunningServer:
         self,
         url: str,
         place: str,
-        access: ServerAccess | None,
+        access: "ServerAccess | None",
         domain: Domain,
         server: Server,
         pilot_tls: ClientTls = NO_TLS_SETTINGS,
@@ -162,8 +164,7 @@ async def running_server(
 def _lock_folder(
     data: Path, located: StoreLocation
 ) -> Iterator[tuple[StoreLocation, FolderFileStore | SharedFileStore]]:
-    """Locks the data folder, for as long as the block lasts. The lock of a store in the folder guards the folder
-    too."""
+    """Locks the data folder while the block lasts. The lock of a store in the folder guards the folder too."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -281,7 +282,9 @@ def _build_server(
             losses_max=options.losses_max,
             files_roots=options.files_roots,
             owner_only=options.mostly_pilots,
+            long_steps_aside=not options.mostly_pilots,
             recovery=options.recovery,
+            learning=options.learning,
             levels_ms=options.levels_ms,
             holds_unhandled=options.holds_unhandled,
             monitor=options.monitor,
@@ -322,7 +325,8 @@ async def _serve(
     peers: PeerIdentity | None,
     grounds: SiteFolders,
 ) -> AsyncIterator[RunningServer]:
-    domain = Domain(server, elsewhere=peers.peers if peers is not None else None, rule_files=xrs_texts)
+    elsewhere = peers.peers if peers is not None else None
+    domain = Domain(server, elsewhere=elsewhere, rule_files=xrs_texts, flow_texts=flow_texts)
     try:
         await server.open()
         file_store.open()
@@ -330,14 +334,13 @@ async def _serve(
         if options.listen or peers is not None:
             if peers is not None:
                 await peers.introduce(server.store)
-            shared = SharedTokens(peers.token, peers.pilot_token) if peers is not None else SharedTokens()
+            own = (peers.token, peers.pilot_token) if peers is not None else ()
+            shared = access_setup.SharedTokens(*own)
+            guard = outgoing_guard(options, server.is_alone)
+            takes_stored = peers is not None or not options.mostly_pilots
             async with (
-                server_access(
-                    server,
-                    options.tokens,
-                    options.oidc,
-                    shared=shared,
-                    takes_stored=peers is not None or not options.mostly_pilots,
+                access_setup.server_access(
+                    server, options.tokens, options.oidc, shared=shared, guard=guard, takes_stored=takes_stored
                 ) as access,
                 _serve_http(options, place, server, domain, peers, grounds, access) as running,
             ):
@@ -361,7 +364,7 @@ async def _serve_http(
     domain: Domain,
     peers: PeerIdentity | None,
     grounds: SiteFolders,
-    access: ServerAccess,
+    access: "ServerAccess",
 ) -> AsyncIterator[RunningServer]:
     peer = peer_handler.PeerHandler(server) if peers is not None else None
     homes = case_locator.CaseLocator(server) if peers is not None else None
@@ -370,7 +373,6 @@ async def _serve_http(
         if homes is not None and peers is not None
         else None
     )
-
     audit = _audit_service(options, server)
 
     def load_api() -> "http_api.Api":
@@ -408,7 +410,7 @@ async def _serve_http(
         servers=lambda: [own_url, *(each.url for each in server.membership.live_servers())],
     )
     if options.announce:
-        stays = not options.mostly_pilots
+        stays = options.stays or not options.mostly_pilots
         announced = ServerAnnouncement(
             url=http_server.url, pid=os.getpid(), token=access.pilot_token, stays=stays, tls_pin=own_pin(options)
         )

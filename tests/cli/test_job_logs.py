@@ -1,12 +1,11 @@
 """What a job printed, and the folder of one that failed, on the command line."""
 
 import json
-import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -30,34 +29,27 @@ jobs:
 """
 
 
-def mendflow(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "NO_COLOR": "1", "SHELL": "/bin/sh", **variables}
-    command = [sys.executable, "-m", "mendflow", *words]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
-
-
 @pytest.mark.full
-def test_each_attempt_is_read_whole_and_looked_into_after_its_pilot_has_ended(tmp_path: Path) -> None:  # DU-4
-    (tmp_path / "chatty.yaml").write_text(FLOW)
-    assert mendflow(tmp_path, "run", "chatty.yaml", "-q").returncode == 1
+def test_each_attempt_is_read_whole_and_looked_into_after_its_pilot_has_ended(shell: Shell) -> None:  # DU-4
+    shell.write("chatty.yaml", FLOW)
+    assert shell("run", "chatty.yaml", "-q").returncode == 1
     for attempt in ("1", "2"):
-        log = mendflow(tmp_path, "logs", "last:talk", "--attempt", attempt)
+        log = shell("logs", "last:talk", "--attempt", attempt)
         assert log.stdout == "".join(f"attempt {attempt} line {number}\n" for number in range(1, 30_001))
         assert "its folder is kept" in log.stderr
         script = "cat part.txt; echo $COLOUR $MENDFLOW_ATTEMPT $ARCHIVE_TOKEN"
-        shell = mendflow(tmp_path, "shell", "last:talk", "-a", attempt, "-c", script)
-        assert shell.stdout == f"half\nblue {attempt}\n" and "exit code 3" in shell.stderr
-        assert "may be a secret is not written down: ARCHIVE_TOKEN" in " ".join(shell.stderr.split())
-        given = mendflow(tmp_path, "shell", "last:talk", "-a", attempt, "-c", script, ARCHIVE_TOKEN="again")
+        looked = shell.apart("shell", "last:talk", "-a", attempt, "-c", script, SHELL="/bin/sh")
+        assert looked.stdout == f"half\nblue {attempt}\n" and "exit code 3" in looked.stderr
+        assert "may be a secret is not written down: ARCHIVE_TOKEN" in " ".join(looked.stderr.split())
+        given = shell.apart(
+            *("shell", "last:talk", "-a", attempt, "-c", script), SHELL="/bin/sh", ARCHIVE_TOKEN="again"
+        )
         assert given.stdout == f"half\nblue {attempt} again\n" and "not written" not in given.stderr
-    assert mendflow(tmp_path, "logs", "last:talk", "-f").stdout.endswith("attempt 2 line 30000\n")
-    why = " ".join(mendflow(tmp_path, "why", "last:talk").stdout.split())
-    assert f"{tmp_path}" in why and "mendflow shell" in why
-    told = mendflow(tmp_path, "alerts")
-    assert "no rule took it up" in " ".join(told.stdout.split())
-    missing = mendflow(tmp_path, "logs", "last:talk", "--attempt", "3")
+    assert shell.apart("logs", "last:talk", "-f").stdout.endswith("attempt 2 line 30000\n")
+    why = " ".join(shell("why", "last:talk").stdout.split())
+    assert f"{shell.folder}" in why and "mendflow shell" in why
+    assert "no rule took it up" in " ".join(shell("alerts").stdout.split())
+    missing = shell("logs", "last:talk", "--attempt", "3")
     assert missing.returncode != 0 and "there are 1, 2" in missing.stderr
 
 
@@ -109,39 +101,39 @@ async def test_who_reads_a_log_does_not_ask_again_at_once_for_what_is_not_there(
 
 
 @pytest.mark.full
-def test_a_folder_that_is_elsewhere_is_told_with_the_way_there(tmp_path: Path) -> None:  # DU-4
-    (tmp_path / "chatty.yaml").write_text(FLOW)
-    mendflow(tmp_path, "run", "chatty.yaml", "-q")
-    for kept in (tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"):
+def test_a_folder_that_is_elsewhere_is_told_with_the_way_there(shell: Shell) -> None:  # DU-4
+    shell.write("chatty.yaml", FLOW)
+    shell("run", "chatty.yaml", "-q")
+    for kept in (shell.folder / ".mendflow" / "work" / "attempts").glob("*.kept"):
         kept.unlink()
-    elsewhere = mendflow(tmp_path, "shell", "last:talk")
+    elsewhere = shell.apart("shell", "last:talk")
     assert elsewhere.stdout.startswith("ssh -t ") and "attempts" in elsewhere.stdout
 
 
 @pytest.mark.full
-def test_a_link_in_place_of_a_kept_folder_is_not_followed(tmp_path: Path) -> None:  # DU-4
-    (tmp_path / "chatty.yaml").write_text(FLOW)
-    mendflow(tmp_path, "run", "chatty.yaml", "-q")
-    (tmp_path / "elsewhere").mkdir()
-    for kept in (tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"):
+def test_a_link_in_place_of_a_kept_folder_is_not_followed(shell: Shell) -> None:  # DU-4
+    shell.write("chatty.yaml", FLOW)
+    shell("run", "chatty.yaml", "-q")
+    (shell.folder / "elsewhere").mkdir()
+    for kept in (shell.folder / ".mendflow" / "work" / "attempts").glob("*.kept"):
         folder = kept.with_suffix("")
         folder.rename(folder.with_name(f"{folder.name}.moved"))
-        folder.symlink_to(tmp_path / "elsewhere")
-    refused = mendflow(tmp_path, "shell", "last:talk", "-c", "pwd")
+        folder.symlink_to(shell.folder / "elsewhere")
+    refused = shell.apart("shell", "last:talk", "-c", "pwd")
     assert refused.stdout == "" and refused.returncode == 5
     assert "is not the one that was kept: a link is in its place" in " ".join(refused.stderr.split())
 
 
 @pytest.mark.full
-def test_run_bounds_logs_and_kept_folders_by_its_options(tmp_path: Path) -> None:  # DU-4
-    (tmp_path / "chatty.yaml").write_text(FLOW)
+def test_run_bounds_logs_and_kept_folders_by_its_options(shell: Shell) -> None:  # DU-4
+    shell.write("chatty.yaml", FLOW)
     bounds = ("--log-size", "100kB", "--keep-failed-max", "1")
-    assert mendflow(tmp_path, "run", "chatty.yaml", "-q", *bounds).returncode == 1
-    log = mendflow(tmp_path, "logs", "last:talk", "--attempt", "2").stdout
+    assert shell("run", "chatty.yaml", "-q", *bounds).returncode == 1
+    log = shell("logs", "last:talk", "--attempt", "2").stdout
     assert "bytes were left out here]" in log and log.startswith("attempt 2 line 1\n") and len(log) < 110_000
-    assert len(list((tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"))) == 1
-    assert mendflow(tmp_path, "rerun", "last", "-q", "--keep-failed", "0s").returncode == 1
-    script = mendflow(tmp_path, "shell", "last:talk", "-c", "true")
+    assert len(list((shell.folder / ".mendflow" / "work" / "attempts").glob("*.kept"))) == 1
+    assert shell("rerun", "last", "-q", "--keep-failed", "0s").returncode == 1
+    script = shell.apart("shell", "last:talk", "-c", "true")
     assert script.returncode != 0, "nothing of it is kept"
 
 
@@ -172,27 +164,28 @@ def test_a_server_that_starts_no_pilot_says_that_bounds_are_for_pilots(shell: Sh
 
 
 @pytest.mark.full
-def test_bytes_that_are_no_text_come_out_as_they_were_printed(tmp_path: Path) -> None:  # DU-4
+def test_bytes_that_are_no_text_come_out_as_they_were_printed(shell: Shell) -> None:  # DU-4
     commands = {"short": "printf 'caf\\351\\n'", "long": "for i in $(seq 5000); do printf 'caf\\351 %d\\n' $i; done"}
     jobs = "".join(f"  {name}:\n    run: {json.dumps(command)}\n" for name, command in commands.items())
-    (tmp_path / "bytes.yaml").write_text(f"jobs:\n{jobs}")
-    assert mendflow(tmp_path, "run", "bytes.yaml", "--quiet").returncode == 0
+    shell.write("bytes.yaml", f"jobs:\n{jobs}")
+    assert shell("run", "bytes.yaml", "--quiet").returncode == 0
     wanted = {"short": b"caf\xe9\n", "long": b"".join(b"caf\xe9 %d\n" % number for number in range(1, 5001))}
     for name, printed in wanted.items():
         command = [sys.executable, "-m", "mendflow", "logs", f"last:{name}"]
-        told = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=PATIENCE_S, check=True)
+        told = subprocess.run(command, cwd=shell.folder, capture_output=True, timeout=PATIENCE_S, check=True)
         assert told.stdout == printed
-    shown = mendflow(tmp_path, "logs", "--json", "last:short")
+    shown = shell("logs", "--json", "last:short")
     assert json.loads(shown.stdout)["log"] == "caf\ufffd\n"
 
 
 @pytest.mark.full
-def test_a_command_that_is_typed_while_a_run_starts_waits_for_it(tmp_path: Path) -> None:
-    (tmp_path / "one.yaml").write_text("jobs:\n  one: {run: echo one}\n  two: {needs: one, run: sleep 2}\n")
-    assert mendflow(tmp_path, "run", "one.yaml", "--quiet").returncode == 0
+def test_a_command_that_is_typed_while_a_run_starts_waits_for_it(shell: Shell) -> None:
+    shell.write("one.yaml", "jobs:\n  one: {run: echo one}\n  two: {needs: one, run: sleep 2}\n")
+    assert shell("run", "one.yaml", "--quiet").returncode == 0
     command = [sys.executable, "-m", "mendflow", "run", "one.yaml", "--new", "--quiet"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+    with subprocess.Popen(command, cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
         while running.poll() is None:
-            asked = mendflow(tmp_path, "cases", "--count")
+            asked = shell("cases", "--count")
             assert asked.returncode == 0, asked.stderr
+            time.sleep(0.05)
         assert running.returncode == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mendflow import wiring
+from mendflow.cli import connection
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerAnnouncement
 from tests.cli.conftest import Shell
@@ -295,6 +296,22 @@ def test_a_server_that_is_told_twice_to_stop_does_not_wait_for_its_jobs(shell: S
 
 def test_a_command_waits_for_a_server_that_is_just_ending_and_then_opens_its_folder(shell: Shell) -> None:
     """It still holds the folder and has its address there, but does not listen any more."""
+    ended = _ends_after(shell, 0.5)
+    assert "hello" in shell.ok("flows", "list")
+    ended.join()
+
+
+def test_a_command_says_what_it_waits_for(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SAY_AFTER_S", 0.2)
+    ended = _ends_after(shell, 1.5)
+    done = shell("flows", "list")
+    assert "hello" in done.stdout
+    assert done.stderr.count("a server is starting or ending there; waiting for it, 30 s at most") == 1
+    ended.join()
+
+
+def _ends_after(shell: Shell, seconds: float) -> threading.Timer:
+    """A server that has its folder and its address there, does not listen, and is gone after so long."""
     shell.write("hello.yaml", HELLO)
     shell.ok("flows", "deploy", "hello.yaml")
     folder = shell.folder / ".mendflow"
@@ -306,7 +323,6 @@ def test_a_command_waits_for_a_server_that_is_just_ending_and_then_opens_its_fol
         (folder / "server.json").unlink()
         ending.release()
 
-    timer = threading.Timer(0.5, end)
+    timer = threading.Timer(seconds, end)
     timer.start()
-    assert "hello" in shell.ok("flows", "list")
-    timer.join()
+    return timer

@@ -14,8 +14,9 @@ import pytest
 from mendflow.stores.urls import store_at
 from tests.patience import PATIENCE_S
 
-FOLDER_MODULES_MAX = 635
-PILOT_MODULES_MAX = 160
+FOLDER_MODULES_MAX = 660
+PILOT_MODULES_MAX = 148
+SLOT_MODULES_MAX = 92
 ON_FIRST_USE = frozenset(
     {
         *("aiohttp", "cel_expr_python", "ctypes", "html", "importlib.resources", "litestar", "lxml", "pydantic", "re2"),
@@ -83,3 +84,10 @@ def test_a_pilot_loads_little_of_the_product(tmp_path: Path) -> None:
     loaded = loaded_after("import mendflow.pilot.main", tmp_path)
     assert not {"aiohttp", "fsspec", "lxml", "yaml", "mendflow.formats", "mendflow.services"} & loaded
     assert len(ours(loaded)) <= PILOT_MODULES_MAX
+
+
+def test_a_slot_loads_nothing_that_speaks_with_others(tmp_path: Path) -> None:
+    """A pilot starts one for each job that it runs at a time."""
+    loaded = loaded_after("import mendflow.pilot.slot.process", tmp_path)
+    assert not {"asyncio", "concurrent.futures", "http", "logging", "ssl", "mendflow.pilot.agent"} & loaded
+    assert len(ours(loaded)) <= SLOT_MODULES_MAX

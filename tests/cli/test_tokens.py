@@ -120,6 +120,15 @@ def test_a_token_that_could_be_guessed_is_refused(shell: Shell, weak: str) -> No
         (("--oidc-audience", "mendflow"), "give --oidc-issuer"),
         (("--oidc-issuer", "http://login.example.org", "--oidc-audience", "m"), "is not the https address"),
         (("--oidc-issuer", "https://l.example", "--oidc-audience", "m", "--oidc-map", "staff"), "VALUE=ROLE"),
+        (("--oidc-client", "web"), "give --oidc-issuer"),
+        (
+            ("--oidc-issuer", "https://l.example", "--oidc-audience", "m", "--oidc-client-secret", "tokens"),
+            "give --oidc-client",
+        ),
+        (
+            ("--oidc-issuer", "https://l.example", "--oidc-audience", "m", "--oidc-client", "w", "--oidc-session", "x"),
+            "is no time",
+        ),
     ],
 )
 def test_an_issuer_that_is_half_described_is_refused(shell: Shell, words: tuple[str, ...], told: str) -> None:

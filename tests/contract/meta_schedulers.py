@@ -231,9 +231,16 @@ class MetaSchedulerContract:
 
     async def test_files_go_with_the_job_and_come_back(self, yard: Yard) -> None:
         # DM-1
-        kept = await yard.files.keep("table.csv", content(b"a,b\n", b"1,2\n"))
+        await yard.meta.submit([new(2)])
+        before, ear = Ear(), Ear()
+        await yard.meta.subscribe(new(2).id, before)
+        await take(yard, "do 2")
+        left = await yard.pilot_files.keep("table.csv", content(b"a,b\n", b"1,2\n"))
+        await yard.pilot.end({"do 2": Outcome(files={"table": left})})
+        await until(lambda: bool(before.heard))
+        await yard.settled()
+        kept: FileRef = before.heard[0][1].files["table"]
         await yard.meta.submit([new(inputs={"in/table.csv": kept})])
-        ear = Ear()
         await yard.meta.subscribe(new().id, ear)
         await take(yard, "do 1")
         [held] = yard.pilot.held

@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from mendflow.client import SyncClient
 from mendflow.core.model.errors import RequestError
 from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
+
+T = TypeVar("T")
 
 
 class Site:
@@ -26,13 +29,22 @@ class Site:
         self.urls: dict[str, str] = {}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def serve(self, name: str) -> SyncClient:
+    def serve(self, name: str, **environment: str) -> SyncClient:
         """Start a server, and wait until it answers."""
-        self.urls[name] = f"http://127.0.0.1:{self.port_of(name)}"
-        self.start_server(name)
-        self._clients.append(client := SyncClient(self.urls[name]))
-        self.until(lambda: client.health().status == "ok", f"server {name} to be there")
-        return client
+        return self.serve_all(name, **environment)[name]
+
+    def serve_all(self, *names: str, **environment: str) -> dict[str, SyncClient]:
+        """Start several servers at once, and wait until all of them answer."""
+        clients: dict[str, SyncClient] = {}
+        for name in names:
+            self.urls[name] = f"http://127.0.0.1:{self.port_of(name)}"
+            self.start_server(name, **environment)
+            clients[name] = SyncClient(self.urls[name])
+        self._clients += clients.values()
+        self.until(
+            lambda: all(each.health().status == "ok" for each in clients.values()), f"{', '.join(names)} to be there"
+        )
+        return clients
 
     def port_of(self, name: str) -> int:
         """Where a server listens, in all its lives."""
@@ -40,19 +52,20 @@ class Site:
             self._ports[name] = free_port()
         return self._ports[name]
 
-    def start_server(self, name: str, *words: str) -> None:
+    def start_server(self, name: str, *words: str, **environment: str) -> None:
         """Start a server, or start it again on its folder."""
         place = ["--data-dir", str(self.folder / name), "--port", str(self.port_of(name))]
-        self._start(name, "serve", *place, "--lease", str(self._lease_s), "--store", self.store_url, *words)
+        given = ["--lease", str(self._lease_s), "--store", self.store_url, *words]
+        self._start(name, "serve", *place, *given, **environment)
 
     def start_alone(self, name: str, *words: str) -> None:
         """Start a server on a store in its own folder."""
         place = ["--data-dir", str(self.folder / name), "--port", str(self.port_of(name))]
         self._start(name, "serve", *place, "--lease", str(self._lease_s), *words)
 
-    def pilot(self, name: str, server: str) -> None:
-        work = str(self.folder / name)
-        self._start(name, "pilot", "--server", self.urls[server], "--work", work, "--jobs", "3", "--cpus", "3")
+    def pilot(self, name: str, server: str, **environment: str) -> None:
+        place = ["--server", self.urls[server], "--work", str(self.folder / name)]
+        self._start(name, "pilot", *place, "--jobs", "3", "--cpus", "3", **environment)
 
     def _start(self, name: str, *words: str, **environment: str) -> None:
         self.processes[name] = subprocess.Popen(
@@ -77,6 +90,18 @@ class Site:
                 pass
             assert time.monotonic() < end, f"waited {PATIENCE_S:.0f} s for {what}: {self.log()}"
             time.sleep(0.05)
+
+    def asked(self, ask: Callable[[], T], what: str) -> T:
+        """The answer to a request that may be repeated: on a busy machine a server may have been silent for too long,
+        and refuses then."""
+        answers: list[T] = []
+
+        def answered() -> bool:
+            answers.append(ask())
+            return True
+
+        self.until(answered, what)
+        return answers[0]
 
     def log(self) -> str:
         return (self.folder / "site.log").read_text()[-6000:]

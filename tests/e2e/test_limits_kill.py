@@ -11,6 +11,7 @@ import pytest
 
 from mendflow.client import SyncClient
 from mendflow.core.model.named_limits import LimitCount
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseQuery
 from mendflow.formats import load
 from tests.e2e.site import Site
@@ -53,10 +54,10 @@ def test_a_killed_server_neither_exceeds_a_limit_nor_keeps_some_of_it(site: Site
     for name in NAMES:
         site.pilot(f"p-{name}", name)
     (site.folder / "licensed.yaml").write_text(FLOW)
-    west.deploy(load(site.folder / "licensed.yaml"))
-    west.set_limit("licence-x", LimitCount(LIMIT))
-    for client in clients.values():  # a case has its home where it was started
-        client.start("licensed", {"folder": str(site.folder)})
+    site.asked(lambda: west.deploy(load(site.folder / "licensed.yaml")), "the flow to be deployed")
+    site.asked(lambda: west.set_limit("licence-x", LimitCount(LIMIT)), "the limit to be set")
+    for name, client in clients.items():  # a case has its home where it was started
+        begin(site, client, name)
     site.until(lambda: len(site.lines()) >= 2 * LIMIT and _used(west) == LIMIT, "jobs to use all of the limit")
     site.processes["east"].kill()
     site.until(lambda: not west.find_cases(CaseQuery(status="running")).rows, "the end")
@@ -74,12 +75,12 @@ def test_a_lowered_limit_stops_no_job_and_starts_none(site: Site) -> None:  # DU
     for name in NAMES[:2]:
         site.pilot(f"p-{name}", name)
     (site.folder / "licensed.yaml").write_text(FLOW)
-    west.deploy(load(site.folder / "licensed.yaml"))
-    west.set_limit("licence-x", LimitCount(LIMIT))
-    for client in (east, west):
-        client.start("licensed", {"folder": str(site.folder)})
+    site.asked(lambda: west.deploy(load(site.folder / "licensed.yaml")), "the flow to be deployed")
+    site.asked(lambda: west.set_limit("licence-x", LimitCount(LIMIT)), "the limit to be set")
+    for name, client in (("east", east), ("west", west)):
+        begin(site, client, name)
     site.until(lambda: _used(west) == LIMIT, "jobs to use all of the limit")
-    lowered = east.set_limit("licence-x", LimitCount(1))
+    lowered = site.asked(lambda: east.set_limit("licence-x", LimitCount(1)), "the limit to be lowered")
     began = len([line for line in site.lines() if _step(line) > 0])
     assert lowered.used <= LIMIT
     site.until(lambda: _used(west) == 1, "the others to have ended")
@@ -88,6 +89,11 @@ def test_a_lowered_limit_stops_no_job_and_starts_none(site: Site) -> None:  # DU
     assert len(later) >= 2 * JOBS - began - LIMIT
     running = list(accumulate(_step(line) for line in site.lines()))
     assert max(running[2 * (began + LIMIT) :], default=1) <= 1
+
+
+def begin(site: Site, client: SyncClient, key: str) -> None:
+    inputs: dict[str, Value] = {"folder": str(site.folder)}
+    site.asked(lambda: client.start("licensed", inputs, key=key), "a case to be started")
 
 
 def _step(line: str) -> int:

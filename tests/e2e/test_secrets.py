@@ -33,7 +33,7 @@ jobs:
   shown:
     secrets: {TOKEN: api-token, conf/token.txt: {file: api-token}}
     run: |
-      test "$(stat -c %a conf/token.txt)" = 600
+      test "$(stat -L -c %a conf/token.txt)" = 600
       echo "plain $TOKEN"; cat conf/token.txt; echo
       printf %s "$TOKEN" | base64; echo "$TOKEN" | base64
       for part in $(printf %s "$TOKEN" | grep -o .); do printf %s "$part"; sleep 0.01; done

@@ -64,23 +64,23 @@ def test_a_path_that_leads_out_of_the_folder_is_a_fault(read: Reader) -> None:
     assert "which is no path inside the job's folder" in world.end.fault.message
 
 
-@pytest.mark.parametrize("word", ["stem", "suffix"])
+@pytest.mark.parametrize("word", ["basename", "ext"])
 def test_what_a_file_would_have_in_python_is_told_with_what_to_write(
     read: Reader, complaints: Complaints, word: str
 ) -> None:
     jobs = "jobs:\n  a: {run: x, files: {t: t.fq}}\n  b: {run: x, env: {N: '${{ EXPRESSION }}'}}\n"
     [said] = complaints(jobs.replace("EXPRESSION", f"jobs.a.files.t.{word}"))
     assert f"`jobs.a.files.t` is a file and has no `{word}`" in said
-    assert "without its ending `jobs.a.files.t.name.replace('.fq', '')`" in said
+    assert "without its ending `jobs.a.files.t.stem`" in said
     for expression, hint in (
-        (f"f.{word}", "`f.name.replace('.fq', '')`"),
-        (f"f.{word} + '.bam'", "`x.name.replace('.fq', '')`"),
+        (f"f.{word}", "`f.stem`"),
+        (f"f.{word} + '.bam'", "`x.stem`"),
     ):
         loop = jobs.replace("b: {", 'b: {for-each: {f: "${{ [jobs.a.files.t] }}"}, ').replace("'${{", '"${{')
         world = World(read(loop.replace("}}'", '}}"').replace("EXPRESSION", expression)), well)
         assert world.end is not None and world.end.fault is not None
         assert hint in world.end.fault.message
-    world = World(read(jobs.replace("'${{ EXPRESSION }}'", "\"${{ jobs.a.files.t.name.replace('.fq', '') }}\"")), well)
+    world = World(read(jobs.replace("EXPRESSION", "jobs.a.files.t.stem")), well)
     assert world.ran[-1].env["N"] == "t"
 
 

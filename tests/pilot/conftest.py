@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import pytest_asyncio
 from aiohttp import web
 
 from mendflow.core.model.data import (
@@ -72,6 +74,7 @@ class Ledger:
     log_parts: list[LogPart] = field(default_factory=list)
     revoked: set[tuple[str, int]] = field(default_factory=set)
     files: dict[str, bytes] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
     sent_together: list[int] = field(default_factory=list)
     requests: list[SyncRequest] = field(default_factory=list)
     lease_end: float = 0.0
@@ -223,7 +226,9 @@ class Server:
             job = ledger.waiting.pop(0)
             ledger.fences[job] = ledger.fences.get(job, 0) + 1
             ledger.grants[job] = Grant(request.pilot, ledger.fences[job], request.serial)
-            jobs.append(Assignment(job, ledger.fences[job], ledger.specs[job], ledger.numbers.get(job, 0)))
+            number, own = ledger.numbers.get(job, 0), {use.name for use in ledger.specs[job].secrets}
+            secrets = {name: value for name, value in ledger.secrets.items() if name in own}
+            jobs.append(Assignment(job, ledger.fences[job], ledger.specs[job], number, secrets=secrets))
         return SyncAnswer(
             serial=request.serial,
             lease_ms=ledger.lease_ms,
@@ -393,21 +398,13 @@ def command_line(tmp_path: Path) -> Iterator[CommandLine]:
         process.stdout.close()
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    server = Server()
-    await server.up()
-    yield server
-    await server.down()
-
-
-@pytest.fixture
-async def hire(server: Server, tmp_path: Path) -> AsyncIterator[Callable[..., Pilot]]:
+@asynccontextmanager
+async def hiring(server: Server, work_folder: Path) -> AsyncIterator[Callable[..., Pilot]]:
     """Starts pilots; at the end they are told to leave, and must leave nothing behind."""
     pilots: list[Pilot] = []
 
     def start(*arguments: str, slots: int = 1, work: Path | None = None) -> Pilot:
-        pilot = Pilot(server.url, work or tmp_path / "work", *arguments, slots=slots)
+        pilot = Pilot(server.url, work or work_folder, *arguments, slots=slots)
         pilots.append(pilot)
         return pilot
 
@@ -424,3 +421,29 @@ async def hire(server: Server, tmp_path: Path) -> AsyncIterator[Callable[..., Pi
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert not left, "the pilots left processes behind"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server()
+    await server.up()
+    yield server
+    await server.down()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def staffed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    """With one pilot for all tests of a file whose jobs do not depend on each other: to start one takes more than most
+    jobs. These tests are marked asyncio with the loop of their module."""
+    server = Server()
+    await server.up()
+    async with hiring(server, tmp_path_factory.mktemp("pilot") / "work") as hire:
+        hire()
+        yield server
+    await server.down()
+
+
+@pytest.fixture
+async def hire(server: Server, tmp_path: Path) -> AsyncIterator[Callable[..., Pilot]]:
+    async with hiring(server, tmp_path / "work") as start:
+        yield start

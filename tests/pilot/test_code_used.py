@@ -4,11 +4,14 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import MARK_CHARS, FunctionRef, JobSpec, Outcome
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 
 async def call(server: Server, folder: Path, module: str, *named: str) -> Outcome:
@@ -35,22 +38,20 @@ def write(folder: Path, **sources: str) -> Path:
     return folder
 
 
-async def test_a_worker_that_has_loaded_an_older_module_loads_it_again(
-    server: Server, hire: Hire, tmp_path: Path
-) -> None:
+@ONE_LOOP
+async def test_a_worker_that_has_loaded_an_older_module_loads_it_again(staffed: Server, tmp_path: Path) -> None:
     """Also for a module that it has not loaded itself."""
-    hire()
     use = "import helper\ndef f(): return helper.value\n"
     folder = write(tmp_path / "flow", one=use, two=use, helper="value = 1\n")
-    assert (await call(server, folder, "one", "helper.py")).outputs == 1
+    assert (await call(staffed, folder, "one", "helper.py")).outputs == 1
     write(folder, helper="value = 2\n")
     for module in ("two", "one"):
-        outcome = await call(server, folder, module, "helper.py")
+        outcome = await call(staffed, folder, module, "helper.py")
         assert (outcome.outputs, outcome.code_mismatch, outcome.undeclared_reads) == (2, "", "")
 
 
-async def test_modules_of_the_same_name_in_two_folders_do_not_meet(server: Server, hire: Hire, tmp_path: Path) -> None:
-    hire()
+@ONE_LOOP
+async def test_modules_of_the_same_name_in_two_folders_do_not_meet(staffed: Server, tmp_path: Path) -> None:
     folders = [
         write(
             tmp_path / f"flow{n}",
@@ -61,31 +62,29 @@ async def test_modules_of_the_same_name_in_two_folders_do_not_meet(server: Serve
     ]
     for _ in range(2):
         for number, folder in enumerate(folders, 1):
-            outcome = await call(server, folder, f"use{number}", "helper.py")
+            outcome = await call(staffed, folder, f"use{number}", "helper.py")
             assert (outcome.outputs, outcome.code_mismatch) == (number, "")
 
 
-async def test_only_the_call_that_loads_a_module_by_a_text_is_said_to(
-    server: Server, hire: Hire, tmp_path: Path
-) -> None:
-    hire()
+@ONE_LOOP
+async def test_only_the_call_that_loads_a_module_by_a_text_is_said_to(staffed: Server, tmp_path: Path) -> None:
     dynamic = "import importlib\ndef f(): return importlib.import_module('plug' + 'in').value\n"
     folder = write(tmp_path / "flow", dynamic=dynamic, plain="def f(): return 0\n")
     for value in (1, 2):
         write(folder, plugin=f"value = {value}\n")
-        outcome = await call(server, folder, "dynamic")
+        outcome = await call(staffed, folder, "dynamic")
         assert outcome.outputs == value and "it loaded plugin.py" in outcome.undeclared_reads
-    assert (await call(server, folder, "plain")).undeclared_reads == ""
+    assert (await call(staffed, folder, "plain")).undeclared_reads == ""
 
 
+@ONE_LOOP
 async def test_a_module_that_loads_another_by_a_text_when_it_is_imported_is_said_to_each_time(
-    server: Server, hire: Hire, tmp_path: Path
+    staffed: Server, tmp_path: Path
 ) -> None:
-    hire()
     use = "import importlib\nplugin = importlib.import_module('plugin')\ndef f(): return plugin.value\n"
     folder = write(tmp_path / "flow", one=use, two=use, plugin="value = 1\n")
     for module in ("one", "two", "one"):
-        assert "it loaded plugin.py" in (await call(server, folder, module)).undeclared_reads
+        assert "it loaded plugin.py" in (await call(staffed, folder, module)).undeclared_reads
 
 
 async def test_what_a_function_reads_in_its_own_folder_is_no_file_beside_the_flow(

@@ -105,6 +105,7 @@ def test_a_pilot_bounds_what_jobs_may_mount_and_ask_for(tmp_path: Path) -> None:
         ContainerRuntime("podman", ("true",)),
         ContainerOptions(mounts=f"{tmp_path}/data", flags="--shm-size,--ipc"),
         tmp_path,
+        own_accounts=True,
     )
     inner = JobContainer(image="a:1", mounts=(f"{tmp_path}/data/in:/in",), options=("--shm-size", "1g", "--ipc=host"))
     assert store.known(inner) is None, "it is allowed, and must be looked for"
@@ -118,6 +119,28 @@ def test_a_pilot_bounds_what_jobs_may_mount_and_ask_for(tmp_path: Path) -> None:
         with pytest.raises(ContainerRefused) as error:
             store.known(refused)
         assert error.value.fault.name == "containerRefused" and error.value.fault.category is Category.INPUT
+
+
+def test_what_a_job_could_replace_by_a_link_is_mounted_only_where_it_is_named_itself(tmp_path: Path) -> None:  # SE-2
+    inner, deep = tmp_path / "data" / "in", tmp_path / "data" / "in" / "deep"
+    deep.mkdir(parents=True)
+
+    def refusal(mount: Path, allowed: Path, *, own_accounts: bool) -> str:
+        options = ContainerOptions(mounts=str(allowed))
+        store = ImageStore(ContainerRuntime("podman", ("true",)), options, tmp_path, own_accounts=own_accounts)
+        try:
+            store.known(JobContainer(image="a:1", mounts=(f"{mount}:/in",)))
+        except ContainerRefused as error:
+            return error.fault.message
+        return ""
+
+    assert not refusal(deep, tmp_path / "data", own_accounts=True), "no other account can change what is on the way"
+    assert "put a link" in refusal(deep, tmp_path / "data", own_accounts=False), "jobs are who the folders belong to"
+    inner.chmod(0o777)
+    assert "put a link" in refusal(deep, tmp_path / "data", own_accounts=True)
+    assert not refusal(inner, tmp_path / "data", own_accounts=True), "its own content may be changed"
+    for own_accounts in (True, False):
+        assert not refusal(deep, deep, own_accounts=own_accounts), "who allows it has named it"
 
 
 async def test_an_image_is_fetched_once_for_many_jobs_of_two_pilots(tmp_path: Path) -> None:  # DU-5

@@ -20,6 +20,7 @@ from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import Shelf
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 
 def keep(
@@ -64,14 +65,14 @@ def test_no_password_is_told_when_a_place_is_not_reached(tmp_path: Path) -> None
     assert told.fault is not None and "s3cret" not in str(told.fault)
 
 
+@ONE_LOOP
 async def test_a_pilot_takes_a_file_away_and_fails_for_one_that_is_missing(
-    server: Server, hire: Hire, tmp_path: Path
+    staffed: Server, tmp_path: Path
 ) -> None:  # FM-2
-    hire()
     publish = {"out": Publication(url=(tmp_path / "there").as_uri())}
     for command, well in (("echo made > out.dat", True), (":", False)):
         spec = JobSpec(item=ItemId("i"), command=command, files={"out": "out.dat"}, publish=publish)
-        outcome = await server.outcome(await server.submit(spec))
+        outcome = await staffed.outcome(await staffed.submit(spec))
         assert outcome.ok is well and outcome.files == {}
         if outcome.fault is not None:
             assert outcome.fault.name == "missingOutput"
@@ -96,28 +97,28 @@ LIMITS = Limits(
 )
 
 
-async def test_a_command_runs_within_all_its_limits(server: Server, hire: Hire) -> None:  # FM-2
-    hire()
+@ONE_LOOP
+async def test_a_command_runs_within_all_its_limits(staffed: Server) -> None:  # FM-2
     command = "for each in t s d l v c; do ulimit -$each; done"
-    outcome = await server.outcome(await server.shell(command, limits=LIMITS))
+    outcome = await staffed.outcome(await staffed.shell(command, limits=LIMITS))
     assert outcome.log_tail.split() == ["8", "4096", "1048576", "32", "8388608", "0"]
 
 
-async def test_a_function_runs_within_all_its_limits_and_the_next_one_without(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_function_runs_within_all_its_limits_and_the_next_one_without(staffed: Server) -> None:
     source = (
         "import resource as r\n"
         "def f(): return [r.getrlimit(k)[0] for k in (r.RLIMIT_STACK, r.RLIMIT_DATA, r.RLIMIT_AS, r.RLIMIT_CORE)]"
     )
-    before = (await server.outcome(await server.call(source, "f"))).outputs
-    within = (await server.outcome(await server.call(source, "f", limits=LIMITS))).outputs
+    before = (await staffed.outcome(await staffed.call(source, "f"))).outputs
+    within = (await staffed.outcome(await staffed.call(source, "f", limits=LIMITS))).outputs
     assert within == [4 << 20, 1 << 30, 8 << 30, 0]
-    assert (await server.outcome(await server.call(source, "f"))).outputs == before != within
+    assert (await staffed.outcome(await staffed.call(source, "f"))).outputs == before != within
 
 
 @pytest.mark.full
-async def test_a_command_that_computes_for_too_long_is_ended(server: Server, hire: Hire) -> None:
-    hire()
-    spin = await server.shell("while :; do :; done", limits=Limits(cpu_ms=1_000))
-    fault = (await server.outcome(spin)).fault
+@ONE_LOOP
+async def test_a_command_that_computes_for_too_long_is_ended(staffed: Server) -> None:
+    spin = await staffed.shell("while :; do :; done", limits=Limits(cpu_ms=1_000))
+    fault = (await staffed.outcome(spin)).fault
     assert fault is not None and fault.signal is not None

@@ -90,9 +90,9 @@ async def test_an_environment_is_made_once_for_all_jobs_and_pilots_of_a_host(
         hire(slots=2, work=tmp_path / f"work{number}")
     software = required(server, wheels, "greeting==1.0")
     command = 'python -c "import greeting; print(greeting.WORD)"; which python'
-    jobs = [await server.shell(f"{command}; echo {number}", software=software) for number in range(8)]
+    jobs = [await server.shell(f"{command}; echo {number}", software=software) for number in range(50)]
     outcomes = [await server.outcome(job) for job in jobs]
-    assert [each.fault for each in outcomes] == [None] * 8
+    assert [each.fault for each in outcomes] == [None] * 50
     word, program, _ = outcomes[0].log_tail.splitlines()
     assert word == "hello" and program.startswith(str(tmp_path / "environments"))
     assert installs(calls) == 1
@@ -119,7 +119,7 @@ async def test_a_requirement_that_nobody_has_fails_with_its_reason_and_is_tried_
 ) -> None:  # DU-5
     hire(slots=4)
     software = required(server, wheels, "greeting==7.0")
-    jobs = [await server.shell(f"echo {number}", software=software) for number in range(6)]
+    jobs = [await server.shell(f"echo {number}", software=software) for number in range(50)]
     faults = [(await server.outcome(job)).fault for job in jobs]
     for fault in faults:
         assert fault is not None and (fault.name, fault.category) == ("badEnvironment", "input")

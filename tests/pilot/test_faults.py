@@ -36,6 +36,7 @@ from tests.pilot.test_parts import stage as staging_of
 from tests.pilot.test_survival import slots_of, waiting_command
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 MB = 1 << 20
 
 SOURCE = """
@@ -223,17 +224,17 @@ async def test_a_work_folder_that_is_broken_is_the_places_failure_before_the_sta
     attempts.mkdir()
 
 
-async def test_a_function_that_removes_its_folder_costs_the_next_one_nothing(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_function_that_removes_its_folder_costs_the_next_one_nothing(staffed: Server) -> None:
     source = "import os, shutil\ndef f(): shutil.rmtree(os.getcwd()); return 1\ndef g(): return os.listdir('.')\n"
-    jobs = [await server.call(source, name) for name in ("f", "g", "f", "f", "g")]
-    assert [(await server.outcome(job)).outputs for job in jobs] == [1, [], 1, 1, []]
+    jobs = [await staffed.call(source, name) for name in ("f", "g", "f", "f", "g")]
+    assert [(await staffed.outcome(job)).outputs for job in jobs] == [1, [], 1, 1, []]
 
 
-async def test_a_limit_that_is_tighter_already_stays(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_limit_that_is_tighter_already_stays(staffed: Server) -> None:
     limits = Limits(open_files=10**9)
-    outcome = await server.outcome(await server.shell("ulimit -n", limits=limits))
+    outcome = await staffed.outcome(await staffed.shell("ulimit -n", limits=limits))
     assert outcome.ok and 0 < int(outcome.log_tail) < 10**9
 
 

@@ -12,6 +12,7 @@ from mendflow.pilot.slot.declared_outputs import find_outputs
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture
@@ -112,24 +113,24 @@ async def test_small_files_are_sent_together_and_large_ones_alone(server: Server
     assert server.ledger.sent_together == [1000, 200]
 
 
-async def test_an_executable_input_is_executable_also_where_inputs_are_links(server: Server, hire: Hire) -> None:
-    hire()
-    made = await server.outcome(
-        await server.shell("printf '#!/bin/sh\\necho ran' > tool; chmod 700 tool", files={"tool": "tool"})
+@ONE_LOOP
+async def test_an_executable_input_is_executable_also_where_inputs_are_links(staffed: Server) -> None:
+    made = await staffed.outcome(
+        await staffed.shell("printf '#!/bin/sh\\necho ran' > tool; chmod 700 tool", files={"tool": "tool"})
     )
     tool = made.files["tool"]
     assert tool.executable
     for link in (False, True):
-        job = await server.shell("bin/tool", inputs={"bin/tool": tool}, link_inputs=link)
-        outcome = await server.outcome(job)
+        job = await staffed.shell("bin/tool", inputs={"bin/tool": tool}, link_inputs=link)
+        outcome = await staffed.outcome(job)
         assert outcome.ok and outcome.log_tail == "ran\n"
 
 
-async def test_a_folder_that_cannot_be_listed_is_not_left_out_without_a_word(server: Server, hire: Hire) -> None:
+@ONE_LOOP
+async def test_a_folder_that_cannot_be_listed_is_not_left_out_without_a_word(staffed: Server) -> None:
     """This one is deeper than any path may be long."""
-    hire()
     deeper = "import os\nfor _ in range(30): os.mkdir('d' * 200); os.chdir('d' * 200)\nopen('lost', 'w').close()"
     command = f'echo 1 > r/a; cd r; python3 -c "{deeper}"'
-    outcome = await server.outcome(await server.shell(command, files={"results": "r/"}, file_lists=("results",)))
+    outcome = await staffed.outcome(await staffed.shell(command, files={"results": "r/"}, file_lists=("results",)))
     assert outcome.fault is not None and outcome.fault.name == "missingOutput"
     assert "has a folder that cannot be listed (File name too long)" in outcome.fault.message

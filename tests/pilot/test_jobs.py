@@ -15,26 +15,27 @@ from mendflow.core.model.values import VALUE_BYTES_MAX
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_command_runs_and_is_reported(server: Server, hire: Hire) -> None:
-    hire()
-    outcome = await server.outcome(await server.shell("echo hello; echo oops >&2"))
+@ONE_LOOP
+async def test_a_command_runs_and_is_reported(staffed: Server) -> None:
+    outcome = await staffed.outcome(await staffed.shell("echo hello; echo oops >&2"))
     assert outcome.ok and outcome.exit_code == 0
     assert outcome.log_tail == "hello\noops\n" and outcome.measures.printed_bytes == 11
     assert outcome.measures.cpu_ms > 0 and outcome.measures.ended_at >= outcome.measures.started_at > 0
 
 
-async def test_a_command_knows_who_it_is_and_leaves_outputs(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_command_knows_who_it_is_and_leaves_outputs(staffed: Server) -> None:
     command = """
         echo "who=$MENDFLOW_JOB $MENDFLOW_CASE $MENDFLOW_ITEM $COLOUR" >> $MENDFLOW_OUTPUT
         echo "try=$MENDFLOW_ATTEMPT $MENDFLOW_FENCE" >> $MENDFLOW_OUTPUT
         echo 'list=[1, "b"]' >> $MENDFLOW_OUTPUT
         printf 'text<<END\\none\\ntwo\\nEND\\n' >> $MENDFLOW_OUTPUT
     """
-    job = await server.shell(command, env={"COLOUR": "blue"})
-    outcome = await server.outcome(job)
+    job = await staffed.shell(command, env={"COLOUR": "blue"})
+    outcome = await staffed.outcome(job)
     assert outcome.outputs == {"who": f"{job} case-1 item blue", "try": "1 1", "list": [1, "b"], "text": "one\ntwo"}
 
 
@@ -55,9 +56,9 @@ async def test_a_job_that_came_back_unbegun_begins_as_its_first_attempt(server: 
         assert (await server.outcome(job)).outputs == {"who": "1 2"}
 
 
-async def test_an_output_file_that_cannot_be_read_is_a_fault_with_the_line(server: Server, hire: Hire) -> None:
-    hire()
-    fault = (await server.outcome(await server.shell('printf "a=1\\nnonsense\\n" > $MENDFLOW_OUTPUT'))).fault
+@ONE_LOOP
+async def test_an_output_file_that_cannot_be_read_is_a_fault_with_the_line(staffed: Server) -> None:
+    fault = (await staffed.outcome(await staffed.shell('printf "a=1\\nnonsense\\n" > $MENDFLOW_OUTPUT'))).fault
     assert fault is not None and fault.category is Category.OUTPUT and "line 2" in fault.message
 
 
@@ -80,13 +81,13 @@ async def test_whatever_stands_for_the_output_file_is_the_jobs_own_fault_and_the
 
 
 @pytest.mark.full
-async def test_a_result_too_deep_is_not_data(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_result_too_deep_is_not_data(staffed: Server) -> None:
     source = "def deep(n):\n  x = 'x' * 70000\n  for _ in range(n): x = [x]\n  return x\ndef large(n): return [2 ** n]"
     for depth in (100, 100_000):
-        fault = (await server.outcome(await server.call(source, "deep", depth))).fault
+        fault = (await staffed.outcome(await staffed.call(source, "deep", depth))).fault
         assert fault is not None and (fault.name, fault.category) == ("notData", Category.OUTPUT), depth
-    assert (await server.outcome(await server.call(source, "large", 63))).outputs == [2**63]
+    assert (await staffed.outcome(await staffed.call(source, "large", 63))).outputs == [2**63]
 
 
 async def test_a_job_that_could_not_be_started_leaves_nothing(server: Server, hire: Hire) -> None:
@@ -96,16 +97,16 @@ async def test_a_job_that_could_not_be_started_leaves_nothing(server: Server, hi
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folder to be removed")
 
 
-async def test_an_exit_code_is_a_fault_of_the_job(server: Server, hire: Hire) -> None:
-    hire()
-    outcome = await server.outcome(await server.shell("echo why; exit 7"))
+@ONE_LOOP
+async def test_an_exit_code_is_a_fault_of_the_job(staffed: Server) -> None:
+    outcome = await staffed.outcome(await staffed.shell("echo why; exit 7"))
     assert outcome.fault is not None and outcome.fault.category is Category.JOB
     assert outcome.fault.exit_code == 7 and outcome.fault.log_tail == "why\n"
 
 
-async def test_a_signal_is_a_fault_of_the_job(server: Server, hire: Hire) -> None:
-    hire()
-    fault = (await server.outcome(await server.shell("kill -SEGV $$"))).fault
+@ONE_LOOP
+async def test_a_signal_is_a_fault_of_the_job(staffed: Server) -> None:
+    fault = (await staffed.outcome(await staffed.shell("kill -SEGV $$"))).fault
     assert fault is not None and fault.category is Category.JOB and fault.signal == 11
 
 
@@ -130,21 +131,21 @@ async def test_short_jobs_that_follow_each_other_find_nothing_of_the_one_before(
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folders to be removed")
 
 
-async def test_limits_bound_open_files_and_the_size_of_files(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_limits_bound_open_files_and_the_size_of_files(staffed: Server) -> None:
     limits = Limits(open_files=64, file_bytes=1 << 20, processes=4000)
-    outcome = await server.outcome(await server.shell("ulimit -n; ulimit -f", limits=limits, shell="sh"))
+    outcome = await staffed.outcome(await staffed.shell("ulimit -n; ulimit -f", limits=limits, shell="sh"))
     assert outcome.log_tail.split() == ["64", "2048"]
-    outcome = await server.outcome(await server.shell("ulimit -n; ulimit -f", limits=limits, shell="bash"))
+    outcome = await staffed.outcome(await staffed.shell("ulimit -n; ulimit -f", limits=limits, shell="bash"))
     assert outcome.log_tail.split() == ["64", "1024"], "bash counts in larger blocks"
-    fault = (await server.outcome(await server.shell("head -c 2000000 /dev/zero > big", limits=limits))).fault
+    fault = (await staffed.outcome(await staffed.shell("head -c 2000000 /dev/zero > big", limits=limits))).fault
     assert fault is not None and fault.category is Category.JOB
 
 
-async def test_a_command_too_long_for_an_argument_runs_all_the_same(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_command_too_long_for_an_argument_runs_all_the_same(staffed: Server) -> None:
     for filling in ("x" * 300_000, "\N{SNOWMAN}" * 70_000):
-        outcome = await server.outcome(await server.shell(f": {filling}\necho fine"))
+        outcome = await staffed.outcome(await staffed.shell(f": {filling}\necho fine"))
         assert outcome.ok and outcome.log_tail == "fine\n"
 
 
@@ -160,16 +161,16 @@ async def test_inputs_are_there_and_outputs_are_kept(server: Server, hire: Hire)
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folder to be removed")
 
 
-async def test_a_job_cannot_spoil_an_input_for_the_next(server: Server, hire: Hire) -> None:  # FM-6
-    hire()
-    inputs = {"a": server.keep(b"clean")}
-    await server.outcome(await server.shell("echo dirty > a", inputs=inputs))
-    assert (await server.outcome(await server.shell("cat a", inputs=inputs))).log_tail == "clean"
+@ONE_LOOP
+async def test_a_job_cannot_spoil_an_input_for_the_next(staffed: Server) -> None:  # FM-6
+    inputs = {"a": staffed.keep(b"clean")}
+    await staffed.outcome(await staffed.shell("echo dirty > a", inputs=inputs))
+    assert (await staffed.outcome(await staffed.shell("cat a", inputs=inputs))).log_tail == "clean"
 
 
-async def test_a_promised_file_that_is_missing_is_named(server: Server, hire: Hire) -> None:
-    hire()
-    fault = (await server.outcome(await server.shell("true", files={"table": "table.csv"}))).fault
+@ONE_LOOP
+async def test_a_promised_file_that_is_missing_is_named(staffed: Server) -> None:
+    fault = (await staffed.outcome(await staffed.shell("true", files={"table": "table.csv"}))).fault
     assert fault is not None and fault.category is Category.OUTPUT
     assert "table" in fault.message and "table.csv" in fault.message
 
@@ -182,19 +183,19 @@ async def test_an_input_that_cannot_be_fetched_is_a_fault_of_data(server: Server
     assert fault is not None and fault.category is Category.DATA
 
 
-async def test_no_path_may_leave_the_folder(server: Server, hire: Hire) -> None:
-    hire()
-    ref = server.keep(b"x")
+@ONE_LOOP
+async def test_no_path_may_leave_the_folder(staffed: Server) -> None:
+    ref = staffed.keep(b"x")
     for inputs, files in (({"../a": ref}, {}), ({"/etc/a": ref}, {}), ({}, {"a": "../../a"})):
-        fault = (await server.outcome(await server.shell("true", inputs=inputs, files=files))).fault
+        fault = (await staffed.outcome(await staffed.shell("true", inputs=inputs, files=files))).fault
         assert fault is not None and fault.category is Category.INPUT and "leaves the job's folder" in fault.message
 
 
-async def test_a_function_runs_and_its_value_is_reported(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_function_runs_and_its_value_is_reported(staffed: Server) -> None:
     source = "import os\ndef add(a, b=1):\n print('adding'); return {'sum': a + b, 'job': os.environ['MENDFLOW_JOB']}"
-    job = await server.call(source, "add", 2, kwargs={"b": 5})
-    outcome = await server.outcome(job)
+    job = await staffed.call(source, "add", 2, kwargs={"b": 5})
+    outcome = await staffed.outcome(job)
     assert outcome.ok and outcome.outputs == {"sum": 7, "job": job} and outcome.log_tail == "adding\n"
 
 
@@ -209,10 +210,10 @@ async def test_an_exception_is_a_fault_with_its_name_and_traceback(server: Serve
 
 
 @pytest.mark.full
-async def test_a_result_that_is_not_data_is_a_fault_that_says_so(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_result_that_is_not_data_is_a_fault_that_says_so(staffed: Server) -> None:
     for source in ("def f(): return object()", "def f(): return {1: len}", "def f(): return [f]"):
-        fault = (await server.outcome(await server.call(source, "f"))).fault
+        fault = (await staffed.outcome(await staffed.call(source, "f"))).fault
         assert fault is not None and fault.category is Category.OUTPUT and "not data" in fault.message
 
 
@@ -240,8 +241,8 @@ async def test_large_outputs_of_a_command_are_spilled_one_by_one(server: Server,
 
 
 @pytest.mark.full
-async def test_a_function_that_ends_its_process_is_a_fault_and_the_next_one_runs(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_function_that_ends_its_process_is_a_fault_and_the_next_one_runs(staffed: Server) -> None:
     source = (
         "import ctypes, os, sys\n"
         "def leave(): print('bye'); os._exit(3)\n"
@@ -249,8 +250,8 @@ async def test_a_function_that_ends_its_process_is_a_fault_and_the_next_one_runs
         "def polite(): sys.exit(4)\n"
         "def fine(): return 1\n"
     )
-    jobs = [await server.call(source, name) for name in ("leave", "crash", "polite", "fine")]
-    left, crashed, polite, fine = [await server.outcome(job) for job in jobs]
+    jobs = [await staffed.call(source, name) for name in ("leave", "crash", "polite", "fine")]
+    left, crashed, polite, fine = [await staffed.outcome(job) for job in jobs]
     assert left.fault is not None and left.fault.category is Category.JOB
     assert left.fault.exit_code == 3 and left.fault.log_tail == "bye\n"
     assert crashed.fault is not None and crashed.fault.category is Category.JOB and crashed.fault.signal == 11
@@ -259,44 +260,44 @@ async def test_a_function_that_ends_its_process_is_a_fault_and_the_next_one_runs
 
 
 @pytest.mark.full
+@ONE_LOOP
 async def test_a_function_is_taken_from_the_flows_folder_only_if_its_source_is_the_deployed_one(
-    server: Server, hire: Hire, tmp_path: Path
+    staffed: Server, tmp_path: Path
 ) -> None:
-    hire()
     folder = tmp_path / "flow"
     folder.mkdir()
     (folder / "sibling.py").write_text("NAME = 'sibling'")
     deployed = "import sibling\ndef f(): return sibling.NAME + ' and ' + __file__\n"
     (folder / "steps.py").write_text(deployed)
-    code = server.keep(deployed.encode())
+    code = staffed.keep(deployed.encode())
     spec = JobSpec(item=ItemId("i"), function=FunctionRef(module="steps", name="f", code=code, folder=str(folder)))
-    assert (await server.outcome(await server.submit(spec))).outputs == f"sibling and {folder}/steps.py"
+    assert (await staffed.outcome(await staffed.submit(spec))).outputs == f"sibling and {folder}/steps.py"
     (folder / "steps.py").write_text("def f(): return 'edited since'")
-    fault = (await server.outcome(await server.submit(spec))).fault
+    fault = (await staffed.outcome(await staffed.submit(spec))).fault
     assert fault is None or "edited" not in fault.message
-    simple = server.keep(b"def f(): return 'deployed'")
+    simple = staffed.keep(b"def f(): return 'deployed'")
     spec = JobSpec(item=ItemId("i"), function=FunctionRef(module="steps", name="f", code=simple, folder=str(folder)))
-    assert (await server.outcome(await server.submit(spec))).outputs == "deployed"
+    assert (await staffed.outcome(await staffed.submit(spec))).outputs == "deployed"
 
 
 @pytest.mark.full
-async def test_two_versions_of_a_module_do_not_meet(server: Server, hire: Hire) -> None:
-    hire()
-    jobs = [await server.call(f"def f(): return {number}", "f") for number in (1, 2, 1, 2)]
-    assert [(await server.outcome(job)).outputs for job in jobs] == [1, 2, 1, 2]
+@ONE_LOOP
+async def test_two_versions_of_a_module_do_not_meet(staffed: Server) -> None:
+    jobs = [await staffed.call(f"def f(): return {number}", "f") for number in (1, 2, 1, 2)]
+    assert [(await staffed.outcome(job)).outputs for job in jobs] == [1, 2, 1, 2]
 
 
 @pytest.mark.full
-async def test_what_a_function_leaves_lying_about_does_not_reach_the_next(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_what_a_function_leaves_lying_about_does_not_reach_the_next(staffed: Server) -> None:
     source = (
         "import os, resource\n"
         "def f():\n"
         "  seen = [os.listdir('.'), os.environ.get('MARK'), resource.getrlimit(resource.RLIMIT_NOFILE)[0]]\n"
         "  open('left', 'w').close(); os.mkdir('folder'); return seen\n"
     )
-    limited = await server.outcome(await server.call(source, "f", env={"MARK": "x"}, limits=Limits(open_files=70)))
-    plain = await server.outcome(await server.call(source, "f"))
+    limited = await staffed.outcome(await staffed.call(source, "f", env={"MARK": "x"}, limits=Limits(open_files=70)))
+    plain = await staffed.outcome(await staffed.call(source, "f"))
     assert limited.outputs == [[], "x", 70]
     assert plain.outputs[:2] == [[], None] and plain.outputs[2] != 70
 
@@ -313,15 +314,15 @@ async def test_a_function_with_files_works_in_its_own_folder(server: Server, hir
 
 
 @pytest.mark.full
-async def test_a_crash_in_a_batch_costs_only_the_call_that_crashed(server: Server, hire: Hire, tmp_path: Path) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_crash_in_a_batch_costs_only_the_call_that_crashed(staffed: Server, tmp_path: Path) -> None:
     for _ in range(30):  # short ones, so that a slot gets several at a time
-        await server.outcome(await server.call("def f(): pass", "f"))
+        await staffed.outcome(await staffed.call("def f(): pass", "f"))
     source = (
         "import os\ndef f(n, path):\n  open(f'{path}.{n}', 'a').write('x')\n  if n % 10 == 5: os._exit(n)\n  return n"
     )
-    jobs = [await server.call(source, "f", number, str(tmp_path / "ran")) for number in range(40)]
-    outcomes = [await server.outcome(job) for job in jobs]
+    jobs = [await staffed.call(source, "f", number, str(tmp_path / "ran")) for number in range(40)]
+    outcomes = [await staffed.outcome(job) for job in jobs]
     for number, outcome in enumerate(outcomes):
         if number % 10 == 5:
             assert outcome.fault is not None and outcome.fault.exit_code == number

@@ -14,6 +14,7 @@ from mendflow.core.model.sync import AttemptControl
 from tests.pilot.conftest import Pilot, Server, living, state
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 MB = 1 << 20
 
 
@@ -48,34 +49,34 @@ async def test_a_command_over_its_wall_time_is_killed_with_all_it_started(
 
 
 @pytest.mark.full
-async def test_a_function_over_its_wall_time_is_killed_and_the_next_one_runs(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_function_over_its_wall_time_is_killed_and_the_next_one_runs(staffed: Server) -> None:
     source = "import time\ndef f(s): print('begun'); time.sleep(s); return 'slept'"
-    fault = (await server.outcome(await server.call(source, "f", 600, resources=Resources(wall_ms=2_000)))).fault
+    fault = (await staffed.outcome(await staffed.call(source, "f", 600, resources=Resources(wall_ms=2_000)))).fault
     assert fault is not None and fault.category is Category.TIME and fault.log_tail == "begun\n"
-    assert (await server.outcome(await server.call(source, "f", 0))).outputs == "slept"
+    assert (await staffed.outcome(await staffed.call(source, "f", 0))).outputs == "slept"
 
 
-async def test_a_command_over_its_memory_is_killed(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_command_over_its_memory_is_killed(staffed: Server) -> None:
     hog = "python3 -c 'import time; x = bytearray(300 << 20); time.sleep(600)'"
-    fault = (await server.outcome(await server.shell(hog, resources=Resources(memory_bytes=100 * MB)))).fault
+    fault = (await staffed.outcome(await staffed.shell(hog, resources=Resources(memory_bytes=100 * MB)))).fault
     assert fault is not None and fault.category is Category.MEMORY and "100 MiB" in fault.message
 
 
 @pytest.mark.full
-async def test_a_function_over_its_memory_is_killed(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_function_over_its_memory_is_killed(staffed: Server) -> None:
     source = "import time\ndef f(): x = bytearray(300 << 20); time.sleep(600)"
-    outcome = await server.outcome(await server.call(source, "f", resources=Resources(memory_bytes=150 * MB)))
+    outcome = await staffed.outcome(await staffed.call(source, "f", resources=Resources(memory_bytes=150 * MB)))
     assert outcome.fault is not None and outcome.fault.category is Category.MEMORY
     assert outcome.measures.peak_bytes > 150 * MB
 
 
-async def test_peak_memory_and_cpu_are_measured(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_peak_memory_and_cpu_are_measured(staffed: Server) -> None:
     hog = "python3 -c 'x = bytearray(80 << 20); [i * i for i in range(3000000)]'"
-    measures = (await server.outcome(await server.shell(hog))).measures
+    measures = (await staffed.outcome(await staffed.shell(hog))).measures
     assert 80 * MB < measures.peak_bytes < 300 * MB and measures.cpu_ms > 30
 
 

@@ -17,6 +17,7 @@ from mendflow.pilot.files.work_folder import WorkFolder
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 PRINTS = "import sys\ndef f(lines):\n  for line in range(lines): print('line', line)\n  {then}\n"
 
@@ -47,60 +48,60 @@ async def test_a_short_log_travels_with_the_result_alone(server: Server, hire: H
     assert outcome.log_tail == "a\nb\nc\n" and outcome.log is None and not server.ledger.files
 
 
-async def test_a_short_log_that_is_no_text_is_stored_byte_by_byte(server: Server, hire: Hire) -> None:  # DU-4
-    hire()
+@ONE_LOOP
+async def test_a_short_log_that_is_no_text_is_stored_byte_by_byte(staffed: Server) -> None:  # DU-4
     source = "import sys\ndef f():\n  sys.stdout.buffer.write(b'caf\\xe9 \\xff\\n')\n  sys.stdout.buffer.flush()\n"
-    jobs = [await server.shell(r"printf 'caf\351 \377\n'"), await server.call(source, "f")]
-    for outcome in [await server.outcome(job) for job in jobs]:
-        assert server.log(outcome) == b"caf\xe9 \xff\n"
+    jobs = [await staffed.shell(r"printf 'caf\351 \377\n'"), await staffed.call(source, "f")]
+    for outcome in [await staffed.outcome(job) for job in jobs]:
+        assert staffed.log(outcome) == b"caf\xe9 \xff\n"
         assert outcome.log_tail == "caf\ufffd \ufffd\n"
 
 
 @pytest.mark.full
-async def test_a_function_has_its_whole_log_and_the_next_one_its_own(server: Server, hire: Hire) -> None:  # DU-4
-    hire()
+@ONE_LOOP
+async def test_a_function_has_its_whole_log_and_the_next_one_its_own(staffed: Server) -> None:  # DU-4
     source = PRINTS.format(then="if lines == 7000: raise ValueError('no')")
-    jobs = [await server.call(source, "f", lines) for lines in (9000, 3, 7000, 4)]
-    long, short, failed, last = [await server.outcome(job) for job in jobs]
-    assert server.log(long).decode() == "".join(f"line {number}\n" for number in range(9000))
+    jobs = [await staffed.call(source, "f", lines) for lines in (9000, 3, 7000, 4)]
+    long, short, failed, last = [await staffed.outcome(job) for job in jobs]
+    assert staffed.log(long).decode() == "".join(f"line {number}\n" for number in range(9000))
     assert short.log is None and short.log_tail == "line 0\nline 1\nline 2\n"
-    printed = server.log(failed).decode()
+    printed = staffed.log(failed).decode()
     assert printed.startswith("line 0\n") and "line 6999\nTraceback" in printed and printed.endswith("ValueError: no\n")
     assert last.log is None and last.log_tail == "line 0\nline 1\nline 2\nline 3\n"
 
 
 @pytest.mark.full
-async def test_the_log_of_a_function_that_kills_its_process_is_whole(server: Server, hire: Hire) -> None:  # DU-4
-    hire()
+@ONE_LOOP
+async def test_the_log_of_a_function_that_kills_its_process_is_whole(staffed: Server) -> None:  # DU-4
     source = PRINTS.format(then="sys.stdout.flush(); import os; os.kill(os.getpid(), 9)")
-    outcome = await server.outcome(await server.call(source, "f", 9000))
-    assert not outcome.ok and server.log(outcome).decode() == "".join(f"line {number}\n" for number in range(9000))
+    outcome = await staffed.outcome(await staffed.call(source, "f", 9000))
+    assert not outcome.ok and staffed.log(outcome).decode() == "".join(f"line {number}\n" for number in range(9000))
 
 
-async def test_the_log_of_a_job_that_runs_is_read_from_any_byte_on(server: Server, hire: Hire) -> None:  # DU-4
-    hire()
-    job = await server.shell("head -c 600000 /dev/zero | tr '\\0' x; echo; while :; do sleep 0.1; done")
-    await server.running(job)
+@ONE_LOOP
+async def test_the_log_of_a_job_that_runs_is_read_from_any_byte_on(staffed: Server) -> None:  # DU-4
+    job = await staffed.shell("head -c 600000 /dev/zero | tr '\\0' x; echo; while :; do sleep 0.1; done")
+    await staffed.running(job)
     whole, at = b"", 0
     while len(whole) < 600_001:
-        part = await server.log_part(job, at)
+        part = await staffed.log_part(job, at)
         assert part.offset == at and len(part.data) <= LOG_PART_BYTES
         whole, at = whole + part.data, at + len(part.data)
     assert whole == b"x" * 600_000 + b"\n"
-    assert (await server.log_part(job, 599_999)).data == b"x\n"
-    await server.order(job, AttemptControl.CANCEL)
+    assert (await staffed.log_part(job, 599_999)).data == b"x\n"
+    await staffed.order(job, AttemptControl.CANCEL)
 
 
-async def test_the_log_of_a_function_that_runs_can_be_read(server: Server, hire: Hire) -> None:  # DU-4
-    hire()
+@ONE_LOOP
+async def test_the_log_of_a_function_that_runs_can_be_read(staffed: Server) -> None:  # DU-4
     source = "import time\ndef f():\n  print('begun')\n  time.sleep(600)\n"
-    job = await server.call(source, "f")
-    await server.running(job)
+    job = await staffed.call(source, "f")
+    await staffed.running(job)
     seen = b""
     while not seen:
-        seen = (await server.log_part(job, 0)).data
+        seen = (await staffed.log_part(job, 0)).data
     assert seen == b"begun\n"
-    await server.order(job, AttemptControl.CANCEL)
+    await staffed.order(job, AttemptControl.CANCEL)
 
 
 async def test_the_folder_of_a_failed_command_stays_with_what_it_was_run_with(  # DU-4
@@ -126,8 +127,8 @@ async def test_the_folder_of_a_failed_command_stays_with_what_it_was_run_with(  
 
 
 @pytest.mark.full
-async def test_the_folder_of_a_failed_function_stays_too(server: Server, hire: Hire) -> None:  # DU-4
-    hire()
+@ONE_LOOP
+async def test_the_folder_of_a_failed_function_stays_too(staffed: Server) -> None:  # DU-4
     source = (
         "import os\n"
         "def f(how):\n"
@@ -136,21 +137,21 @@ async def test_the_folder_of_a_failed_function_stays_too(server: Server, hire: H
         "  if how == 'die': os.kill(os.getpid(), 9)\n"
         "  return os.listdir()\n"
     )
-    jobs = [await server.call(source, "f", how) for how in ("raise", "well", "die", "well")]
-    raised, first, died, second = [await server.outcome(job) for job in jobs]
+    jobs = [await staffed.call(source, "f", how) for how in ("raise", "well", "die", "well")]
+    raised, first, died, second = [await staffed.outcome(job) for job in jobs]
     assert content(raised.folder, "part.txt") == "raise"
     assert content(died.folder, "part.txt") == "die"
     assert first.outputs == second.outputs == ["part.txt"] and not first.folder
 
 
+@ONE_LOOP
 async def test_nothing_is_kept_of_what_was_cancelled_or_where_it_is_not_wanted(  # DU-4
-    server: Server, hire: Hire, tmp_path: Path
+    staffed: Server, tmp_path: Path
 ) -> None:
-    hire()
-    job = await server.shell("sleep 600")
-    await server.running(job)
-    await server.order(job, AttemptControl.CANCEL)
-    cancelled = await server.outcome(job)
+    job = await staffed.shell("sleep 600")
+    await staffed.running(job)
+    await staffed.order(job, AttemptControl.CANCEL)
+    cancelled = await staffed.outcome(job)
     assert cancelled.fault is not None and cancelled.fault.category is Category.CANCELLED and not cancelled.folder
 
 

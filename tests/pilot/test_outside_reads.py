@@ -1,7 +1,6 @@
 """What a function reads that its job does not name is told with its outcome, and nothing else is."""
 
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -9,13 +8,20 @@ import pytest
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome
-from tests.pilot.conftest import Pilot, Server
+from tests.pilot.conftest import Server
 
-Hire = Callable[..., Pilot]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 Case = TypeVar("Case")
 GROUP = 8
 
 HEAD = "import ctypes, glob, os, runpy, shutil, socket, sqlite3, subprocess, sys, tempfile, threading\n"
+
+
+@pytest.fixture
+def server(staffed: Server) -> Server:
+    """What is told of a call depends on the call alone."""
+    return staffed
 
 
 def write(folder: Path, module: str, body: str) -> str:
@@ -95,22 +101,20 @@ TOLD = [
 
 
 def in_groups(cases: list[Case]) -> list[list[Case]]:
-    """One pilot calls several functions: to start it takes longer than any of them."""
+    """Few tests of several calls each: a test costs more than some of these calls."""
     return [cases[begin : begin + GROUP] for begin in range(0, len(cases), GROUP)]
 
 
 @pytest.mark.parametrize("cases", in_groups(TOLD))
 async def test_what_a_function_reads_elsewhere_is_told(
-    server: Server, hire: Hire, tmp_path: Path, out: Path, cases: list[tuple[str, str]]
+    server: Server, tmp_path: Path, out: Path, cases: list[tuple[str, str]]
 ) -> None:  # DU-2
-    hire()
     for number, (body, told) in enumerate(cases):
         outcome = await call(server, tmp_path / "flow", body, module=f"given{number}")
         assert told.replace("OUT", str(out)) in outcome.undeclared_reads, body
 
 
-async def test_a_connection_of_a_function_is_told(server: Server, hire: Hire, tmp_path: Path) -> None:  # DU-2
-    hire()
+async def test_a_connection_of_a_function_is_told(server: Server, tmp_path: Path) -> None:  # DU-2
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         body = f"socket.create_connection(('127.0.0.1', {port})).close()"
@@ -129,16 +133,14 @@ async def test_a_connection_of_a_function_is_told(server: Server, hire: Hire, tm
     ],
 )
 async def test_threads_and_forked_processes_of_a_function_count_as_the_function(
-    server: Server, hire: Hire, tmp_path: Path, out: Path, body: str
+    server: Server, tmp_path: Path, out: Path, body: str
 ) -> None:  # DU-2
-    hire()
     assert f"it read {out}/data.txt" in (await call(server, tmp_path / "flow", body)).undeclared_reads
     assert (await call(server, tmp_path / "flow", "return 1", module="other")).undeclared_reads == ""
 
 
-async def test_each_call_that_starts_another_python_is_told(server: Server, hire: Hire, tmp_path: Path) -> None:
+async def test_each_call_that_starts_another_python_is_told(server: Server, tmp_path: Path) -> None:
     # DU-2: nobody sees what that one reads
-    hire()
     body = (
         "import multiprocessing\nchild = multiprocessing.get_context('spawn').Process(target=print)\n"
         "child.start()\nchild.join()"
@@ -182,28 +184,23 @@ NOT_TOLD = [
 
 @pytest.mark.parametrize("bodies", in_groups(NOT_TOLD))
 async def test_what_is_the_functions_own_or_pythons_is_not_told(
-    server: Server, hire: Hire, tmp_path: Path, bodies: list[str]
+    server: Server, tmp_path: Path, bodies: list[str]
 ) -> None:  # DU-2
-    hire()
     for number, body in enumerate(bodies):
         outcome = await call(server, tmp_path / "flow", body, module=f"given{number}", env={"KNOWN": "1"})
         assert outcome.undeclared_reads == "", body
 
 
-async def test_a_call_is_told_nothing_of_the_calls_before_it(
-    server: Server, hire: Hire, tmp_path: Path, out: Path
-) -> None:  # DU-2
-    hire()
+async def test_a_call_is_told_nothing_of_the_calls_before_it(server: Server, tmp_path: Path, out: Path) -> None:  # DU-2
     flow = tmp_path / "flow"
     assert (await call(server, flow, "return open('OUT/data.txt').read()")).undeclared_reads
     assert (await call(server, flow, "return 1", module="other")).undeclared_reads == ""
 
 
 async def test_each_call_that_imports_a_module_from_elsewhere_is_told(
-    server: Server, hire: Hire, tmp_path: Path, out: Path
+    server: Server, tmp_path: Path, out: Path
 ) -> None:
     """Each loads it anew, and finds nothing of what another did to it."""
-    hire()
     body = "sys.path.append('OUT')\nimport extlib\nextlib.V += 1\nimport extlib as again\nreturn again.V"
     for module, value in (("one", 2), ("two", 2)):
         outcome = await call(server, tmp_path / "flow", body, module=module)
@@ -221,9 +218,8 @@ async def test_each_call_that_imports_a_module_from_elsewhere_is_told(
     ],
 )
 async def test_what_a_module_reads_when_it_is_imported_is_told_of_each_call(
-    server: Server, hire: Hire, tmp_path: Path, out: Path, line: str, told: str
+    server: Server, tmp_path: Path, out: Path, line: str, told: str
 ) -> None:  # DU-2
-    hire()
     flow = tmp_path / "flow"
     flow.mkdir()
     source = f"{HEAD}{line.replace('OUT', str(out))}\ndef f(): return V\ndef g(): return V\n"

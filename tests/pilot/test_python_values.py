@@ -1,13 +1,11 @@
 """Values of Python between jobs of a real pilot, by their kind; what is large goes as files, through its cache."""
 
-from collections.abc import Callable
-
 import pytest
 
 from mendflow.core.model.faults import Category
-from tests.pilot.conftest import Pilot, Server
+from tests.pilot.conftest import Server
 
-Hire = Callable[..., Pilot]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SOURCE = """
 import datetime, enum, pathlib
@@ -57,8 +55,12 @@ def objects():
 """
 
 
-async def test_records_with_arrays_go_from_job_to_job(server: Server, hire: Hire) -> None:
-    hire()  # DU-8
+@pytest.fixture
+def server(staffed: Server) -> Server:
+    return staffed
+
+
+async def test_records_with_arrays_go_from_job_to_job(server: Server) -> None:  # DU-8
     made = await server.outcome(await server.call(SOURCE, "make", 1_000_000))
     assert made.ok, made.fault
     assert [(ref.name, ref.bytes) for ref in made.contents] == [("array.npy", 8_000_128)]
@@ -69,23 +71,20 @@ async def test_records_with_arrays_go_from_job_to_job(server: Server, hire: Hire
         assert not used.undeclared_reads
 
 
-async def test_a_path_that_a_job_returns_is_a_file_that_the_next_one_has(server: Server, hire: Hire) -> None:
-    hire()  # DU-8
+async def test_a_path_that_a_job_returns_is_a_file_that_the_next_one_has(server: Server) -> None:  # DU-8
     left = await server.outcome(await server.call(SOURCE, "leave"))
     assert left.ok and len(left.contents) == 1, left.fault
     read = await server.outcome(await server.call(SOURCE, "read", left.outputs))
     assert read.outputs == ["table.csv", "a,bc", "a,b"], read.fault
 
 
-async def test_arrays_inside_a_value_that_is_stored_as_a_file_are_found(server: Server, hire: Hire) -> None:
-    hire()  # DU-8
+async def test_arrays_inside_a_value_that_is_stored_as_a_file_are_found(server: Server) -> None:  # DU-8
     made = await server.outcome(await server.call(SOURCE, "many", 300))
     assert made.ok and "$spilled" in made.outputs and len(made.contents) == 300, made.fault
     assert (await server.outcome(await server.call(SOURCE, "last", made.outputs))).outputs == [300, 2299]
 
 
-async def test_an_argument_that_cannot_be_what_is_wanted_is_named(server: Server, hire: Hire) -> None:
-    hire()  # DU-8
+async def test_an_argument_that_cannot_be_what_is_wanted_is_named(server: Server) -> None:  # DU-8
     fit = {"when": "2026-01-01", "weights": [1, 2]}
     assert (await server.outcome(await server.call(SOURCE, "typed", "2026-02-03", fit))).outputs == "2026-02-03"
     fault = (await server.outcome(await server.call(SOURCE, "typed", "2026-02-03", {**fit, "wights": 1}))).fault
@@ -96,8 +95,7 @@ async def test_an_argument_that_cannot_be_what_is_wanted_is_named(server: Server
 
 
 @pytest.mark.full
-async def test_a_content_that_is_not_what_its_job_says_is_refused(server: Server, hire: Hire) -> None:
-    hire()  # DU-8
+async def test_a_content_that_is_not_what_its_job_says_is_refused(server: Server) -> None:  # DU-8
     source = SOURCE + (
         "\nimport hashlib, mendflow.pilot.worker.value_files as files\n"
         "class Forged:\n  def hexdigest(self): return 'ab' * 32\n  def update(self, part): pass\n"

@@ -20,6 +20,7 @@ from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import pids_in
 
 Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 MB = 1 << 20
 
 
@@ -68,10 +69,10 @@ def _tells(server: Server, job: JobId, values: dict[str, Value]) -> bool:
     return told(server, job) == values
 
 
+@ONE_LOOP
 async def test_values_of_a_running_function_are_seen_and_the_next_call_starts_without_them(
-    server: Server, hire: Hire, tmp_path: Path
+    staffed: Server, tmp_path: Path
 ) -> None:  # EX-1
-    hire()
     source = (
         "import mendflow, os, subprocess, time\n"
         "class Odd:\n"
@@ -84,23 +85,23 @@ async def test_values_of_a_running_function_are_seen_and_the_next_call_starts_wi
         "  if os.path.exists(folder + '/crash'): os._exit(3)\n"
         "def g(): return 'quiet'\n"
     )
-    job = await server.call(source, "f", str(tmp_path))
-    await server.until(lambda: told(server, job) == {"rows": 7, "odd": "odd", "child": True}, "its values")
+    job = await staffed.call(source, "f", str(tmp_path))
+    await staffed.until(lambda: told(staffed, job) == {"rows": 7, "odd": "odd", "child": True}, "its values")
     (tmp_path / "go").touch()
-    assert (await server.outcome(job)).values == {"rows": 8, "odd": "odd", "child": True}
-    assert (await server.outcome(await server.call(source, "g"))).values == {}
+    assert (await staffed.outcome(job)).values == {"rows": 8, "odd": "odd", "child": True}
+    assert (await staffed.outcome(await staffed.call(source, "g"))).values == {}
     (tmp_path / "crash").touch()
-    crashed = await server.outcome(await server.call(source, "f", str(tmp_path)))
+    crashed = await staffed.outcome(await staffed.call(source, "f", str(tmp_path)))
     assert crashed.fault is not None and crashed.values == {"rows": 8, "odd": "odd", "child": True}
 
 
-async def test_the_last_values_of_a_short_job_come_with_its_outcome(server: Server, hire: Hire) -> None:  # EX-1
-    hire()
-    shell = await server.shell("echo '{\"n\": 1}' >> $MENDFLOW_REPORT; exit 3")
-    outcome = await server.outcome(shell)
+@ONE_LOOP
+async def test_the_last_values_of_a_short_job_come_with_its_outcome(staffed: Server) -> None:  # EX-1
+    shell = await staffed.shell("echo '{\"n\": 1}' >> $MENDFLOW_REPORT; exit 3")
+    outcome = await staffed.outcome(shell)
     assert outcome.fault is not None and outcome.values == {"n": 1}
-    calls = [await server.call("import mendflow\ndef f(n): mendflow.report(n=n)", "f", number) for number in range(30)]
-    assert [(await server.outcome(call)).values for call in calls] == [{"n": number} for number in range(30)]
+    calls = [await staffed.call("import mendflow\ndef f(n): mendflow.report(n=n)", "f", number) for number in range(30)]
+    assert [(await staffed.outcome(call)).values for call in calls] == [{"n": number} for number in range(30)]
 
 
 async def test_lines_that_are_no_reports_are_told_once_and_passed_over(

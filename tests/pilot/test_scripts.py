@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,20 @@ from mendflow.core.model.shells import PLAIN_SHELL
 from mendflow.pilot.slot import script_shells
 from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.script_shells import ProcessStart, ScriptShells, ShellNotFound, is_plain_command
-from tests.pilot.conftest import Pilot, Server
+from tests.pilot.conftest import Server
 
-Hire = Callable[..., Pilot]
+ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 PIPE = "cat missing.bam | sort > out.txt\necho done"
 MIDDLE = "no_such_program index out.txt\necho done"
 
 
-async def test_a_script_ends_where_it_fails_unless_its_shell_goes_on(server: Server, hire: Hire) -> None:  # DU-1
-    hire()
+@pytest.fixture
+def server(staffed: Server) -> Server:
+    return staffed
+
+
+@ONE_LOOP
+async def test_a_script_ends_where_it_fails_unless_its_shell_goes_on(server: Server) -> None:  # DU-1
     cases = [
         (PIPE, "", 1),
         (PIPE, "bash", 1),
@@ -52,8 +56,8 @@ async def test_a_script_ends_where_it_fails_unless_its_shell_goes_on(server: Ser
     assert [each for each in zip(cases, found, strict=True) if each[0][2] != each[1]] == [] and found == wanted
 
 
-async def test_limits_hold_whatever_runs_the_script(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_limits_hold_whatever_runs_the_script(server: Server) -> None:
     limits = Limits(open_files=64)
     read = "import resource\nprint(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     for shell, command in (("", "ulimit -n | cat"), ("python", read), ("sh {0}", "ulimit -n")):
@@ -61,24 +65,24 @@ async def test_limits_hold_whatever_runs_the_script(server: Server, hire: Hire) 
         assert outcome.ok and outcome.log_tail.strip() == "64"
 
 
-async def test_a_shell_that_the_pilot_does_not_have_is_named_with_the_host(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_shell_that_the_pilot_does_not_have_is_named_with_the_host(server: Server) -> None:
     outcome = await server.outcome(await server.shell("1", shell="no-such-shell --x {0}"))
     assert outcome.fault is not None and outcome.fault.exit_code == 127
     assert "no `no-such-shell` on the PATH" in outcome.fault.message and socket.gethostname() in outcome.fault.message
 
 
-async def test_a_template_finds_its_program_on_the_path_of_the_job(server: Server, hire: Hire, tmp_path: Path) -> None:
+@ONE_LOOP
+async def test_a_template_finds_its_program_on_the_path_of_the_job(server: Server, tmp_path: Path) -> None:
     own = tmp_path / "own-shell"
     own.write_text("#!/bin/sh\necho own; cat $1\n")
     own.chmod(0o755)
-    hire()
     job = await server.shell("the script", shell="own-shell {0}", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert (await server.outcome(job)).log_tail == "own\nthe script"
 
 
-async def test_a_reader_that_ends_first_is_explained(server: Server, hire: Hire) -> None:  # DU-1
-    hire()
+@ONE_LOOP
+async def test_a_reader_that_ends_first_is_explained(server: Server) -> None:  # DU-1
     fault = (await server.outcome(await server.shell("yes | head -1"))).fault
     assert fault is not None and fault.exit_code == 141
     assert "pipefail" in fault.message and "`shell: sh`" in fault.message
@@ -160,8 +164,8 @@ def test_of_several_complaints_the_last_one_is_meant() -> None:
     assert "`python2`" in exit_hint(127, shell="", unstaged=[], folder="", log_tail="\n".join(log.split("\n")[::-1]))
 
 
-async def test_a_program_that_is_not_installed_is_named_with_the_host(server: Server, hire: Hire) -> None:
-    hire()
+@ONE_LOOP
+async def test_a_program_that_is_not_installed_is_named_with_the_host(server: Server) -> None:
     for command in ("no-such-program a b", "no-such-program a | cat"):
         fault = (await server.outcome(await server.shell(command))).fault
         assert fault is not None and fault.exit_code == 127

@@ -208,3 +208,9 @@ def test_a_place_that_was_not_known_may_be_chosen_too() -> None:  # FM-8
     job = from_source(spec(inputs={"a": kept(CONTENT)}), "a", "/new/place")
     assert sources_of(job, "a") == ("/new/place", f"kept:{kept(CONTENT).sha256}")
     assert sources_of(job, "b") == ()
+
+
+def test_the_server_is_no_source_of_a_file_with_a_logical_name() -> None:  # FM-8
+    job = spec(inputs={"a": replace(kept(CONTENT), logical="/store/a")})
+    assert sources_of(job, "a") == ("lfn:/store/a",)
+    assert sources_of(from_source(job, "a", "/new/place"), "a") == ("/new/place", "lfn:/store/a")

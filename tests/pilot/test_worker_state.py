@@ -2,7 +2,6 @@
 process would, and what a worker has loaded beforehand changes no result."""
 
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import FunctionRef, JobSpec
-from tests.pilot.conftest import Pilot, Server
+from tests.pilot.conftest import Server
 
-Hire = Callable[..., Pilot]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HEAD = "import decimal, json, locale, logging, os, random, signal, socket, sys, threading, time, warnings\n"
 
@@ -43,9 +42,14 @@ KINDS = {
 }
 
 
+@pytest.fixture
+def server(staffed: Server) -> Server:
+    """So that one worker has the calls of all tests, too."""
+    return staffed
+
+
 @pytest.mark.full
-async def test_nothing_that_a_function_changes_is_there_for_the_next(server: Server, hire: Hire) -> None:  # DU-2
-    hire()
+async def test_nothing_that_a_function_changes_is_there_for_the_next(server: Server) -> None:  # DU-2
     leaves, looks = "", ""
     for number, (leave, look, _) in enumerate(KINDS.values()):
         leaves += f"def leave{number}():\n{textwrap.indent(leave, '    ')}\n"
@@ -58,10 +62,9 @@ async def test_nothing_that_a_function_changes_is_there_for_the_next(server: Ser
         assert (await server.outcome(await server.call(source, f"look{number}"))).outputs == expected, kind
 
 
-async def test_random_numbers_are_seeded_by_nobody_before(server: Server, hire: Hire) -> None:  # DU-2
+async def test_random_numbers_are_seeded_by_nobody_before(server: Server) -> None:  # DU-2
     """A seed that another call has left would give the same numbers; so would a worker that all calls are forked
     from."""
-    hire()
     source = "import random\ndef seed(): random.seed(1)\ndef draw(): return random.random()"
     drawn = []
     for _ in range(3):
@@ -70,16 +73,14 @@ async def test_random_numbers_are_seeded_by_nobody_before(server: Server, hire: 
     assert len(set(drawn)) == 3
 
 
-async def test_a_seed_that_a_module_sets_holds_for_each_of_its_calls(server: Server, hire: Hire) -> None:  # DU-2
-    hire()
+async def test_a_seed_that_a_module_sets_holds_for_each_of_its_calls(server: Server) -> None:  # DU-2
     source = "import random\nrandom.seed(7)\ndef draw(): return random.random()"
     drawn = [(await server.outcome(await server.call(source, "draw"))).outputs for _ in range(3)]
     assert len(set(drawn)) == 1
 
 
-async def test_a_module_is_imported_with_the_variables_of_each_call(server: Server, hire: Hire, tmp_path: Path) -> None:
+async def test_a_module_is_imported_with_the_variables_of_each_call(server: Server, tmp_path: Path) -> None:
     # DU-2: also a module that the worker has loaded already
-    hire()
     source = "import os, wave, xml.dom\nAT_IMPORT = os.environ.get('LABEL')\ndef f(): return AT_IMPORT"
     (tmp_path / "labelled.py").write_text(source)
     function = FunctionRef(module="labelled", name="f", code=server.keep(source.encode()), folder=str(tmp_path))
@@ -89,8 +90,7 @@ async def test_a_module_is_imported_with_the_variables_of_each_call(server: Serv
         assert outcome.ok and outcome.outputs == (label or None), outcome.fault
 
 
-async def test_what_python_reads_when_it_starts_is_that_of_the_call(server: Server, hire: Hire) -> None:  # DU-2
-    hire()
+async def test_what_python_reads_when_it_starts_is_that_of_the_call(server: Server) -> None:  # DU-2
     source = "import time\ndef f(): return time.strftime('%Z', time.localtime(0))"
     zones = []
     for env in ({"TZ": "EST5"}, {"TZ": "CET-1"}):
@@ -99,9 +99,8 @@ async def test_what_python_reads_when_it_starts_is_that_of_the_call(server: Serv
 
 
 async def test_an_installed_module_that_a_call_has_loaded_does_not_hide_one_beside_another_flow(
-    server: Server, hire: Hire, tmp_path: Path
+    server: Server, tmp_path: Path
 ) -> None:  # DU-2
-    hire()
     user = "def f():\n    import wave\n    return hasattr(wave, 'open')"
     for place, expected in (("plain", True), ("own", False), ("plain", True)):
         folder = tmp_path / place
@@ -114,31 +113,27 @@ async def test_an_installed_module_that_a_call_has_loaded_does_not_hide_one_besi
         assert outcome.ok and outcome.outputs is expected, outcome.fault
 
 
-async def test_a_list_of_a_plain_module_is_empty_for_each_call(server: Server, hire: Hire) -> None:  # DU-2
+async def test_a_list_of_a_plain_module_is_empty_for_each_call(server: Server) -> None:  # DU-2
     """Such a function runs in the worker itself, with a list of its own."""
-    hire()
     source = "import os\nKEPT = []\ndef f(x):\n    KEPT.append(x)\n    return KEPT\ndef g(): return os.getpid()"
     for number in range(3):
         assert (await server.outcome(await server.call(source, "f", number))).outputs == [number]
 
 
-async def test_calls_share_a_worker_and_no_process(server: Server, hire: Hire) -> None:
-    hire()
+async def test_calls_share_a_worker_and_no_process(server: Server) -> None:
     source = "import os\ndef f(): return [os.getppid(), os.getpid()]"
     first, second = [(await server.outcome(await server.call(source, "f"))).outputs for _ in range(2)]
     assert isinstance(first, list) and isinstance(second, list)
     assert first[0] == second[0] and first[1] != second[1]
 
 
-async def test_what_is_to_be_done_at_exit_is_done_before_the_outputs_are_taken(server: Server, hire: Hire) -> None:
-    hire()
+async def test_what_is_to_be_done_at_exit_is_done_before_the_outputs_are_taken(server: Server) -> None:
     source = "import atexit\ndef f():\n    atexit.register(print, 'at exit')\n    return 1"
     outcome = await server.outcome(await server.call(source, "f"))
     assert outcome.outputs == 1 and outcome.log_tail == "at exit\n"
 
 
-async def test_a_function_that_ends_its_process_costs_itself_alone(server: Server, hire: Hire) -> None:
-    hire()
+async def test_a_function_that_ends_its_process_costs_itself_alone(server: Server) -> None:
     source = "import os\ndef end(): os._exit(3)\ndef f(): return 1"
     jobs = [await server.call(source, name) for name in ("f", "end", "f")]
     first, ended, last = [await server.outcome(job) for job in jobs]

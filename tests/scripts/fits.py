@@ -1,5 +1,6 @@
 """A flow with values of Python, as a script has it."""
 
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -46,6 +47,23 @@ def fail(fit: Any) -> None:
 def doze(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
+
+
+@job
+def halves(number: int) -> NDArray[np.float64]:
+    return np.full(number, 0.5)
+
+
+@job
+def where(values: NDArray[np.float64]) -> dict[str, Any]:
+    """The sum, and the file that the array is mapped from, with the number of its links."""
+    mapped: Any = values.base
+    return {"sum": float(values.sum()), "read": [str(mapped.filename), os.stat(mapped.filename).st_nlink]}
+
+
+@flow
+def handing_on(number: int) -> dict[str, Any]:
+    return where(halves(number))
 
 
 @flow

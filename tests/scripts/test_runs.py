@@ -10,11 +10,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from mendflow import Runner
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.scripts.notebook_cells import module_text
 from mendflow.scripts.runner import demand_runnable
 from tests.patience import PATIENCE_S
-from tests.scripts.fits import count, single
+from tests.scripts.fits import count, handing_on, single
 
 HERE = Path(__file__).parent
 
@@ -244,3 +245,13 @@ def test_a_flow_is_not_run_where_that_would_never_end(monkeypatch: pytest.Monkey
     monkeypatch.setenv("MENDFLOW_JOB", "a/1")
     with pytest.raises(InvalidRequest, match='put it under `if __name__ == "__main__":`'):
         demand_runnable(single, ([1],), {})
+
+
+def test_a_large_array_goes_from_job_to_job_without_a_copy(tmp_path: Path) -> None:  # DU-8
+    with Runner(folder=tmp_path / "data", jobs=2, progress=False, cache="none") as runner:
+        found = runner.run(handing_on, 2_500_000)
+    assert found["sum"] == 1_250_000.0
+    path, links = found["read"]
+    assert "/cache.stored/" in path and links >= 2, "it was read where the server has it"
+    large = {each for each in (tmp_path / "data").rglob("*") if each.is_file() and each.stat().st_size > 20_000_000}
+    assert [each.parent.parent.name for each in large] == ["files"], "one copy, and no link is left"

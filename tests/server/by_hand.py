@@ -4,7 +4,7 @@ from mendflow.client import Client
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Measurements, Outcome
-from mendflow.core.model.sync import AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
+from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 
 
 class ByHand:
@@ -35,6 +35,14 @@ class ByHand:
             sent_at=self.now_ms,
         )
         return await self.client.sync(request)
+
+    async def jobs(self, want: int) -> list[Assignment]:
+        """Ask until so many jobs are given. A server that has none yet holds its answer for a while, and on a busy
+        machine that may be too short; a pilot then asks again."""
+        given: list[Assignment] = []
+        while len(given) < want:
+            given += (await self.sync(want=want - len(given))).jobs
+        return given
 
     def outcome(self, fault: Fault | None) -> Outcome:
         measures = Measurements(started_at=self.now_ms - 2_500, ended_at=self.now_ms - 500, ran_ms=2_000)

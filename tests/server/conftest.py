@@ -15,6 +15,7 @@ from mendflow.server.app import create_app
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
+from mendflow.services.domains.file_origins import FileOrigins
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
@@ -29,6 +30,10 @@ class DomainUnderTest(Domain):
 
     def let_go(self, pilot: PilotId | None) -> None:
         self._server.answer_held(pilot)
+
+    @property
+    def file_origins(self) -> FileOrigins:
+        return self._server.runtime.file_origins
 
 
 @asynccontextmanager

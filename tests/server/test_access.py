@@ -18,7 +18,6 @@ from mendflow.server import access
 from mendflow.server.access import (
     AccessControl,
     AccessToken,
-    _require_private,
     check_binding,
     is_allowed,
     load_tokens,
@@ -29,6 +28,7 @@ from mendflow.server.access import (
 )
 from mendflow.server.app import create_app
 from mendflow.server.pilot_api import SYNC_PATH
+from mendflow.server.private_files import require_private
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.domain import Domain
 from mendflow.services.base import hidden_texts
@@ -158,7 +158,7 @@ def test_a_token_file_is_for_the_server_alone(  # SE-1
     monkeypatch.setattr(os, "geteuid", lambda: own)
     status = os.stat_result((stat.S_IFREG | mode, 1, 1, 1, owner, 5, 0, 0, 0, 0))
     with nullcontext() if fits else pytest.raises(Forbidden, match="tokens"):
-        _require_private(status, "tokens")
+        require_private(status, "tokens", "token file", "whoever writes there lets itself in")
 
 
 # Browsers, where there is no token
@@ -338,7 +338,7 @@ def test_tokens_that_are_renewed_again_and_again_are_hidden_in_bounded_number(mo
     control._hide = hidden.add_used
     for each in (*tokens, tokens[0]):
         control.admit("POST", SYNC_PATH, [(b"authorization", f"Bearer {each}".encode())])
-    shown = hidden.mask(" ".join([*tokens, "own-token-of-the-server"]))
+    shown = hidden.of("default").mask(" ".join([*tokens, "own-token-of-the-server"]))
     assert [each for each in tokens if each in shown] == tokens[1:4], "a token that comes again is hidden again"
     assert "own-token" not in shown
     assert len(control._told) == 3

@@ -87,6 +87,7 @@ def named(operation: ApiOperation, things: Things, who: str) -> dict[str, str]:
         "schedule": "nightly",
         "data set": "run",
         "logical file": "a/b",
+        "project": MINE,
     }
     found = {
         "case": things["case"],
@@ -134,6 +135,7 @@ def body_of(operation: ApiOperation, things: Things) -> Any:
         "evaluate_rules": {"rules": {"name": "new"}, "context": {}},
         "replay_rules": {"name": "one"},
         "check_rules": {},
+        "check_flow": {"text": "jobs: {}"},
         "read_xrs": {"text": "<spec/>"},
         "change_rule": {"rule": 1, "type": "abort"},
         "map_tasks": {},
@@ -155,6 +157,7 @@ def query_of(operation: ApiOperation, things: Things) -> dict[str, str]:
         "export": {"case": things["failed"]},
         "remove_replica": {"element": "disk"},
         "differences": {"group": things["group"]},
+        "compare_cases": {"with": things["failed"]},
     }.get(operation.name, {})
 
 

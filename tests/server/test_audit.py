@@ -14,10 +14,13 @@ import yarl
 from multidict import CIMultiDict
 
 from mendflow.client import Client
+from mendflow.core.model.access_tokens import TokenRequest
+from mendflow.core.model.alerts import WebhookSpec
 from mendflow.core.model.audit import AuditEntry, AuditQuery, RequestRecord
 from mendflow.core.model.errors import Forbidden, NotFound, StoreUnavailable, Unauthorized
 from mendflow.core.model.named_limits import LimitCount
 from mendflow.core.model.principals import ADMIN, PILOT, READER, USER
+from mendflow.core.model.retention import PruneRequest, PruneRule
 from mendflow.core.model.secrets import SecretValue
 from mendflow.core.model.views import CaseQuery
 from mendflow.formats import load
@@ -25,6 +28,7 @@ from mendflow.operations.table import OPERATIONS
 from mendflow.server import request_audit
 from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
+from mendflow.server.audited_objects import OBJECTS
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.audit import audit_service
 from mendflow.services.audit.audit_log import AuditLog
@@ -88,14 +92,15 @@ async def test_what_changes_something_is_on_record_with_who_and_what(desk: Desk,
     with pytest.raises(NotFound):
         await ann.cancel("nothing")
     assert await desk.told() == [
-        ("bob", "deploy", "", "done", ""),
-        ("bob", "start", "", "done", ""),
+        ("bob", "deploy", "greet", "done", ""),
+        ("bob", "start", "greet", "done", ""),
         ("ann", "set_secret", "api-token", "done", ""),
         ("ann", "cancel", case.id, "done", ""),
         ("ann", "cancel", "nothing", "refused", "not-found"),
     ]
     entries = await desk.entries()
     assert entries[1].made == case.id
+    assert [entry.project for entry in entries] == [*["default"] * 4, ""]
     assert {entry.source for entry in entries} == {"127.0.0.1"}
     assert len({entry.request for entry in entries}) == 5
     stored = b"".join([line async for line in desk.domain.export_audit()])
@@ -127,7 +132,7 @@ async def test_what_was_refused_is_on_record_in_bounded_number(  # SE-4
     told = await desk.told()
     assert told[0][1:] == ("find_cases", "", "refused", "unauthorized")
     assert set(told[1:]) == {("eve", "set_limit", "x", "refused", "forbidden")}
-    assert len(told) == request_audit.REFUSALS_MAX
+    assert len(told) == 1 + request_audit.REFUSALS_MAX, "who is not known is counted apart"
     await desk.clients["ann"].set_limit("x", LimitCount(1))
     assert (await desk.told())[-1][:2] == ("ann", "set_limit")
 
@@ -273,7 +278,65 @@ def test_every_operation_that_changes_something_is_audited() -> None:  # SE-4
     audited = {each.name for each in OPERATIONS.values() if each.audited}
     assert changing - audited == {
         *("sync", "locate", "place", "keep_many"),  # what pilots exchange
-        *("forecast_results", "try_rule", "evaluate_rules", "replay_rules", "check_rules", "read_xrs"),  # only looks
+        *(
+            "forecast_results",
+            "try_rule",
+            "evaluate_rules",
+            "replay_rules",
+            "check_rules",
+            "read_xrs",
+            "check_flow",
+        ),  # looks
         "engine_orders",
     }
     assert audited - changing == {"export", "export_audit"}
+
+
+def test_every_audited_operation_names_what_it_is_about() -> None:  # SE-4
+    for each in OPERATIONS.values():
+        named = "{" in each.path or each.name in OBJECTS or (each.subject is not None and each.subject.is_single)
+        assert named or not each.audited, each.name
+
+
+async def test_entries_name_tokens_webhooks_items_and_projects(desk: Desk, tmp_path: Path) -> None:  # SE-4
+    ann, bob = desk.clients["ann"], desk.clients["bob"]
+    made = await ann.create_token(TokenRequest(name="night", projects={"red": "operator"}))
+    await ann.add_webhook(WebhookSpec(url="https://hooks.example.org/very/secret/path"))
+    (tmp_path / "greet.yaml").write_text(FLOW)
+    await ann.deploy(load(tmp_path / "greet.yaml"), project="red")
+    case = (await ann.start("greet", {})).id
+    await ann.suspend("last", "hello")
+    await ann.prune(PruneRequest(rules=[PruneRule(flow="greet", keep=1)], dry_run=True))
+    await ann.export(tmp_path / "one.archive", [case])
+    with pytest.raises(Forbidden):
+        await bob.deploy(load(tmp_path / "greet.yaml"))
+    with pytest.raises(NotFound):
+        await bob.cancel(case)
+    told = [(each.operation, each.object, each.project, each.made, each.outcome) for each in await desk.entries()]
+    webhook = told.pop(1)
+    assert webhook[:2] == ("add_webhook", "hooks.example.org") and "secret" not in str(webhook)
+    assert told == [
+        ("create_token", "night", "", made.view.id, "done"),
+        ("deploy", "greet", "red", "", "done"),
+        ("start", "greet", "red", case, "done"),
+        ("suspend", f"{case}:hello", "red", case, "done"),
+        ("prune", "flow=greet", "", told[4][3], "done"),
+        ("export", case, "", "", "done"),
+        ("deploy", "greet", "red", "", "refused"),
+        ("cancel", case, "red", "", "refused"),
+    ]
+    found = (await desk.domain.find_audit(AuditQuery(project="red", outcome="refused"))).rows
+    assert {(each.who, each.operation) for each in found} == {("bob", "deploy"), ("bob", "cancel")}
+
+
+def test_refusals_are_counted_for_each_caller_and_bounded_for_all(monkeypatch: pytest.MonkeyPatch) -> None:  # SE-4
+    monkeypatch.setattr(request_audit, "REFUSALS_PER_S", 0.0)
+    monkeypatch.setattr(request_audit, "ALL_REFUSALS_PER_S", 0.0)
+    refusals = request_audit.Refusals()
+    written = [refusals.admit("eve") for _ in range(3 * request_audit.REFUSALS_MAX)]
+    assert written.count(0) == request_audit.REFUSALS_MAX and written[-1] is None
+    assert refusals.admit("ann") == 0, "who floods the record does not keep others out of it"
+    made_up = [refusals.admit(f"name-{number}") for number in range(5 * request_audit.NAMES_MAX)]
+    assert len(made_up) - made_up.count(None) < request_audit.ALL_REFUSALS_MAX
+    assert len(refusals._by_name) <= request_audit.NAMES_MAX
+    assert len(refusals._left_out) <= request_audit.NAMES_MAX

@@ -31,7 +31,7 @@ async def _told(response: aiohttp.ClientResponse) -> dict[str, Any]:
     ("method", "path", "status", "code"),
     [
         ("GET", "/api/v1/nothing", 404, "not-found"),
-        ("GET", "/", 404, "not-found"),
+        ("GET", "/nothing", 404, "not-found"),
         ("GET", "/api/v1/cases/none", 404, "not-found"),
         ("GET", "/api/v1/jobs/none/not-a-number", 404, "not-found"),
         ("DELETE", "/api/v1/cases", 405, "method-not-allowed"),
@@ -71,6 +71,52 @@ async def test_a_body_that_does_not_fit_is_told_where(
         told = await _told(response)
     assert told["code"] == "invalid"
     assert field in told["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/cases", {"flow": "a", "origin": [None]}, "origin"),
+        ("/cases", {"flow": "a", "resume": 0}, "resume"),
+        ("/cases/last/rerun", {"from_failed": "true"}, "from_failed"),
+        ("/cases/last/cancel", None, "body"),
+        ("/rules/one/restore", {"version": "3"}, "version"),
+        ("/rules/one/restore", {"version": 3.5}, "version"),
+    ],
+)
+async def test_a_body_is_what_it_says_and_nothing_that_could_be_made_of_it(
+    served: HttpServer, http: aiohttp.ClientSession, path: str, body: object, field: str
+) -> None:
+    sent, headers = msgspec.json.encode(body), {"Content-Type": "application/json"}
+    async with http.post(f"{served.url}/api/v1{path}", data=sent, headers=headers) as response:
+        assert response.status == 400
+        assert (await _told(response))["fields"]["field"] == field
+
+
+async def test_a_number_without_a_fraction_is_an_integer(served: HttpServer, http: aiohttp.ClientSession) -> None:
+    async with http.post(f"{served.url}/api/v1/rules/one/restore", json={"version": 3.0}) as response:
+        assert response.status == 404, "it was read, and there are no such rules"
+
+
+@pytest.mark.parametrize("query", ["cases?status=null", "rules/*?version=Null", "events?kind=null"])
+async def test_the_word_null_is_no_value_of_a_query(
+    served: HttpServer, http: aiohttp.ClientSession, query: str
+) -> None:
+    async with http.get(f"{served.url}/api/v1/{query}") as response:
+        assert response.status == 400
+        assert "leave it out" in (await _told(response))["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("/cases", "GET, OPTIONS, POST"), ("/pilots/locate", "OPTIONS, POST"), ("/rules/x", "GET, OPTIONS, PUT")],
+)
+async def test_an_address_says_which_methods_it_knows(
+    served: HttpServer, http: aiohttp.ClientSession, path: str, allowed: str
+) -> None:
+    for method, status in (("OPTIONS", 204), ("PATCH", 405)):
+        async with http.request(method, f"{served.url}/api/v1{path}") as response:
+            assert (response.status, response.headers["Allow"]) == (status, allowed)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ class Attempts(AttemptThrottle):
 
     @property
     def remembered(self) -> int:
-        return len(self._empty_at)
+        return len(self._failures)
 
 
 def fail(attempts: Attempts, times: int, address: str = "10.0.0.7") -> None:
@@ -72,6 +72,18 @@ def test_the_log_names_the_address_once_in_a_while(caplog: pytest.LogCaptureFixt
         fail(attempts, 1)
     assert len(caplog.records) == 2
     assert "refused 6 requests from 2 addresses, most from 10.0.0.7" in caplog.text
+
+
+def test_no_more_is_logged_when_somebody_asks_from_ever_more_addresses(caplog: pytest.LogCaptureFixture) -> None:
+    attempts = Attempts()
+    with caplog.at_level(logging.WARNING, "mendflow.server"):
+        for number in range(3 * ADDRESSES_MAX):
+            fail(attempts, 1, f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
+        attempts.now += failed_attempts.LOG_EVERY_S
+        fail(attempts, 1)
+    assert len(caplog.records) == 2
+    assert f"refused {3 * ADDRESSES_MAX} requests from {ADDRESSES_MAX} addresses or more" in caplog.text
+    assert len(attempts._unlogged) <= ADDRESSES_MAX
 
 
 async def test_a_server_answers_429_and_still_takes_the_right_token(

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import aiohttp
 import pytest
 
+from mendflow import local_accounts
 from mendflow.core.model.access_tokens import TokenRequest
-from mendflow.server import local_accounts
+from mendflow.local_accounts import Address, account_of
 from mendflow.server.access import AccessControl
-from mendflow.server.local_accounts import Address, account_of
 from mendflow.server.runner import HttpServer
 from tests.patience import PATIENCE_S
 from tests.server.conftest import DomainUnderTest, Serving

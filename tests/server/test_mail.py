@@ -9,7 +9,7 @@ import pytest
 
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.server.mail import SmtpSender, mail_server
-from mendflow.services.base.addresses import is_this_machine
+from mendflow.services.base.addresses import is_loopback
 from mendflow.services.base.poster import Mail
 from tests.server.mail_server import Mailbox
 
@@ -76,8 +76,8 @@ def test_a_password_goes_unencrypted_to_no_other_machine(
 
 @pytest.mark.parametrize("host", ["localhost", "mail.localhost", "127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
 def test_this_machine_is_known_by_its_names(host: str) -> None:  # DU-8
-    assert is_this_machine(host)
-    assert not is_this_machine("localhost.example.org")
+    assert is_loopback(host)
+    assert not is_loopback("localhost.example.org")
 
 
 def test_a_mail_server_that_is_away_is_told() -> None:  # DU-8

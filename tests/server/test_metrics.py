@@ -48,14 +48,14 @@ async def one_ended_one_failed_one_running(server: RunningServer) -> None:
         await client.deploy(Flow(name=FlowName("long"), body=model.JobActivity(name="long", command="sleep 9")))
         pilot = ByHand(client, server.server.clock.now())
         await client.start("two")
-        given = (await pilot.sync(want=2)).jobs
+        given = await pilot.jobs(2)
         assert {each.spec.item for each in given} == {"good", "bad"}
         faults = {"good": None, "bad": FAULT}
         await pilot.sync(
             reports=tuple(AttemptReport(each.job, each.fence, pilot.outcome(faults[each.spec.item])) for each in given)
         )
         await client.start("long")
-        [long] = (await pilot.sync(want=1)).jobs
+        [long] = await pilot.jobs(1)
         await pilot.sync(running=(AttemptStatus(long.job, long.fence, "running", Measurements(ran_ms=7_000)),))
 
 

@@ -11,11 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
-import jwt
 import pytest
-from aiohttp import web
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from mendflow.client import Client
 from mendflow.core.model.errors import Forbidden, InvalidRequest, TemporarilyUnavailable, Unauthorized
@@ -24,77 +22,19 @@ from mendflow.server import oidc
 from mendflow.server.access import AccessControl, check_binding
 from mendflow.server.failed_attempts import FAILURES_MAX
 from mendflow.server.oidc import OidcIssuer, OidcOptions, require_options
+from mendflow.services.base.addresses import AddressGuard, allowed_address
 from tests.patience import until
 from tests.server.conftest import Serving
 from tests.server.conversation import job_flow
+from tests.servers.issuer import EC, NEXT_RSA, RSA, Issuer, issuing
 
-PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
-RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-NEXT_RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 SMALL_RSA = rsa.generate_private_key(public_exponent=65537, key_size=1024)
-EC = ec.generate_private_key(ec.SECP256R1())
-ED = ed25519.Ed25519PrivateKey.generate()
-ALGORITHM = {"RSA": "RS256", "EC": "ES256", "OKP": "EdDSA"}
-
-
-def public(key: PrivateKey, kid: str) -> dict[str, Any]:
-    if isinstance(key, rsa.RSAPrivateKey):
-        words = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    elif isinstance(key, ec.EllipticCurvePrivateKey):
-        words = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    else:
-        words = jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    return {**words, "kid": kid, "use": "sig"}
-
-
-class Issuer:
-    """An issuer that signs what a test wants, and publishes the keys that a test wants."""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, PrivateKey] = {"one": RSA, "curve": EC, "ed": ED}
-        self.url = ""
-        self.says_it_is = ""
-        self.asked = 0
-        self.away = False
-        self.answers = asyncio.Event()
-        self.answers.set()
-
-    async def describe(self, _: web.Request) -> web.Response:
-        self.asked += 1
-        await self.answers.wait()
-        if self.away:
-            return web.Response(status=500)
-        return web.json_response({"issuer": self.says_it_is or self.url, "jwks_uri": f"{self.url}/keys"})
-
-    async def publish(self, _: web.Request) -> web.Response:
-        return web.json_response({"keys": [public(key, kid) for kid, key in self.keys.items()]})
-
-    def token(self, kid: str | None = "one", *, key: PrivateKey | None = None, **claims: Any) -> str:
-        now = int(time.time())
-        usual = {"iss": self.url, "aud": "mendflow", "sub": "u-17", "iat": now, "exp": now + 300, "groups": ["staff"]}
-        signing = key or self.keys[kid or "one"]
-        algorithm = ALGORITHM[public(signing, "")["kty"]]
-        words = {name: value for name, value in {**usual, **claims}.items() if value is not None}
-        return jwt.encode(words, signing, algorithm=algorithm, headers={"kid": kid} if kid is not None else None)
-
-    def options(self, **more: Any) -> OidcOptions:
-        usual = {"issuer": self.url, "audience": "mendflow", "roles": "groups", "mapping": {"staff": "user"}}
-        return OidcOptions(**{**usual, **more})
 
 
 @pytest.fixture
 async def issuer() -> AsyncIterator[Issuer]:
-    made = Issuer()
-    app = web.Application()
-    app.router.add_get("/lab/.well-known/openid-configuration", made.describe)
-    app.router.add_get("/lab/keys", made.publish)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/lab"
-    yield made
-    await runner.cleanup()
+    async with issuing() as made:
+        yield made
 
 
 @pytest.fixture
@@ -362,3 +302,15 @@ async def test_who_fails_too_often_makes_the_server_check_no_more_signatures(
                 refusals.append(response.status)
         assert len(refusals) > FAILURES_MAX
         assert await ann.cases() == [], "whoever was known stays so"
+
+
+async def test_keys_are_read_at_no_private_address_that_the_issuer_makes_up(  # SE-5
+    issuer: Issuer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever gets hold of the issuer's description must not have the server call what only it can reach."""
+    issuer.keys_at = issuer.url.replace("127.0.0.1", "localhost") + "/keys"
+    with pytest.raises(TemporarilyUnavailable):
+        await OidcIssuer(issuer.options()).check(issuer.token("one"))
+    assert "localhost is a private address" in caplog.text
+    checks = OidcIssuer(issuer.options(), guard=AddressGuard(allowed=(allowed_address("localhost"),)))
+    assert (await checks.check(issuer.token("one"))).name == "u-17"

@@ -78,6 +78,21 @@ async def test_every_operation_says_what_a_client_needs(description: Json) -> No
                 assert content["schema"]
 
 
+async def test_what_needs_no_token_says_so_and_words_that_are_keys_are_named(description: Json) -> None:
+    open_to_all = {
+        operation["operationId"]
+        for path in description["paths"].values()
+        for operation in path.values()
+        if operation.get("security") == []
+    }
+    assert {"health", "openapi", "docs", "sign_in"} <= open_to_all
+    assert "cases" not in open_to_all
+    trees = description["components"]["schemas"]["RuleSet"]["properties"]["trees"]
+    assert "abort" in trees["propertyNames"]["enum"]
+    rules = description["components"]["schemas"]["RuleTree"]["properties"]["rules"]
+    assert re.fullmatch(rules["propertyNames"]["pattern"], "12")
+
+
 async def test_real_answers_fit_the_description(
     served: HttpServer, client: Client, http: aiohttp.ClientSession, description: Json
 ) -> None:

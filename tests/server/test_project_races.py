@@ -94,7 +94,7 @@ async def test_what_an_administrator_changes_stays_in_its_project(people: As, do
     assert (await root.deploy(task_flow("night"))).project == "red"
     assert (await root.put_rules(RuleSet(name="night"))).project == "red"
     await root.put_data_set(DataSetSpec(name="files"))
-    assert await domain.projects.find("data set", "files") == "red"
+    assert await domain.project_lookup.find("data set", "files") == "red"
     assert (await domain.set_secret("key", SecretValue("the-third-value"), who="here")).project == "red"
     assert [each.project for each in await ann.secrets()] == ["red"]
 
@@ -120,4 +120,4 @@ async def test_an_engine_cannot_take_the_name_of_a_case(people: As) -> None:  # 
 async def test_the_name_of_an_engine_is_no_case(people: As, domain: DomainUnderTest) -> None:  # SE-1
     await people("yawl").register_engine("one")
     for name, project in (("one", None), ("one:7", "red"), ("one.7.x1", "red"), ("one.7.x1/1", "red"), ("two:7", None)):
-        assert await domain.projects.find("case", name) == project, name
+        assert await domain.project_lookup.find("case", name) == project, name

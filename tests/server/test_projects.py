@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from mendflow.client import Client
-from mendflow.core.model.errors import Conflict, Forbidden, NotFound, RequestError
+from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Call, Flow, JobActivity, PrimitiveStep
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.named_limits import LimitCount
+from mendflow.core.model.principals import Principal
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.repair_views import DecisionQuery, RepairRequest
 from mendflow.core.model.rules import RuleSet
@@ -276,7 +277,7 @@ async def test_the_gate_reads_nothing_for_a_live_case_and_reads_another_once(  #
     assert read == []
     await do_jobs(people("root"), 1)
     await people("root").wait(case)
-    domain.projects = ProjectLookup(domain._server)
+    domain.project_lookup = ProjectLookup(domain._server)
     read.clear()
     await people("root").case(case)
     without = len(read)
@@ -284,3 +285,14 @@ async def test_the_gate_reads_nothing_for_a_live_case_and_reads_another_once(  #
         read.clear()
         await people("vera").case(case)
         assert len(read) == expected
+
+
+async def test_whoever_is_in_several_projects_is_told_to_name_one(serving: Serving) -> None:  # SE-2
+    both = Principal("dora", frozenset({"user"}), {"red": "author", "blue": "viewer"})
+    served = await serving(KnownPeople([both]))
+    async with Client(served.url, token="dora") as dora:
+        with pytest.raises(InvalidRequest, match=r"--project NAME.*'dora' is in blue \(viewer\), red \(author\)"):
+            await dora.deploy(job_flow("new"))
+        with pytest.raises(Forbidden, match=r"it is in blue \(viewer\), red \(author\)"):
+            await dora.deploy(job_flow("new"), project="blue")
+        assert (await dora.deploy(job_flow("new"), project="red")).project == "red"

@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 
 import aiohttp
+import msgspec
 import pytest
 
 from mendflow.client import Client
@@ -110,8 +111,14 @@ async def test_a_failure_is_grouped_tried_and_given_a_rule(domain: Domain, clien
     await client.add_patterns(Patterns((), (pattern,)))
     trial = await client.try_rule(wish)
     assert (trial.caught, trial.of, [each.decision for each in trial.caught_ids]) == (1, 1, [view.samples[0].id])
-    added = await client.add_rule(wish)
+    assert (trial.rules, trial.version, trial.task, trial.under, trial.side) == ("one", 0, "work", None, "")
+    with pytest.raises(Conflict, match="is at version 0, not 2"):
+        await client.add_rule(msgspec.structs.replace(wish, expected=2))
+    added = await client.add_rule(msgspec.structs.replace(wish, expected=trial.version))
     assert (added.rules, added.version, added.task, added.rule) == ("one", 1, "work", 1)
+    finer = RuleSpec(condition="fault.exit_code == 3 && job.failures > 0", exlet="give-up", group=group.id, expected=1)
+    trial = await client.try_rule(finer)
+    assert (trial.version, trial.under, trial.side) == (1, 1, "true")
     with pytest.raises(InvalidRequest, match="hold"):
         await client.add_rule(RuleSpec(condition="fault.exit_code == 4", exlet="again", group=group.id))
     whole = await client.decision(view.samples[0].id)

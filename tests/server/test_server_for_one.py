@@ -1,19 +1,25 @@
 """A server for whoever runs it: what holds there only while nobody else has a token in its store."""  # SE-1
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mendflow.cli.serve import keep_for_one, read_tokens_again
+from mendflow.cli.slots_for_one import end_slots_for_several, job_owners_anywhere
 from mendflow.core.model.access_tokens import TokenRequest
 from mendflow.core.model.errors import Forbidden, InvalidRequest
 from mendflow.core.model.principals import Principal
-from mendflow.server.access import AccessControl, new_token, single_token
+from mendflow.server.access import AccessControl, AccessToken, new_token, single_token, token_hash
+from mendflow.server.access_setup import tell_job_owners
 from mendflow.server.webhook_posts import HttpPoster
 from mendflow.services.base.addresses import check_url
 from mendflow.wiring import RunningServer, ServerOptions, running_server
+from tests.server.town import town, until
 
 PRIVATE = "http://10.0.0.1/hook"
 
@@ -114,3 +120,31 @@ def test_whoever_needs_no_token_counts_as_one() -> None:
     assert not AccessControl().serves_several()
     assert not AccessControl(single_token("t")).serves_several()
     assert AccessControl(single_token("t")).serves_several(bob)
+
+
+class Slots:
+    """What is left of a pilot beside a server: whether it was stopped."""
+
+    stopped = False
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+
+async def test_slots_end_when_another_server_on_the_store_lets_somebody_else_run_jobs(tmp_path: Path) -> None:  # SE-2
+    ada, bob = (AccessToken(name, frozenset({"user"}), token_hash(name)) for name in ("ada", "bob"))
+    async with town(tmp_path, "one", "two", tokens=[ada]) as (one, two):
+        telling = [asyncio.create_task(tell_job_owners(each.server, each.access)) for each in (one, two)]
+        await until(lambda: all(each.job_owners for each in one.member.live_servers()))
+        running: Any = SimpleNamespace(server=one.server, access=one.access)
+        assert job_owners_anywhere(running) == {"ada"}
+        slots, keeping = Slots(), asyncio.create_task(asyncio.sleep(600))
+        ending = asyncio.create_task(end_slots_for_several(running, slots, keeping, "x"))  # type: ignore[arg-type]  # what it needs of them
+        await asyncio.sleep(0)
+        assert not slots.stopped
+        two.access.replace_tokens([ada, bob])
+        async with asyncio.timeout(60):
+            await ending
+        assert slots.stopped and (keeping.cancelled() or keeping.cancelling())
+        for each in telling:
+            each.cancel()

@@ -38,7 +38,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 async def given(pilot: ByHand) -> Assignment:
-    [job] = (await pilot.sync(want=1)).jobs
+    [job] = await pilot.jobs(1)
     return job
 
 

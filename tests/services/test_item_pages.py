@@ -2,18 +2,18 @@
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from mendflow.core.engine.messages import RestartItem
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Branch, Choose, ForEach, JobActivity, Parallel, Receive, UserTask
+from mendflow.core.model.flow import Branch, Call, Choose, ForEach, JobActivity, Parallel, Receive, UserTask
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
-from mendflow.core.model.views import ItemView, NameCount
+from mendflow.core.model.views import ItemState, ItemView, NameCount
 from mendflow.services.api.item_list import WINDOW
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.contract import FieldCondition, StoredDocument
@@ -98,6 +98,61 @@ async def test_pages_hold_every_item_once_whatever_their_size(world: World, limi
     assert [item.item for page in await pages(world, case, limit) for item in page] == whole
     by_offset = [item.item for offset in range(8) for item in await world.domain.items(case, limit=1, offset=offset)]
     assert by_offset == whole
+
+
+async def by_state(world: World, case: str) -> dict[str, list[ItemId]]:
+    """The items of each state, as whoever asks for that state is told."""
+    asked = {state: await world.domain.items(case, state=state) for state in get_args(ItemState)}
+    return {state: [item.item for item in found] for state, found in asked.items() if found}
+
+
+async def test_the_items_in_a_state_are_those_of_the_whole_list_that_are_in_it(world: World) -> None:
+    # UI-1
+    never = Choose(name="choose", branches=(Branch(Expr("false"), JobActivity(name="no", command="true")),))
+    waiting = (UserTask(name="ask", role="clerk"), Receive(name="hear", channel="news"))
+    called = flow(JobActivity(name="inner", command="true"), "inside")
+    await world.domain.deploy(called)
+    mixed = (turns(4, A), never, *waiting, Call(name="call", flow="inside"), turns(2, B))
+    case = await world.start(flow(Parallel(name="all", branches=mixed, on_fault="finish")))
+    seen = list[set[str]]()
+
+    async def look() -> None:
+        whole: dict[str, list[ItemId]] = {}
+        for item in await world.domain.items(case):
+            whole.setdefault(item.state, []).append(item.item)
+        assert await by_state(world, case) == whole
+        seen.append(set(whole))
+
+    await look()
+    await world.take(items=7)
+    await look()
+    await world.report(**{"a[0]": Outcome(), "a[1]": FAILED})
+    await world.domain.cancel(case, "b[1]", who="me")
+    await world.domain.cancel(case, "ask", who="me")
+    await look()
+    await world.domain.suspend(case, who="me")
+    await look()
+    await world.domain.cancel(case, who="me")
+    await world.until_status(case, "cancelled")
+    await look()
+    assert {"waiting", "running", "skipped"} <= seen[1] and {"completed", "failed", "cancelled"} <= seen[2]
+    assert not {"waiting", "running", "suspended"} & seen[-1]
+
+
+async def test_the_few_that_failed_of_very_many_are_found_without_reading_all(world: World) -> None:
+    # UI-1
+    assert isinstance(world.store, CountingStore)
+    many = ForEach(name="each", first=1, last=4 * WINDOW, body=A, parallel=True, on_fault="finish")
+    case = await world.start(flow(many))
+    await world.take(items=2)
+    taken = [str(item.item) for item in await world.domain.items(case, state="running")]
+    await world.report(**{taken[0]: FAILED})
+    await world.quiet()
+    world.store.handed = 0
+    assert [item.item for item in await world.domain.items(case, state="failed")] == taken[:1]
+    assert world.store.handed < 20
+    assert await world.domain.why(case)
+    assert world.store.handed < 2 * WINDOW, "of those that wait it names a few"
 
 
 async def test_a_place_that_no_item_has_is_refused_in_words(world: World) -> None:

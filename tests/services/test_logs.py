@@ -15,12 +15,12 @@ from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Measurements, Outcome, StoredLog
 from mendflow.core.model.sync import AttemptStatus, LogPart, SyncRequest
+from mendflow.core.model.text_masks import TextMask
 from mendflow.core.model.views import LogView
 from mendflow.services.api.archive.kinds import files_in
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.job_logs import OPEN_MAX, PART_BYTES, StoredLogReader
 from mendflow.services.base.contracts import FileStore
-from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import CAPACITY, HandPilot
 
@@ -75,7 +75,7 @@ async def test_a_long_log_is_read_in_parts_that_cut_no_character(
 async def read_all(reader: StoredLogReader, log: StoredLog) -> tuple[bytes, list[int]]:
     found, offset, starts = b"", 0, []
     while offset < log.bytes:
-        start, data = await reader.read(log, offset)
+        start, data = await reader.read(log, offset, TextMask())
         assert data, f"nothing was read at {offset} of {log.bytes}"
         found, offset = found + data, start + len(data)
         starts.append(start)
@@ -106,7 +106,7 @@ async def test_a_long_log_is_unpacked_once_for_who_reads_on_and_its_file_is_clos
     printed = ("日本語の記録" * 100 + "\n") * 2_000
     log = await stored(server, printed.encode())
     files = OpenedFiles(server)
-    reader = StoredLogReader(cast(FileStore, files), HiddenTexts())
+    reader = StoredLogReader(cast(FileStore, files))
     found, starts = await read_all(reader, log)
     assert found.decode() == printed and len(starts) == 4
     assert (files.opened, files.open) == (1, 0)
@@ -115,9 +115,9 @@ async def test_a_long_log_is_unpacked_once_for_who_reads_on_and_its_file_is_clos
 async def test_logs_that_nobody_reads_on_in_are_closed(server: Server) -> None:
     log = await stored(server, b"x" * (3 * PART_BYTES))
     files = OpenedFiles(server)
-    reader = StoredLogReader(cast(FileStore, files), HiddenTexts())
+    reader = StoredLogReader(cast(FileStore, files))
     for offset in range(2 * OPEN_MAX):
-        await reader.read(log, offset)
+        await reader.read(log, offset, TextMask())
     assert files.open == OPEN_MAX
 
 

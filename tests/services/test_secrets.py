@@ -119,7 +119,7 @@ async def test_a_secret_of_the_machine_is_given_in_the_default_project_and_hides
     try:
         domain, given = Domain(server), {}
         await domain.set_secret("token", SecretValue("of-project-red-42"), who="ann", project="red")
-        assert await domain.projects.find("secret", "token") == "red"
+        assert await domain.project_lookup.find("secret", "token") == "red"
         views = await domain.secrets()
         assert [(each.project, bool(each.source)) for each in views] == [("default", True), ("red", False)]
         for project in ("default", "red", "blue"):
@@ -131,7 +131,9 @@ async def test_a_secret_of_the_machine_is_given_in_the_default_project_and_hides
                 given[project] = str(error)
         assert given["default"] == "of-the-machine-42" and given["red"] == "of-project-red-42"
         assert "project blue has no secret token" in given["blue"]
-        assert "42" not in server.runtime.secrets._hidden.mask(f"{given['default']} {given['red']}")
+        for project, other in (("default", "red"), ("red", "default")):
+            shown = server.hidden.of(project).mask(f"{given['default']} {given['red']}")
+            assert given[project] not in shown and given[other] in shown
     finally:
         await server.close()
 
@@ -219,16 +221,37 @@ def test_a_secret_is_masked_in_logs_and_faults_and_its_former_values_are_forgott
     hidden = HiddenTexts()
     hidden.add("token-of-a-pilot")
     for number in range(100):
-        hidden.add_secret("token", f"tell-nobody-{number:03}")
-    assert hidden.mask("tell-nobody-099 tell-nobody-098") == "*************** ***************"
-    assert hidden.mask("tell-nobody-000") == "tell-nobody-000"
+        hidden.add_secret("default", "token", f"tell-nobody-{number:03}")
+    assert hidden.of("default").mask("tell-nobody-099 tell-nobody-098") == "*************** ***************"
+    assert hidden.of("default").mask("tell-nobody-000") == "tell-nobody-000"
     fault = Fault(name="f", category=Category.JOB, message="tell-nobody-099", log_tail="tell-nobody-099")
-    shown = hidden.mask_outcome(Outcome(fault=fault, outputs=["tell-nobody-099", "token-of-a-pilot"]))
+    shown = hidden.mask_outcome(Outcome(fault=fault, outputs=["tell-nobody-099", "token-of-a-pilot"]), "default")
     assert shown.fault is not None and "tell" not in shown.fault.message + shown.fault.log_tail
     assert shown.outputs == ["tell-nobody-099", "*" * 16]
 
 
 def test_a_short_secret_is_masked_in_no_text_of_other_jobs() -> None:  # DU-6
     hidden = HiddenTexts()
-    hidden.add_secret("year", "2024")
-    assert hidden.mask("on 2024-01-01") == "on 2024-01-01"
+    hidden.add_secret("default", "year", "2024")
+    assert hidden.of("default").mask("on 2024-01-01") == "on 2024-01-01"
+
+
+async def test_nobody_learns_a_secret_of_another_project_from_what_is_masked(
+    server: Server, domain: Domain, pilot: HandPilot
+) -> None:  # SE-1
+    """Whoever prints guesses would see a right one become stars, and of a log that grows even its beginning."""
+    secret = "correct-horse-42"
+    await domain.set_secret("token", SecretValue(secret), who="ann", project="red")
+    for project in ("blue", "red"):
+        flow = Flow(name=FlowName(f"of-{project}"), body=JobActivity(name="guess", command="true"))
+        await domain.deploy(flow, project=project)
+    shown = {}
+    for project in ("blue", "red"):
+        case = (await domain.start(f"of-{project}", {}, who="me")).id
+        await pilot.sync(want=1, wait_ms=2000)
+        fault = Fault(name="exitCode", category=Category.JOB, message=f"not {secret}", log_tail=f"is it {secret}?")
+        await pilot.sync(guess=Outcome(fault=fault, log_tail=f"is it {secret}?"))
+        shown[project] = str((await domain.item(case, "guess"), await domain.log(f"{case}/1")))
+    assert secret in shown["blue"] and "***" not in shown["blue"]
+    assert secret not in shown["red"]
+    assert server.hidden.of("blue").whole(b"it begins with correct-h") == 24

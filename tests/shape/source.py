@@ -9,9 +9,25 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "mendflow"
 PYTHON_FOLDERS = ("src", "tests", "bench", "experiments", "tools", "examples")
 TEXT_SUFFIXES = frozenset(
-    {".py", ".md", ".toml", ".yaml", ".yml", ".json", ".sql", ".in", ".cfg", ".sh", ".html", ".css", ".js"}
+    {
+        ".py",
+        ".md",
+        ".toml",
+        ".yaml",
+        ".yml",
+        ".json",
+        ".sql",
+        ".in",
+        ".cfg",
+        ".sh",
+        ".html",
+        ".css",
+        ".js",
+        ".ts",
+        ".tsx",
+    }
 )
-NOT_OURS = frozenset({"__pycache__", "node_modules"})
+NOT_OURS = frozenset({"__pycache__", "node_modules", "web_files"})
 
 
 class Place(NamedTuple):
@@ -34,7 +50,7 @@ def python_files(*folders: str) -> list[Path]:
 
 def text_files() -> list[Path]:
     """Every text that the project holds, whatever it is for."""
-    folders = [ROOT / folder for folder in (*PYTHON_FOLDERS, "docs", "requirements", ".ci")]
+    folders = [ROOT / folder for folder in (*PYTHON_FOLDERS, "docs", "requirements", ".ci", "web")]
     found = [path for folder in folders for path in folder.rglob("*") if _is_text(path)]
     return sorted([*found, *(path for path in ROOT.iterdir() if _is_text(path))])
 
@@ -46,6 +62,18 @@ def _is_text(path: Path) -> bool:
 
 def nodes(source: str) -> Iterator[ast.AST]:
     return ast.walk(ast.parse(source))
+
+
+def statements(source: str) -> Iterator[ast.AST]:
+    """Every statement, however deep inside others. No expression holds one, so that none needs to be looked through,
+    and most of a text is expressions."""
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        holder = waiting.pop()
+        yield holder
+        for part in ("handlers", "cases", "finalbody", "orelse", "body"):
+            within = getattr(holder, part, ())
+            waiting += reversed(within) if isinstance(within, list) else ()
 
 
 def listed(places: list[Place]) -> str:

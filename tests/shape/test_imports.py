@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.source import PACKAGE, Place, listed, python_files
+from tests.shape.source import PACKAGE, Place, listed, python_files, statements
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset({"mendflow.core", "mendflow.references_to_none", "msgspec", "cel_expr_python", "lxml", "re2"}),
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "event_loop": frozenset({"uvloop"}),
     "lazy": frozenset(),
     "tls": frozenset({"msgspec"}),
+    "local_accounts": frozenset(),
     "references_to_none": frozenset(),
     "reporting": frozenset({"msgspec"}),
     "transfer": frozenset({"mendflow.transfer", "mendflow.core", "fsspec", "msgspec"}),
@@ -45,6 +46,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.operations",
             "mendflow.formats.xes",
+            "mendflow.local_accounts",
             "mendflow.version",
             "msgspec",
             "aiohttp",
@@ -58,6 +60,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "cli": frozenset(
         {
             "mendflow.cli",
+            "mendflow.local_accounts",
             "mendflow.client",
             "mendflow.core",
             "mendflow.formats",
@@ -77,8 +80,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.pages",
             "mendflow.python_values",
             "mendflow.server.access",
+            "mendflow.server.log_output",
             "mendflow.server.oidc",
             "mendflow.services.api.domain",
+            "mendflow.services.base.addresses",
             "mendflow.sim",
             "mendflow.version",
             "mendflow.wiring",
@@ -120,7 +125,15 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn"}),
     "maintenance": frozenset({"mendflow.core", "mendflow.lazy", "mendflow.stores", "mendflow.version"}),
     "server_options": frozenset(
-        {"mendflow.client", "mendflow.core", "mendflow.server", "mendflow.services", "mendflow.tls", "msgspec"}
+        {
+            "mendflow.local_accounts",
+            "mendflow.client",
+            "mendflow.core",
+            "mendflow.server",
+            "mendflow.services",
+            "mendflow.tls",
+            "msgspec",
+        }
     ),
     "__init__": frozenset(
         {"mendflow.client", "mendflow.core", "mendflow.formats", "mendflow.reporting", "mendflow.scripts"}
@@ -171,7 +184,7 @@ def wrong_direction(path: Path, source: str) -> list[Place]:
     room = room_of(path)
     return [
         Place(path, getattr(node, "lineno", 0), f"{room} may not import {module}")
-        for node in ast.walk(ast.parse(source))
+        for node in statements(source)
         for module in imported(node, path)
         if not allowed(module, room)
     ]
@@ -180,9 +193,7 @@ def wrong_direction(path: Path, source: str) -> list[Place]:
 def inside_functions(path: Path, source: str) -> list[Place]:
     if not INDENTED_IMPORT.search(source):
         return []
-    functions = [
-        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    functions = [node for node in statements(source) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = {
         Place(path, inner.lineno, f"import inside {function.name}; put it at the top of the module")
         for function in functions

@@ -20,6 +20,9 @@ BARE_WORDS = frozenset(
 )
 """Participles, adverbs and adjectives that say nothing as the whole name of a module, a function or a method."""
 
+MAYBE_BARE = re.compile(rf"def\s+({'|'.join(BARE_WORDS)})\b")
+"""Where it is not found no function has such a name, and the text need not be parsed."""
+
 PUBLIC_CLASS = re.compile(r"class ([A-Za-z]\w*)")
 
 
@@ -65,7 +68,7 @@ def test_no_class_is_named_after_a_building_or_a_trade() -> None:
 
 def bare(path: Path, source: str) -> list[Place]:
     """Modules, functions and methods whose name is a bare word. Functions inside of functions are nobody's to call."""
-    tree = ast.parse(source)
+    tree = ast.parse(source if MAYBE_BARE.search(source) else "")
     bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
     found = [
         Place(path, node.lineno, f"{node.name}() does not say what it is or does")

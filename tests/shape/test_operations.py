@@ -78,7 +78,8 @@ def test_no_two_operations_share_a_method_and_a_path() -> None:
 
 
 def test_no_name_that_a_user_chooses_is_taken_by_a_path() -> None:
-    ours = {"case", "serial", "decision", "group", "alert", "gathering", "number", "sha256"}  # ids that mendflow makes
+    # ids that mendflow makes
+    ours = {"case", "serial", "decision", "group", "alert", "gathering", "number", "sha256", "pilot"}
     fixed = {each.path for each in OPERATIONS.values()}
     for path in fixed:
         before, brace, name = path.partition("{")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.source import PACKAGE, Place, listed, nodes, python_files
+from tests.shape.source import PACKAGE, Place, listed, python_files, statements
 from tests.shape.test_imports import imported
 
 SERVICES = PACKAGE / "services"
@@ -46,7 +46,7 @@ def wrong_way(path: Path, source: str) -> list[Place]:
     room = path.relative_to(SERVICES).parts[0]
     return [
         Place(path, getattr(node, "lineno", 0), f"services/{room} may not import {module}")
-        for node in nodes(source)
+        for node in statements(source)
         for module in imported(node, path)
         if (other := _room_of(module)) and other != room and other not in STANDS_ON[room]
     ]
@@ -61,12 +61,13 @@ def set_from_outside(path: Path, source: str) -> list[Place]:
     """Where services are put together nothing but `self` is assigned to. Elsewhere no object is handed a function after
     it was built, which is what a callback that is wired by hand looks like."""
     assembling = path.name in ("assembly.py", "wiring.py") or path.is_relative_to(SERVICES / "runtime")
-    methods = frozenset(node.name for node in nodes(source) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    read = list(statements(source))
+    methods = frozenset(node.name for node in read if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return [
         Place(
             path, node.lineno, f"{ast.unparse(target)} is set from outside; give it to the constructor, or use the hub"
         )
-        for node in nodes(source)
+        for node in read
         if isinstance(node, ast.Assign)
         for target in _targets(node)
         if isinstance(target, ast.Attribute) and not _is_own(target)
@@ -114,7 +115,7 @@ def test_nothing_but_the_edges_stands_on_the_operations() -> None:
         for path in python_files("src")
         if not path.relative_to(PACKAGE).as_posix().startswith(may)
         if "services" in (source := path.read_text())
-        for node in nodes(source)
+        for node in statements(source)
         for module in imported(node, path)
         if _room_of(module) == "api"
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.source import ROOT, Place, listed, nodes, python_files, text_files
+from tests.shape.source import ROOT, Place, listed, python_files, statements, text_files
 
 LINES_MAX = 450
 HERE = Path(__file__)
@@ -50,7 +50,7 @@ def broad_excepts(path: Path, text: str) -> list[Place]:
     if not MAYBE_BROAD.search(text):
         return []
     lines = ["", *text.splitlines(), ""]
-    handlers = [node for node in nodes(text) if isinstance(node, ast.ExceptHandler) and _is_broad(node)]
+    handlers = [node for node in statements(text) if isinstance(node, ast.ExceptHandler) and _is_broad(node)]
     return [
         Place(path, handler.lineno, "broad except without its reason beside it")
         for handler in handlers

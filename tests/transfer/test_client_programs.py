@@ -14,6 +14,7 @@ import pytest
 from mendflow.core.data.protocols import target_flaw
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
+from mendflow.pilot.files.own_files import opened_path
 from mendflow.transfer.client_programs import quoted
 from mendflow.transfer.element import StorageClient
 from mendflow.transfer.errors import BadFileUrl, FileMissing, TargetOccupied, TransferFailed
@@ -110,6 +111,18 @@ def test_a_file_is_written_whole_in_new_folders_and_what_lies_there_is_left_alon
     client(there).publish(str(other), url, ref_of(other), mark="job", turn=4, overwrite=True)
     assert (there.root / "out/deep/made.bin").read_text() == "something else"
     assert [path.name for path in (there.root / "out/deep").iterdir()] == ["made.bin"]
+
+
+@real
+def test_an_open_file_is_written_though_another_has_taken_its_place(there: SshServer, tmp_path: Path) -> None:  # SE-2
+    made = tmp_path / "made.bin"
+    made.write_bytes(os.urandom(50_000))
+    ref = ref_of(made)
+    with made.open("rb") as file:
+        made.rename(tmp_path / "away.bin")
+        made.write_bytes(b"x" * 50_000)
+        client(there).publish(opened_path(file), there.url("opened.bin"), ref, mark="job", turn=1)
+    assert ref_of(there.root / "opened.bin").sha256 == ref.sha256
 
 
 @real

@@ -15,6 +15,7 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.core.model.audit import AuditEntry, AuditPage, AuditQuery, ChainView
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.units import duration_ms
 from mendflow.core.schedules.due_times import instant_of
 from mendflow.pages.formatting import count_text, time_text
@@ -49,6 +50,9 @@ def list_entries(
     object: Annotated[
         str, typer.Option("--object", metavar="ID", help="Only on this case, flow, rule set...", show_default=False)
     ] = "",
+    project: Annotated[
+        str, typer.Option("--project", metavar="NAME", help="Only on what is of this project.", show_default=False)
+    ] = "",
     outcome: Annotated[
         str,
         typer.Option(
@@ -68,6 +72,7 @@ def list_entries(
         who=who,
         operation=operation,
         object=object,
+        project=project,
         outcome=outcome,
         limit=limit,
     )
@@ -78,8 +83,7 @@ def list_entries(
     if not rows:
         say("Nothing is on record that fits. mendflow serve writes it; mendflow run does not.")
         return
-    heads = ("at", "who", "from", "operation", "object", "outcome", "request", "server")
-    print_table(heads, [_row(entry) for entry in rows], fold=4)
+    _print_entries(rows)
     if more:
         say(f"there is more: --limit N, or --until {time_text(rows[-1].at)!r}")
 
@@ -95,21 +99,33 @@ def _find(context: CommandContext, query: AuditQuery) -> tuple[list[AuditEntry],
         query = msgspec.structs.replace(query, after=page.next)
 
 
-def _row(entry: AuditEntry) -> tuple[str, ...]:
+def _print_entries(entries: list[AuditEntry]) -> None:
+    """Print a table. So that a line has room for the object, it has the project only if one is not the default, and the
+    server only if there are several."""
+    projects = {entry.project for entry in entries} - {"", DEFAULT_PROJECT}
+    servers = {entry.server for entry in entries}
+    left_out = {*(() if projects else ("project",)), *(() if len(servers) > 1 else ("server",))}
+    rows = [{head: text for head, text in _cells(entry).items() if head not in left_out} for entry in entries]
+    heads = list(rows[0])
+    print_table(heads, [list(row.values()) for row in rows], fold=heads.index("object"))
+
+
+def _cells(entry: AuditEntry) -> dict[str, str]:
     outcome = f"{entry.outcome}: {entry.code}" if entry.code else entry.outcome
     if entry.left_out:
         outcome += f" (and {entry.left_out} more)"
     named = [each for each in (entry.object, entry.made if entry.made != entry.object else "") if each]
-    return (
-        time_text(entry.at),
-        entry.who,
-        entry.source,
-        entry.operation,
-        " -> ".join(named),
-        outcome,
-        entry.request,
-        entry.server,
-    )
+    return {
+        "at": time_text(entry.at),
+        "who": entry.who,
+        "from": entry.source,
+        "operation": entry.operation,
+        "object": " -> ".join(named),
+        "project": entry.project,
+        "outcome": outcome,
+        "request": entry.request,
+        "server": entry.server,
+    }
 
 
 @audit.command("verify")

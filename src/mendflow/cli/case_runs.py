@@ -22,6 +22,7 @@ from mendflow.cli.start_message import StartMessage, print_reply
 from mendflow.cli.summary import print_held
 from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
 from mendflow.cli.wait_explanations import WaitExplainer
+from mendflow.cli.web_pages import case_path, show_page
 from mendflow.client import Client
 from mendflow.core.model.views import CASE_END_STATES, CaseView
 
@@ -81,15 +82,22 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
     with interrupts() as caught:
         async with _local_cluster(options, caught) as cluster:
             case = await _begin(cluster.client, begin, options)
+            if options.ui:
+                await _show_in_browser(cluster, case)
             ended, wish = await _follow_to_end(cluster, case, options, caught)
             if ended is not None and ended.status not in CASE_END_STATES:
-                return print_held(ended, json=options.json)
+                code = print_held(ended, json=options.json)
+                await _stay(cluster, options, caught)
+                return code
             if ended is not None:
                 ended = await wait_for_leftovers(cluster.client, ended, caught.event, quiet=options.quiet)
-                cluster.begin_leaving()  # while the result is printed
+                if not options.ui:
+                    cluster.begin_leaving()  # while the result is printed
                 if start_message is not None and not options.json:
                     print_reply(await start_message.end())
-                return await print_result(cluster.client, ended, options)
+                code = await print_result(cluster.client, ended, options)
+                await _stay(cluster, options, caught)
+                return code
             say(LEAVING_SENTENCES[wish], err=True)
             await cluster.leave()
             last = await cluster.client.case(case.id)
@@ -99,6 +107,19 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
         return _detach(options, str(case.id))
     say(f"Stopped. Continue with: {options.resume_command(case.id)}", err=True)
     return ExitCode.INTERRUPTED
+
+
+async def _show_in_browser(cluster: LocalCluster, case: CaseView) -> None:
+    async with Client(cluster.url) as client:
+        await show_page(client, case_path(case.id))
+
+
+async def _stay(cluster: LocalCluster, options: RunOptions, caught: Interrupts) -> None:
+    """Serve the page for as long as somebody looks at it."""
+    if options.ui:
+        say(f"the web app stays at {cluster.url} until you press Ctrl-C", err=True)
+        await caught.event.wait()
+        cluster.check()
 
 
 async def _begin(client: Client, begin: Begin, options: RunOptions) -> CaseView:

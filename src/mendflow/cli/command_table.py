@@ -34,6 +34,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "watch": _entry("inspection", "Show the progress of a case until it ends.", _SEE),
     "history": _entry("repairs", "List everything that happened in a case, repairs included.", _SEE),
     "report": _entry("inspection", "Write the HTML report of a case.", _SEE),
+    "ui": _entry("ui", "Open the web app in a browser, signed in.", _SEE),
     "failures": _entry("failures", "List failures by their cause, and what was done about them.", _SEE),
     "start": _entry("start", "Start a case of a deployed flow, or of a flow file.", _STEER),
     "suspend": _entry("case_actions", "Suspend a case or one of its items.", _STEER),
@@ -59,7 +60,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "domains": _entry("domains", "List the connected domains; show, invite, connect or disconnect one.", _SERVE),
     "alerts": _entry("alerts", "List alerts by severity; acknowledge one.", _SERVE),
     "admin": _entry(
-        "main", "Servers, pilots, running jobs, sites, notifications, archives of cases, tokens, who did what.", _SERVE
+        "main", "Servers, pilots, running jobs, sites, notifications, archives, tokens, projects, who did what.", _SERVE
     ),
 }
 
@@ -100,6 +101,11 @@ GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
         ),
         "tokens": _entry(
             "tokens", "List the tokens in the store, never the tokens themselves; create or revoke one.", ""
+        ),
+        "projects": _entry(
+            "projects",
+            "List the projects: weights, shares, quotas and what is used; set or remove what holds for one.",
+            "",
         ),
         "audit": _entry("audit", "List who did what, the newest first; verify that record, or export it.", ""),
         "completion": _entry("setup", "Print the completion script of a shell.", ""),
@@ -144,7 +150,10 @@ ELSEWHERE: Final[dict[str, str]] = {
     "pause": "to suspend a case: mendflow suspend CASE; to pause a schedule: mendflow schedules pause SCHEDULE",
     "pilots": "to list the pilots: mendflow admin pilots",
     "pools": "to list the named limits of jobs: mendflow limits; to set one: mendflow limits set NAME COUNT",
+    "projects": "to list the projects, their shares and quotas: mendflow admin projects",
     "ps": "to list the jobs that run: mendflow jobs --state running",
+    "quota": "to list the quotas of projects: mendflow admin projects; to set some: mendflow admin projects set NAME",
+    "quotas": "to list the quotas of projects: mendflow admin projects; to set some: mendflow admin projects set NAME",
     "raise": "to raise an exception that rules take up: mendflow rules raise CASE TRIGGER",
     "queue": "to list the jobs that wait: mendflow jobs --state waiting",
     "requeue": "to put a running job back into the queue: mendflow admin requeue JOB",
@@ -161,6 +170,7 @@ ELSEWHERE: Final[dict[str, str]] = {
     "scancel": "to end a case: mendflow cancel CASE",
     "schedule": "to list the schedules: mendflow schedules",
     "scheduler": "to run a server: mendflow serve",
+    "sshare": "to list what projects have used of their shares: mendflow admin projects",
     "server": "to run a server: mendflow serve",
     "servers": "to list the servers: mendflow admin servers",
     "show": "to say why a case is in its state: mendflow why CASE",
@@ -187,7 +197,8 @@ ELSEWHERE: Final[dict[str, str]] = {
     "variables": "what a flow is given is an input: mendflow run FLOW --input NAME=VALUE",
     "view": "to list the items of a case: mendflow items CASE; its page: mendflow report CASE",
     "wait": "to wait for a case: mendflow watch CASE",
-    "webserver": "to run a server: mendflow serve; a page of one case: mendflow report CASE",
+    "web": "to open the web app: mendflow ui; to run a server: mendflow serve",
+    "webserver": "to run a server: mendflow serve; to open the web app: mendflow ui",
     "worker": "to run a pilot: mendflow pilot --server URL",
     "workers": "to list the pilots: mendflow admin pilots",
 }

@@ -27,6 +27,9 @@ T = TypeVar("T")
 BETWEEN_S = 30.0
 """Wait this long for a server that does not listen yet, or does not any more."""
 
+SAY_AFTER_S = 2.0
+"""A person is told what the command waits for, once it is noticed."""
+
 LOOK_EVERY_S = 0.05
 
 
@@ -82,13 +85,18 @@ async def _find_listening(folder: Path) -> ServerInfo | None:
     """The server on the data folder. One that is just starting has the folder and cannot be asked yet, and one that
     does not listen any more, as that of a case that was just over, is about to end: wait until it can be asked, or its
     folder can be opened."""
-    give_up_at = time.monotonic() + BETWEEN_S
+    began = time.monotonic()
+    said = False
     while True:
         found = find_server(folder)
         if await _listens(found.url) if found is not None else lock_holder(folder) is None:
             return found
-        if time.monotonic() > give_up_at:
+        waited_s = time.monotonic() - began
+        if waited_s > BETWEEN_S:
             return found
+        if waited_s > SAY_AFTER_S and not said:
+            said = True
+            say(f"{folder}: a server is starting or ending there; waiting for it, {BETWEEN_S:.0f} s at most", err=True)
         await asyncio.sleep(LOOK_EVERY_S)
 
 

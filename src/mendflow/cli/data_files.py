@@ -7,6 +7,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
+from mendflow.cli.options import Project
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client.files import reference_of
 from mendflow.core.data.paths import logical_name
@@ -133,6 +134,7 @@ def add(
         list[str] | None,
         typer.Option("--meta", metavar="KEY=TEXT", help="Metadata.", show_default=False),
     ] = None,
+    project: Project = "",
 ) -> None:
     """Add a file that is on a storage element to the catalogue. Nothing is copied."""
     if bool(file) == bool(sha256):
@@ -146,7 +148,7 @@ def add(
         data_set=data_set,
         meta=_pairs(meta or []),
     )
-    _print_view(context, context.run(lambda client: client.add_data(wish), changes=True))
+    _print_view(context, context.run(lambda client: client.add_data(wish, project=project), changes=True))
 
 
 def _pairs(given: list[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
+from mendflow.cli.options import Project
 from mendflow.cli.printing import print_answer, print_json, print_table, say, state_text
 from mendflow.client import Client
 from mendflow.core.model.data import LOGICAL_PREFIX
@@ -56,12 +57,13 @@ def _row(view: DataSetView) -> Sequence[str]:
 def apply(
     context: CommandContext,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Data sets and watches, in YAML.")],
+    project: Project = "",
 ) -> None:
     """Create or change the data sets and watches described in a file."""
     found = load_data_set_file(Path(file))
 
     async def put(client: Client) -> tuple[list[DataSetView], list[str]]:
-        views = [await client.put_data_set(wish) for wish in found.sets]
+        views = [await client.put_data_set(wish, project=project) for wish in found.sets]
         for watch in found.watches:
             await client.put_watch(watch)
         return views, await open_sets(client)
@@ -151,13 +153,14 @@ def add(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="lfn:NAME for a logical file; otherwise a local file.")
     ],
+    project: Project = "",
 ) -> None:
     """Add files to a data set. A local file is uploaded to the server."""
 
     async def tell(client: Client) -> tuple[DataSetView, list[str]]:
         known = await open_sets(client)
         found = [each if each.startswith(LOGICAL_PREFIX) else await client.upload(each) for each in files]
-        return await client.add_to_set(name, found), known
+        return await client.add_to_set(name, found, project=project), known
 
     view, known = context.run(tell, changes=True)
     _print_view(context, view)

@@ -19,7 +19,7 @@ from mendflow.client import Client
 from mendflow.client.files import reference_of
 from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage, Template
 from mendflow.core.model.software import Software
 from mendflow.core.model.values import FileRef
@@ -29,6 +29,16 @@ from mendflow.lazy import lazy_pattern
 
 COMMAND_WORD: Final = lazy_pattern(r"""[^\s'"`;|&<>()$={}]+""")
 UNSTAGED_MAX: Final = 10
+
+
+def demand_project(flow: FlowView, project: str) -> None:
+    """Refuse a project that is said of a flow which is in another: its cases and schedules are where it is."""
+    if project and flow.project != project:
+        raise InvalidRequest(
+            f"flow {flow.name} belongs to project {flow.project}, and so does what it starts; leave --project {project}"
+            " out, or name a flow of that project: mendflow flows lists them",
+            field="project",
+        )
 
 
 async def deploy(client: Client, flow: Flow, *, triggers: bool = False, project: str = "") -> FlowView:

@@ -38,9 +38,15 @@ def client_of(server: RunningServer) -> Client:
 
 
 async def start_server(
-    stack: AsyncExitStack, folder: Path, *, for_one_command: bool = False, store: str = "", hold: bool = False
+    stack: AsyncExitStack,
+    folder: Path,
+    *,
+    for_one_command: bool = False,
+    store: str = "",
+    hold: bool = False,
+    stays: bool = False,
 ) -> RunningServer:
-    """Open the folder; wait a moment if another command has it."""
+    """Open the folder; wait a moment if another command has it. `stays`: other commands may give it flows."""
     give_up_at = time.monotonic() + OTHER_COMMAND_S
     while True:
         try:
@@ -51,6 +57,7 @@ async def start_server(
                 announce=not for_one_command,
                 listen=not for_one_command,
                 mostly_pilots=True,
+                stays=stays,
                 continues_found=False,
                 schedules=False,
                 levels_ms=level_waits(),

@@ -20,9 +20,9 @@ def limits_given(words: list[str]) -> dict[str, int]:
     return found
 
 
-async def set_limits(client: Client, given: dict[str, int]) -> None:
+async def set_limits(client: Client, given: dict[str, int], project: str = "") -> None:
     for name, count in given.items():
-        await client.set_limit(name, LimitCount(count))
+        await client.set_limit(name, LimitCount(count), project=project)
 
 
 async def limits_not_set(client: Client, flow: Flow) -> dict[str, str]:

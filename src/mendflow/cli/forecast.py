@@ -18,6 +18,8 @@ from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import FILES, Flow
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.projects import ProjectSettings, Quotas
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import ItemView
 from mendflow.formats.wfformat import TRACE, Scale, Trace, as_flow, by_name, load_trace
@@ -58,6 +60,7 @@ class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
     what_if: bool = True
     processes: int = 1
     limits: dict[str, int] = {}
+    quotas: Quotas = Quotas()
 
 
 def question_of(request: ForecastRequest) -> Question:
@@ -65,7 +68,8 @@ def question_of(request: ForecastRequest) -> Question:
     recorded = recorded_by(request)
     overhead = recorded.overhead if recorded is not None and recorded.added else SystemOverhead()
     sites = tuple(replace(site, overhead_s=site.overhead_s + overhead.job_s) for site in request.sites)
-    scene = GridScene(sites=sites, recovery=True, start_gap_s=overhead.gap_s, limits=request.limits)
+    projects = {DEFAULT_PROJECT: ProjectSettings(quotas=request.quotas)} if request.quotas != Quotas() else {}
+    scene = GridScene(sites=sites, recovery=True, start_gap_s=overhead.gap_s, limits=request.limits, projects=projects)
     check_scene(scene)
     flow, works = _flow(request)
     values = read_inputs(flow.inputs, request.pairs, request.inputs, flow=str(flow.name))

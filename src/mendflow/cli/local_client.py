@@ -19,12 +19,14 @@ from mendflow.client.client import Client
 from mendflow.client.files import clone_file, content_of, write_archive, write_file
 from mendflow.core.model.errors import InvalidRequest, NotFound, TemporarilyUnavailable
 from mendflow.core.model.parameters import LongLimit
+from mendflow.core.model.sessions import Identity
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CASE_END_STATES, ChangeEvent, ChangeKind, ImportReport
 from mendflow.lazy import LazyModule, lazy_pattern
 from mendflow.operations.arguments import check_value
 from mendflow.operations.operation import ApiOperation
+from mendflow.operations.table import OPERATIONS
 from mendflow.services.api.domain import Domain
 
 if TYPE_CHECKING:
@@ -56,6 +58,10 @@ class LocalClient(Client):
             return operation.result(rows=_copied(answer.rows, operation.rows), next=answer.next)
         return _copied(answer, operation.result)
 
+    async def me(self) -> Identity:
+        """Whoever opens the store itself may do everything."""
+        return msgspec.structs.replace(await super().me(), may=sorted(each.id for each in OPERATIONS.values()))
+
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         return await self._domain.sync(request, who=self._who)
 
@@ -73,7 +79,7 @@ class LocalClient(Client):
 
     # stored files and archives
 
-    async def has(self, sha256: str) -> bool:
+    async def has(self, sha256: str, *, of: str = "") -> bool:
         try:
             await self._domain.file_size(sha256)
         except NotFound:
@@ -83,7 +89,7 @@ class LocalClient(Client):
     async def _put(self, ref: FileRef, source: Path) -> None:
         await self._domain.store_file(ref.name, content_of(source), sha256=ref.sha256)
 
-    async def download(self, ref: FileRef | str, path: str | Path) -> Path:
+    async def download(self, ref: FileRef | str, path: str | Path, *, of: str = "") -> Path:
         known = ref if isinstance(ref, FileRef) else FileRef(sha256=ref, bytes=0, name="")
         await self._domain.file_size(known.sha256)
         if await clone_file(partial(self._domain.clone_file, known.sha256), known, Path(path)):

@@ -18,8 +18,9 @@ class LocalCluster:
     """The server and pilot that run a case here. A pilot that ends unexpectedly is restarted; if it cannot run here,
     that is an error, because nothing would ever happen."""
 
-    def __init__(self, client: Client, alarm: asyncio.Event) -> None:
+    def __init__(self, client: Client, alarm: asyncio.Event, url: str) -> None:
         self.client = client
+        self.url = url
         self.stop_pilot: Callable[[], Awaitable[None]] = _do_nothing
         self._leaving: asyncio.Task[None] | None = None
         self._alarm = alarm
@@ -54,15 +55,16 @@ async def start_local_cluster(
     slots: int,
     keep: bool = False,
     hold: bool = False,
+    stays: bool = False,
     bounds: AttemptBounds = USUAL_BOUNDS,
 ) -> AsyncIterator[LocalCluster]:
     """A server in this process and a pilot beside it, on one data folder. `alarm` is set when the pilot cannot live.
-    `hold`: a case whose failure no rule takes up is held for a person."""
+    `hold`: a case whose failure no rule takes up is held for a person. `stays`: other commands may give it flows."""
     refuse_if_taken(folder)
     async with AsyncExitStack() as stack:
-        server = await start_server(stack, folder, hold=hold)
+        server = await start_server(stack, folder, hold=hold, stays=stays)
         client = await stack.enter_async_context(client_of(server))
-        cluster = LocalCluster(client, alarm)
+        cluster = LocalCluster(client, alarm, server.url)
         supervisor = PilotSupervisor(
             server,
             folder,

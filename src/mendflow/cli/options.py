@@ -54,6 +54,15 @@ Project = Annotated[
         show_default=False,
     ),
 ]
+FlowProject = Annotated[
+    str,
+    typer.Option(
+        "--project",
+        metavar="NAME",
+        help="The project of the flow; default: its own, of a new one MENDFLOW_PROJECT, else the token's only one.",
+        show_default=False,
+    ),
+]
 Data = Annotated[
     str,
     typer.Option(

@@ -71,7 +71,7 @@ async def fetch_outputs(client: Client, case: CaseView, folder: Path, *, overwri
     try:
         for place, ref in files:
             if names[place] not in spared:
-                paths[place] = await client.download(ref, folder / names[place])
+                paths[place] = await client.download(ref, folder / names[place], of=case.id)
         here = set(names.values()) - spared
         left = [name for name in known.get(case.flow, []) if name not in here | spared and (folder / name).exists()]
         if here and folder.name != case.id:

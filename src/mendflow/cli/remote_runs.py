@@ -18,6 +18,7 @@ from mendflow.cli.progress import follow, progress
 from mendflow.cli.summary import print_held, print_summary, relative, result_json, write_report
 from mendflow.cli.unfinished_cases import folder_option
 from mendflow.cli.wait_explanations import WaitExplainer
+from mendflow.cli.web_pages import case_path, show_page
 from mendflow.client import Client
 from mendflow.client.server_file import REPORTS
 from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
@@ -38,6 +39,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     json: bool = False
     keep: bool = False
     hold: bool = False
+    ui: bool = False  # whether the case is shown in a browser, too
     bounds: AttemptBounds = USUAL_BOUNDS
     source: str = ""  # the command that runs the flow file again, if the case came from one
 
@@ -87,6 +89,8 @@ async def run_on_server(target: ServerTarget, options: RunOptions, begin: Begin)
     """On a server: start the case, and show it until it ends. Ctrl-C ends the looking on, not the case."""
     async with connect(target) as client:
         case = await begin(client)
+        if options.ui:
+            await show_page(client, case_path(case.id))
         shown = progress(quiet=options.quiet)
         with interrupts() as caught:
             try:

@@ -87,14 +87,15 @@ def rules_for(flow_file: str, flow: Flow, named: str) -> RulesToApply | None:
     return RulesToApply(msgspec.structs.replace(rules, name=name), f"from {path.name} ({digest})")
 
 
-async def put_rules_once(client: Client, given: RulesToApply) -> None:
+async def put_rules_once(client: Client, given: RulesToApply, project: str = "") -> None:
     """Upload the rules, unless the server had them before: rules that were added since must stay."""
     try:
         known = await client.rule_versions(given.rules.name)
     except NotFound:
         known = []
     if not any(version.note == given.note for version in known):
-        await client.put_rules(given.rules, note=given.note)
+        own = project if given.rules.name != DEFAULT_RULES else ""
+        await client.put_rules(given.rules, note=given.note, project=own)
 
 
 def problems_of(path: Path) -> list[Problem]:

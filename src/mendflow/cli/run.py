@@ -24,6 +24,7 @@ from mendflow.cli.options import (
     SERVER_VARIABLE,
     Again,
     Data,
+    FlowProject,
     Inputs,
     InputsFile,
     NoCache,
@@ -99,6 +100,7 @@ def run(
         ),
     ] = "",
     token_file: TokenFile = "",
+    project: FlowProject = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Say what would run and why; start nothing, write nothing.")
     ] = False,
@@ -120,6 +122,9 @@ def run(
             show_default=False,
         ),
     ] = "",
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Also show the case in a browser, until Ctrl-C; see mendflow ui.")
+    ] = False,
     arguments: RunArguments = USUAL_ARGUMENTS,
 ) -> None:
     """Run a flow on this machine and show its progress."""
@@ -166,6 +171,7 @@ def run(
         "--data-dir": data,
         "--server": server,
         "--token-file": token_file,
+        "--project": project,
         "--cached": cached,
         "--no-cache": no_cache,
         "--notify": notify,
@@ -173,17 +179,17 @@ def run(
         "--overwrite": arguments.overwrite,
     }
     command = shlex.join(["mendflow", "run", flow, *words_of(repeated)])
-    options = msgspec.structs.replace(options, source=command, hold=on_unhandled == "hold")
+    options = msgspec.structs.replace(options, source=command, hold=on_unhandled == "hold", ui=ui)
     origin = options.kept_with(origin_of(flow, loaded, input or [], inputs, values))
 
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
 
     async def begin(client: Client) -> CaseView:
-        await set_limits(client, limits)
+        await set_limits(client, limits, project)
         await (warn_of_needs if server else demand_needs)(client, loaded)
-        await deploy(client, loaded)
+        await deploy(client, loaded, project=project)
         if given is not None:
-            await put_rules_once(client, given)
+            await put_rules_once(client, given, project)
         if start_message is not None:
             return await start_message.begin(client)
         kept = await upload_inputs(client, loaded, values)

@@ -7,8 +7,9 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
+from mendflow.cli.deployment import demand_project
 from mendflow.cli.inputs import read_inputs, upload_inputs
-from mendflow.cli.options import complete_from_server
+from mendflow.cli.options import FlowProject, complete_from_server
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest
@@ -122,6 +123,7 @@ def add(
         str, typer.Option("--until", metavar="DATE", help="Nothing is due after this.", show_default=False)
     ] = "",
     paused: Annotated[bool, typer.Option("--paused", help="Add it paused; `resume` has it begin.")] = False,
+    project: FlowProject = "",
 ) -> None:
     """Start cases of a flow by the clock, or change a schedule."""
     zone = _zone(timezone)
@@ -145,7 +147,9 @@ def add(
             raise Conflict(
                 f"there is a schedule {flow} already; to change it say --name {flow}, else take another name"
             )
-        meant = (await client.flow(flow)).flow
+        deployed = await client.flow(flow)
+        demand_project(deployed, project)
+        meant = deployed.flow
         values = await _inputs(client, meant, input or []) if meant is not None else {}
         return await client.put_schedule(_with_inputs(spec, values))
 

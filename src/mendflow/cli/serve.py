@@ -16,14 +16,16 @@ from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.exit_codes import EnvironmentUnfit
 from mendflow.cli.isolation_options import USUAL_RULES, JobRules, with_job_rules
 from mendflow.cli.level_waits import level_waits
+from mendflow.cli.log_options import with_log
 from mendflow.cli.mail_options import MailFrom, Smtp, SmtpPasswordFile
-from mendflow.cli.oidc_options import OidcAudience, OidcIssuerUrl, OidcMap, OidcName, OidcRoles, oidc_options
+from mendflow.cli.oidc_options import with_oidc
 from mendflow.cli.options import Data, OnUnhandled, ServerTarget, Store
 from mendflow.cli.password_warning import warn_of_password
 from mendflow.cli.pilot_supervisor import GRACE_S, PilotSupervisor
 from mendflow.cli.printing import say
 from mendflow.cli.secret_options import SecretsFrom, SecretsKey
 from mendflow.cli.server_file import refuse_if_taken
+from mendflow.cli.slots_for_one import end_slots_for_several
 from mendflow.cli.source_options import allowed_sources
 from mendflow.cli.tls_options import TlsCa, TlsClientCert, TlsClientKey, client_tls, server_tls
 from mendflow.core.model.alerts import MailOptions
@@ -40,6 +42,8 @@ from mendflow.server.access import (
     require_strong,
     single_token,
 )
+from mendflow.server.log_output import LogOptions, LogOutput
+from mendflow.server.oidc import OidcOptions
 from mendflow.wiring import RunningServer, ServerOptions, allowed_address, run, running_server
 
 NO_TOKENS_FOR_JOBS = (
@@ -62,6 +66,8 @@ NOT_FOR_SEVERAL: Final = (
 @app.command("serve")
 @with_bounds
 @with_job_rules
+@with_log
+@with_oidc
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -96,11 +102,7 @@ def serve(
             show_default=False,
         ),
     ] = "",
-    oidc_issuer: OidcIssuerUrl = "",
-    oidc_audience: OidcAudience = "",
-    oidc_roles: OidcRoles = "",
-    oidc_map: OidcMap = None,
-    oidc_name: OidcName = "sub",
+    oidc: OidcOptions | None = None,
     slots: Annotated[
         int,
         typer.Option(
@@ -236,13 +238,13 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    log_to: LogOptions | None = None,
 ) -> None:
     """Run a server."""
     own_token = os.environ.get("MENDFLOW_TOKEN", "")
     if not tokens:
         require_strong(own_token)
     known: list[AccessToken] = load_tokens(tokens) if tokens else single_token(own_token)
-    oidc = oidc_options(oidc_issuer, oidc_audience, oidc_roles, oidc_map, oidc_name)
     check_binding(host, known, issuer=oidc is not None)
     if slots and is_for_several(known, issuer=oidc is not None) and not rules.isolation.is_set:
         raise Forbidden(NOT_FOR_SEVERAL)
@@ -291,9 +293,16 @@ def serve(
             "bounds of logs and kept folders are for the pilot that --jobs starts, and this server starts none",
             err=True,
         )
-    own = [str(options.data.absolute()), tokens, secrets_key, smtp_password_file]
+    client_secret = oidc.client.secret_file if oidc is not None and oidc.client is not None else ""
+    own = [str(options.data.absolute()), tokens, secrets_key, smtp_password_file, client_secret]
+    own.append(log_to.file if log_to else "")
     rules = rules.hiding(*(os.path.abspath(path) for path in own if path))
-    run(_serve(options, slots, grace, bounds, rules, tokens))
+    output = LogOutput(log_to) if log_to is not None else None
+    try:
+        run(_serve(options, slots, grace, bounds, rules, tokens, output))
+    finally:
+        if output is not None:
+            output.close()
 
 
 def _require_address(url: str) -> None:
@@ -310,7 +319,13 @@ def _require_address(url: str) -> None:
 
 
 async def _serve(
-    options: ServerOptions, slots: int, grace_s: int, bounds: AttemptBounds, rules: JobRules, token_file: str
+    options: ServerOptions,
+    slots: int,
+    grace_s: int,
+    bounds: AttemptBounds,
+    rules: JobRules,
+    token_file: str,
+    output: LogOutput | None,
 ) -> None:
     refuse_if_taken(options.data)
     hide_memory()
@@ -318,8 +333,10 @@ async def _serve(
     end, hurry = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, lambda: (hurry if end.is_set() else end).set())
-    if not token_file:  # a terminal that is closed ends the server in good order
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, end.set)
+    has_log_file = output is not None and output.has_file
+    reads_files = bool(token_file) or has_log_file
+    # A terminal that is closed ends the server in good order. Files that it has just read need not be read again.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, (lambda: None) if reads_files else end.set)
     async with AsyncExitStack() as stack:
         try:
             server = await stack.enter_async_context(running_server(options))
@@ -329,8 +346,10 @@ async def _serve(
             raise StoreUnavailable(
                 f"{error.message}. This server has ended: start it again when its store is there"
             ) from error
-        if token_file or options.tls is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _read_again, server, token_file, for_one)
+        if token_file or options.tls is not None or has_log_file:
+            asyncio.get_running_loop().add_signal_handler(
+                signal.SIGHUP, _read_again, server, token_file, for_one, output
+            )
         if for_one:
             keep_for_one(server)
         if slots:
@@ -348,7 +367,11 @@ async def _serve(
             stack.push_async_callback(_stop_pilot, supervisor, hurry)
             keeping = asyncio.create_task(supervisor.supervise())
             stack.callback(keeping.cancel)
+            if for_one:
+                ending = asyncio.create_task(end_slots_for_several(server, supervisor, keeping, NOT_FOR_SEVERAL))
+                stack.callback(ending.cancel)
         say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
+        say(f"the web app is at {server.url}; mendflow ui opens it, signed in", err=True)
         if not slots:
             pilot = f"mendflow pilot --server {server.url}"
             say(f"it runs no jobs itself: start it with --jobs N, or start pilots: {pilot}", err=True)
@@ -370,8 +393,11 @@ def keep_for_one(server: RunningServer) -> None:
     server.server.access_tokens.demand_new = lambda new: demand(new) if new.may_let_jobs_run else None
 
 
-def _read_again(server: RunningServer, token_file: str, for_one: bool) -> None:
-    """Read the files again that the server was started with."""
+def _read_again(server: RunningServer, token_file: str, for_one: bool, output: LogOutput | None) -> None:
+    """Read the files again that the server was started with, and open its log file again: first that, so that it tells
+    of the others."""
+    if output is not None:
+        output.reopen()
     server.reload_certificate()
     if token_file:
         read_tokens_again(server, token_file, for_one=for_one)

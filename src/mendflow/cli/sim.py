@@ -15,6 +15,7 @@ from mendflow.cli.forecast import ForecastRequest, print_forecast, question_of, 
 from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, ServerTarget, Slots, TokenFile
 from mendflow.cli.output_paths import check_folder
 from mendflow.cli.printing import print_json, say
+from mendflow.cli.quota_options import quotas_given
 from mendflow.cli.sim_sites import sites_of
 from mendflow.cli.summary import relative
 from mendflow.cli.trace_comparison import compare, print_comparison
@@ -106,6 +107,15 @@ def predict_flow(
             "--limit", metavar="NAME=COUNT", help="Count of a named limit; others bound nothing.", show_default=False
         ),
     ] = None,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quota",
+            metavar="NAME=N",
+            help="A quota of the project: running-jobs, cpus, memory or waiting-jobs.",
+            show_default=False,
+        ),
+    ] = None,
     runtime: Annotated[
         list[str] | None,
         typer.Option(
@@ -191,6 +201,7 @@ def predict_flow(
         what_if=what_if,
         processes=processes or usable_cpus(),
         limits=limits_given(limit or []),
+        quotas=quotas_given(quota or []),
     )
     folder = check_output_folder(out) if out else None
     made = predict(question_of(request), tell=progress_printer(quiet))

@@ -9,7 +9,7 @@ import typer
 from mendflow.cli.case_origins import origin_of
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server, run_async
-from mendflow.cli.deployment import changed_defaults
+from mendflow.cli.deployment import changed_defaults, demand_project
 from mendflow.cli.deployment import deploy as give_flow
 from mendflow.cli.flow_files import Xpath2As1, is_flow_file, load_one
 from mendflow.cli.flow_needs import warn_of_needs
@@ -17,6 +17,7 @@ from mendflow.cli.flow_triggers import warn_of_notices, warn_of_triggers
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.options import (
     Again,
+    FlowProject,
     Inputs,
     InputsFile,
     NoCache,
@@ -88,6 +89,7 @@ def start(
     output_dir: OutputDir = "",
     overwrite: Overwrite = False,
     quiet: Quiet = False,
+    project: FlowProject = "",
     xpath2_as_1: Xpath2As1 = False,
 ) -> None:
     """Start a case of a deployed flow, or of a flow file."""
@@ -111,13 +113,13 @@ def start(
     )
 
     async def begin(client: Client) -> CaseView:
-        meant = file or await _deployed_flow(client, flow)
+        meant = file or await _deployed_flow(client, flow, project)
         values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
         if file is None:
             _say_changed_defaults(meant, values)
         else:
             values = with_default_files(file, values)
-            await give_flow(client, file)
+            await give_flow(client, file, project=project)
         await warn_of_needs(client, meant)
         kept = await upload_inputs(client, meant, values)
         return await client.start(
@@ -161,8 +163,9 @@ def _demand_wait(target: ServerTarget, *, wait: bool, for_its_end: bool) -> None
         raise InvalidRequest("no server runs here, so its end would never come: mendflow run FLOW runs it by itself")
 
 
-async def _deployed_flow(client: Client, name: str) -> Flow:
-    found = (await client.flow(name)).flow
-    if found is None:
+async def _deployed_flow(client: Client, name: str, project: str) -> Flow:
+    view = await client.flow(name)
+    demand_project(view, project)
+    if view.flow is None:
         raise NotFound(f"no flow {name} is deployed; deploy it with mendflow flows deploy FILE")
-    return found
+    return view.flow

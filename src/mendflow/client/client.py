@@ -209,17 +209,21 @@ class Client(DomainCalls, SoapCalls):
             await self._put(ref, source)
         return ref
 
-    async def has(self, sha256: str) -> bool:
+    async def has(self, sha256: str, *, of: str = "") -> bool:
+        """Whether it is stored, and you may read it: because you sent it, or because a case refers to it that you can
+        read. `of` names that."""
+        query: dict[str, str | int] = {"of": of} if of else {}
         try:
-            async with self._transport.open("HEAD", f"/files/{quote(sha256, safe='')}"):
+            async with self._transport.open("HEAD", f"/files/{quote(sha256, safe='')}", query=query):
                 return True
         except NotFound:
             return False
 
-    async def download(self, ref: FileRef | str, path: str | Path) -> Path:
-        """Write a stored file to `path`: whole and with the right content, or not at all."""
+    async def download(self, ref: FileRef | str, path: str | Path, *, of: str = "") -> Path:
+        """Write a stored file to `path`: whole and with the right content, or not at all. `of` is a case that refers to
+        it; only administrators, and whoever has sent the file, need not name one."""
         known = ref if isinstance(ref, FileRef) else FileRef(sha256=ref, bytes=0, name="")
-        return await fetch(self._transport, known, Path(path))
+        return await fetch(self._transport, known, Path(path), of)
 
     async def _put(self, ref: FileRef, source: Path) -> None:
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(ref.bytes)}

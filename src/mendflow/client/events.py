@@ -42,6 +42,8 @@ async def follow(transport: Transport, path: str, after: int, patience_s: float)
                 async for kind, data in _events(response.content, heard):
                     if kind == "end":
                         return
+                    if kind == "reset":
+                        continue  # what happened meanwhile is not told any more; it goes on from now
                     event = _decoder.decode(data)
                     last = event.serial
                     yield event

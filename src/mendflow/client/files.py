@@ -54,8 +54,11 @@ async def content_of(path: Path) -> AsyncIterator[bytes]:
             yield chunk
 
 
-async def fetch(transport: Transport, ref: FileRef, path: Path) -> Path:
-    async with transport.open("GET", f"/files/{quote(ref.sha256, safe='')}", read_s=STREAM_READ_S) as response:
+async def fetch(transport: Transport, ref: FileRef, path: Path, of: str = "") -> Path:
+    """`of` is a case that refers to the file."""
+    query: dict[str, str | int] = {"of": of} if of else {}
+    address = f"/files/{quote(ref.sha256, safe='')}"
+    async with transport.open("GET", address, query=query, read_s=STREAM_READ_S) as response:
         return await write_file(response.content.iter_chunked(CHUNK_BYTES), ref, path)
 
 

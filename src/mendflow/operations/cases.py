@@ -2,8 +2,10 @@
 
 from typing import Annotated
 
+from msgspec import Meta
+
 from mendflow.core.model.flow import Flow, UnhandledPolicy
-from mendflow.core.model.parameters import AfterPage, Condition, LongLimit, Offset, OneOf
+from mendflow.core.model.parameters import NUMBER_MAX, AfterPage, Condition, LongLimit, Offset, OneOf
 from mendflow.core.model.repair_views import HistoryEntry, TriggerView
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import (
@@ -22,6 +24,8 @@ from mendflow.operations.names import CaseName, CountedBy
 from mendflow.operations.operation import Calls, operation
 from mendflow.operations.roles import OPERATORS, VIEWERS
 from mendflow.operations.subjects import CASE, FLOW, LISTED
+
+LastEntries = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Only so many, the last ones; 0: all.")]
 
 
 class CaseCalls(Calls, tag="cases"):
@@ -125,7 +129,7 @@ class CaseCalls(Calls, tag="cases"):
 
 class HistoryCalls(Calls, tag="repairs"):
     @operation("GET", "/cases/{case}/history", VIEWERS, CASE)
-    async def history(self, case: CaseName) -> list[HistoryEntry]:
+    async def history(self, case: CaseName, *, last: LastEntries = 0) -> list[HistoryEntry]:
         """All that happened in a case. The engine's events and the service's decisions, in order of time. `format=xes`
         gives an XES log."""
 

@@ -1,12 +1,20 @@
 """Flows: deploy, list, read, remove."""
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_checks import FlowCheck
+from mendflow.core.model.graphs import GraphView
 from mendflow.core.model.views import FlowView
 from mendflow.operations.arguments import Body
 from mendflow.operations.names import ProjectName
 from mendflow.operations.operation import Calls, operation
 from mendflow.operations.roles import ADMINISTRATORS, AUTHORS, VIEWERS
-from mendflow.operations.subjects import FLOW, LISTED, NEW_FLOW
+from mendflow.operations.subjects import FLOW, INSTALLATION, LISTED, NEW_FLOW
+
+FlowText = Annotated[str, Meta(max_length=1 << 20, description="The whole text of the file.")]
 
 
 class FlowCalls(Calls, tag="flows"):
@@ -22,6 +30,11 @@ class FlowCalls(Calls, tag="flows"):
         starts cases, and ends of its cases are told, in place of what was so before. For administrators, because they
         alone may make watches, schedules and webhooks."""
 
+    @operation("POST", "/flow-checks", AUTHORS, INSTALLATION, repeatable=True, audited=False)
+    async def check_flow(self, text: FlowText, name: str = "") -> FlowCheck:
+        """Everything that is wrong with the text of a flow file, and where. Nothing is stored, and no file that the
+        text names is looked for. `name` is the file's; only YAML is checked on a server."""
+
     @operation("GET", "/flows", VIEWERS, LISTED)
     async def flows(self) -> list[FlowView]:
         """All deployed flows, each in its newest version."""
@@ -29,6 +42,10 @@ class FlowCalls(Calls, tag="flows"):
     @operation("GET", "/flows/{name}", VIEWERS, FLOW)
     async def flow(self, name: str) -> FlowView:
         """One flow with its whole model."""
+
+    @operation("GET", "/flows/{name}/graph", VIEWERS, FLOW)
+    async def flow_graph(self, name: str) -> GraphView:
+        """A flow as a graph, as a case of it is drawn before it begins."""
 
     @operation("DELETE", "/flows/{name}", ADMINISTRATORS, FLOW)
     async def remove_flow(self, name: str) -> FlowView:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from mendflow.core.model.overview import OverviewView
 from mendflow.core.model.parameters import NUMBER_MAX
 from mendflow.core.model.principals import METRICS
 from mendflow.core.model.repair_views import Explanation
@@ -58,12 +59,26 @@ class PilotCalls(Calls, tag="pilots"):
     async def pilots(self) -> list[PilotView]:
         """Pilots that are known. Of the jobs that they run, those that the caller may see are named."""
 
+    @operation("POST", "/pilots/{pilot}/drain", ADMINISTRATORS, INSTALLATION, repeatable=True)
+    async def drain_pilot(self, pilot: str, *, reason: str = "") -> PilotView:
+        """Give a pilot no new jobs. Those that it has go on. That holds until it is undone, also for a pilot of the
+        same name that comes back. The `reason` is for those who look why jobs wait."""
+
+    @operation("DELETE", "/pilots/{pilot}/drain", ADMINISTRATORS, INSTALLATION, repeatable=True)
+    async def resume_pilot(self, pilot: str) -> PilotView:
+        """Give a pilot that was drained jobs again."""
+
 
 class ServerCalls(Calls, tag="server"):
     @operation("GET", "/servers", VIEWERS, INSTALLATION)
     async def servers(self) -> list[ServerView]:
         """Servers on the store. They are shown as this server sees them. `silent`: it has not renewed its document for
         a while; if that lasts, the others take over its cases."""
+
+    @operation("GET", "/overview", VIEWERS, LISTED)
+    async def overview(self) -> OverviewView:
+        """Everything at a glance. What runs, what waits and why, the failures of the last day by their cause, what was
+        mended, pilots, sites and alerts."""
 
     @operation("GET", "/stats", VIEWERS | METRICS, LISTED)
     async def stats(self, *, running: Running = 0) -> list[StatsView]:

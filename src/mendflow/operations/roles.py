@@ -8,16 +8,18 @@ from mendflow.core.model.principals import ADMIN, BUILT_IN, ENGINE, PILOT, Princ
 class AllowedRoles(msgspec.Struct, frozen=True):
     """Who may, besides administrators of the installation, who may do everything: whoever has one of the `roles` in the
     installation, or at least the role `project` in the project of what is asked about. `own_task`: whoever has the role
-    of the user task, and may see it. `anybody`: even without a token."""
+    of the user task, and may see it. `known`: whoever has a token, whatever it is for. `anybody`: even without a
+    token."""
 
     roles: frozenset[str] = frozenset()
     project: ProjectRole | None = None
     own_task: bool = False
+    known: bool = False
     anybody: bool = False
 
     def allow(self, caller: Principal) -> bool:
         """Whether there can be anything that this caller may ask it about."""
-        if self.anybody or caller.is_admin or self.allow_without_project(caller):
+        if self.anybody or self.known or caller.is_admin or self.allow_without_project(caller):
             return True
         if self.own_task and caller.roles - BUILT_IN and caller.may_somewhere("viewer"):
             return True
@@ -38,6 +40,7 @@ class AllowedRoles(msgspec.Struct, frozen=True):
 
 ADMINISTRATORS = AllowedRoles()
 ANYBODY = AllowedRoles(anybody=True)
+KNOWN = AllowedRoles(known=True)
 VIEWERS = AllowedRoles(project="viewer")
 OPERATORS = AllowedRoles(project="operator")
 AUTHORS = AllowedRoles(project="author")

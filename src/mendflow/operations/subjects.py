@@ -20,6 +20,7 @@ SubjectKind = Literal[
     "stored file",
     "proposal",
     "engine",
+    "project",
     "anything",
     "rule draft",
     "listed",
@@ -74,6 +75,7 @@ STORED_FILE = Subject("stored file", "sha256")
 PROPOSAL = Subject("proposal", "proposal")
 ENGINE_NAME = Subject("engine", "engine")
 NEW_ENGINE = Subject("engine", "name", may_be_new=True, makes=True)
+PROJECT = Subject("project", "name")
 WHATEVER = Subject("anything", "subject")
 """A case, an item, a job, a schedule or a pilot."""
 LISTED = Subject("listed")

@@ -8,6 +8,7 @@ from functools import cache
 from mendflow.core.model.principals import METRICS, PILOT
 from mendflow.operations.alerts import AlertCalls, NotificationCalls
 from mendflow.operations.audit import AuditCalls
+from mendflow.operations.case_views import CaseViewCalls
 from mendflow.operations.cases import CaseCalls, HistoryCalls
 from mendflow.operations.data import DataCalls
 from mendflow.operations.data_sets import DataSetCalls
@@ -18,6 +19,7 @@ from mendflow.operations.jobs import JobCalls, PilotCalls, ServerCalls
 from mendflow.operations.learning import LearningCalls
 from mendflow.operations.limits import LimitCalls
 from mendflow.operations.operation import ApiOperation, declared_by
+from mendflow.operations.projects import ProjectCalls
 from mendflow.operations.repairs import RepairCalls
 from mendflow.operations.results import ResultCalls
 from mendflow.operations.retention import RetentionCalls
@@ -27,6 +29,7 @@ from mendflow.operations.rule_sources import SourceCalls
 from mendflow.operations.rules import RuleCalls
 from mendflow.operations.schedules import ScheduleCalls
 from mendflow.operations.secrets import SecretCalls
+from mendflow.operations.sessions import SessionCalls
 from mendflow.operations.sites import SiteCalls
 from mendflow.operations.sizes import SizeCalls
 from mendflow.operations.subjects import CASE, FLOW, INSTALLATION, LISTED, STORED_FILE
@@ -36,11 +39,15 @@ from mendflow.operations.worklist import WorklistCalls
 API = "/api/v1"
 """Every path of an operation stands below this one."""
 
+OPTIONS = "OPTIONS"
+"""The method by which somebody asks which others an address knows."""
+
 
 class DomainCalls(
     ServerCalls,
     FlowCalls,
     CaseCalls,
+    CaseViewCalls,
     JobCalls,
     ResultCalls,
     PilotCalls,
@@ -61,9 +68,11 @@ class DomainCalls(
     LearningCalls,
     ScheduleCalls,
     LimitCalls,
+    ProjectCalls,
     RetentionCalls,
     SecretCalls,
     TokenCalls,
+    SessionCalls,
     AuditCalls,
 ):
     """Every operation that is declared as a call."""
@@ -81,7 +90,15 @@ SPECIAL = (
         follows the last one of the case.""",
     ),
     ApiOperation(
-        "all_events", "GET", "/events", VIEWERS, LISTED, tag="events", doc="What happens in all cases, from now on."
+        "all_events",
+        "GET",
+        "/events",
+        VIEWERS,
+        LISTED,
+        tag="events",
+        doc="""What happens in all cases. From now on, or after the serial that `Last-Event-ID` says. The event `reset`
+        says that the events since then are not kept any more: read everything anew. The stream ends when the token is
+        revoked that it was opened by.""",
     ),
     ApiOperation(
         "store_file",
@@ -100,8 +117,9 @@ SPECIAL = (
         VIEWERS | PILOT,
         STORED_FILE,
         tag="files",
-        doc="""A file's content. With `Range: bytes=N-` the content from there on, for resumed downloads; any other
-        range is ignored.""",
+        doc="""A file's content. `of` names a case that the caller can read and that refers to the file; administrators,
+        pilots that hold a job with the file, and whoever has sent the file need not say. With `Range: bytes=N-` the
+        content from there on, for resumed downloads; any other range is ignored.""",
     ),
     ApiOperation(
         "file_size",
@@ -110,7 +128,8 @@ SPECIAL = (
         VIEWERS | PILOT,
         STORED_FILE,
         tag="files",
-        doc="Whether a file is stored, and its size.",
+        doc="""Whether a file is stored that the caller may read, and its size. Without `of` it is looked for in the
+        newest cases of the caller's projects: what is found need not be sent again.""",
     ),
     ApiOperation(
         "export",
@@ -163,6 +182,27 @@ SPECIAL = (
         tag="server",
         doc="""The server that is asked, for Prometheus. As Prometheus text, or as OpenMetrics where the request accepts
         that. Also served under `/metrics`.""",
+    ),
+    ApiOperation(
+        "sign_in",
+        "POST",
+        "/session",
+        ANYBODY,
+        INSTALLATION,
+        status=204,
+        tag="session",
+        doc="""Sign a browser in, by a token or a one-time code. The answer sets the cookie of its session, which ends
+        with the token.""",
+    ),
+    ApiOperation(
+        "sign_out",
+        "DELETE",
+        "/session",
+        ANYBODY,
+        INSTALLATION,
+        status=204,
+        tag="session",
+        doc="End the session of this browser, on every server.",
     ),
     ApiOperation("openapi", "GET", "/openapi.json", ANYBODY, INSTALLATION, tag="server", doc="This API, described."),
     ApiOperation("docs", "GET", "/docs", ANYBODY, INSTALLATION, tag="server", doc="This API, described for people."),
@@ -226,10 +266,19 @@ class _Node:
 def find_operation(method: str, path: str) -> ApiOperation | None:
     """What a request to this path asks for, if it asks for anything. A path is read as the router reads it: empty parts
     do not count, a whole path without names comes first, and a word that is written comes before one that is a name."""
+    return _at(path).get(method)
+
+
+def methods_at(path: str) -> list[str]:
+    """The methods that a path knows; none if there is nothing at this path."""
+    return sorted([*known, OPTIONS]) if (known := _at(path)) else []
+
+
+def _at(path: str) -> dict[str, ApiOperation]:
     words = [word for word in path.split("/") if word]
     whole, root = _index()
     if (plain := whole.get("/".join(words))) is not None:
-        return plain.get(method)
+        return plain
     node = root
     for word in words:
         if word in node.words:
@@ -239,8 +288,8 @@ def find_operation(method: str, path: str) -> ApiOperation | None:
             if node.takes_rest:
                 break
         else:
-            return None
-    return node.operations.get(method)
+            return {}
+    return node.operations
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.sites import LOG_SIZE_BYTES_MIN
+from mendflow.core.model.sync import LOG_SIZE_BYTES_MIN
 
 LOG_BYTES_MAX: Final = 100_000_000
 LOG_BYTES_MIN: Final = LOG_SIZE_BYTES_MIN

@@ -35,9 +35,9 @@ from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage
 from mendflow.pilot.files.catalogue import ServerFileCatalogue
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.isolation.allowed_transfers import bounds_of, transfer_check
 from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.isolation.options import why_impossible
-from mendflow.pilot.isolation.transfer_rules import transfer_rule
 from mendflow.pilot.isolation.variables import EVERYTHING, passed_variables
 from mendflow.pilot.options import PilotOptions, cache_flaw, parse
 from mendflow.pilot.own_secrets import take_secret
@@ -192,7 +192,8 @@ class _PilotRun:
         identity = work_folder.identify()
         runtime = find_runtime(options.containers, os.environ)
         cache_of_images = cache_folder(options.containers, os.environ, work_folder.folder)
-        containers = PilotContainers(runtime, _container_rules(options), cache_of_images)
+        own_accounts = bool(options.isolation.jobs_as)
+        containers = PilotContainers(runtime, _container_rules(options), cache_of_images, own_accounts=own_accounts)
         work_folder.name_container_notes(containers.notes)
         has = capacity(
             work_folder.folder,
@@ -221,7 +222,8 @@ class _PilotRun:
             cache=cache.disk,
             catalogue=catalogue,
             gives_links=not options.isolation.confines,
-            rule=transfer_rule(options.isolation),
+            check_transfer=transfer_check(options.isolation),
+            bounds=bounds_of(options.isolation),
         )
         agent = Agent(
             work_folder,

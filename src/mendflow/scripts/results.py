@@ -22,8 +22,9 @@ class FetchedFiles:
     """Contents of a result. Those of arrays and bytes need to be there only while they are read: an array that is
     mapped into memory keeps its file. Files by their paths go to `outputs/CASE`."""
 
-    def __init__(self, client: Client, folder: Path, outputs: Path) -> None:
+    def __init__(self, client: Client, case: str, folder: Path, outputs: Path) -> None:
         self._client = client
+        self._case = case
         self._folder = folder
         self._outputs = outputs
         self._copies: dict[str, Path] = {}
@@ -34,9 +35,10 @@ class FetchedFiles:
             if ref is None:
                 continue
             if content_kind(reference) != PATH:
-                await self._client.download(ref, self._folder / ref.sha256)
+                await self._client.download(ref, self._folder / ref.sha256, of=self._case)
             elif _key(ref) not in self._copies:
-                self._copies[_key(ref)] = await self._client.download(ref, self._free_path(ref.name))
+                path = self._free_path(ref.name)
+                self._copies[_key(ref)] = await self._client.download(ref, path, of=self._case)
 
     def local_path(self, ref: FileRef) -> str:
         return str(self._folder / ref.sha256)
@@ -58,19 +60,19 @@ def _key(ref: FileRef) -> str:
     return f"{ref.sha256} {ref.name}"
 
 
-async def whole_value(client: Client, value: Value, folder: Path) -> Value:
+async def whole_value(client: Client, case: str, value: Value, folder: Path) -> Value:
     """The value with the content of its parts that are stored because of their size; every file in it is one by its
     path, unless it says what else it is."""
     if (spilled := spilled_file(value)) is not None:
-        path = await client.download(spilled, folder / f"{spilled.sha256}.json")
-        return await whole_value(client, msgspec.json.decode(path.read_bytes()), folder)
+        path = await client.download(spilled, folder / f"{spilled.sha256}.json", of=case)
+        return await whole_value(client, case, msgspec.json.decode(path.read_bytes()), folder)
     if isinstance(value, list):
-        return [await whole_value(client, each, folder) for each in value]
+        return [await whole_value(client, case, each, folder) for each in value]
     if not isinstance(value, dict):
         return value
     if FILE_KEY in value and file_of(value) is not None:
         return {CONTENT_KIND: PATH, **value}
-    return {key: await whole_value(client, each, folder) for key, each in value.items()}
+    return {key: await whole_value(client, case, each, folder) for key, each in value.items()}
 
 
 async def result_of(client: Client, case: CaseView, function: Callable[..., Any], *, gives_map: bool) -> Any:
@@ -78,9 +80,9 @@ async def result_of(client: Client, case: CaseView, function: Callable[..., Any]
     if not case.outputs and not gives_map:
         return None
     with tempfile.TemporaryDirectory(prefix="mendflow-result-") as folder:
-        whole = await whole_value(client, dict(case.outputs), Path(folder))
+        whole = await whole_value(client, case.id, dict(case.outputs), Path(folder))
         value = whole if gives_map else whole.get("result")
-        files = FetchedFiles(client, Path(folder), Path(os.getcwd(), "outputs", str(case.id)))
+        files = FetchedFiles(client, case.id, Path(folder), Path(os.getcwd(), "outputs", str(case.id)))
         await files.fetch(value)
         decoder = PythonDecoder(files, KnownClasses(function))
         try:

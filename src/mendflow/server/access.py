@@ -10,24 +10,26 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 
 from mendflow.core.model.access_tokens import NAME, NAME_RULE, ROLE, ROLE_RULE, weakness
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
+from mendflow.core.model.ids import Instant
 from mendflow.core.model.principals import ADMIN, ENGINE, PILOT, Principal
 from mendflow.lazy import lazy_pattern
+from mendflow.local_accounts import ACCOUNT_STATE
 from mendflow.operations.roles import OPERATORS, VIEWERS, AllowedRoles
 from mendflow.operations.table import API, find_operation
 from mendflow.server.failed_attempts import AttemptThrottle
-from mendflow.server.local_accounts import ACCOUNT_STATE, is_loopback
+from mendflow.server.local_callers import ANONYMOUS, READ_METHODS, admit_local
+from mendflow.server.private_files import require_private
+from mendflow.services.base.addresses import is_loopback
 from mendflow.services.base.hidden_texts import TOKENS_MAX as HIDDEN_TOKENS_MAX
 from mendflow.services.cluster.access_tokens import AccessTokens
 
@@ -48,10 +50,12 @@ SOAP_PORTS = "/soap/"
 LOOK_AGAIN_S: Final = 0.2
 """A token that is not known makes the server look into the store, at most once in this time."""
 
+OF_ISSUER: Final = ("one of the issuer's", "another of the issuer's")
+"""In place of names that nobody knows before they come."""
+
 TOLD_MAX: Final = HIDDEN_TOKENS_MAX
 """So many tokens are not told again to whoever hides them."""
 
-_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 
 
@@ -96,7 +100,7 @@ def load_tokens(path: str | Path) -> list[AccessToken]:
     """The tokens of a token file that nobody else can read or write."""
     try:
         with Path(path).open(encoding="utf-8") as file:
-            _require_private(os.fstat(file.fileno()), path)
+            require_private(os.fstat(file.fileno()), path, "token file", "whoever writes there lets itself in")
             tokens = read_tokens(file.read(), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise NotFound(
@@ -107,25 +111,6 @@ def load_tokens(path: str | Path) -> list[AccessToken]:
             f"the token file {path} has no tokens: mendflow admin tokens line NAME --role admin --append {path}"
         )
     return tokens
-
-
-def _require_private(status: os.stat_result, path: str | Path) -> None:
-    """Refuse a file that other accounts could read, or in which they could write a token of their own. A file of root
-    is read by its group or by an access list, which looks like a group: so systemd and Kubernetes give secrets to a
-    server."""
-    own = os.geteuid()
-    allowed = 0o040 if status.st_uid == 0 and own != 0 else 0
-    if status.st_mode & 0o077 & ~allowed:
-        raise Forbidden(
-            f"other accounts may read or write the token file {path}, and whoever writes there lets itself in:"
-            f" chmod 600 {path}",
-            path=str(path),
-        )
-    if status.st_uid not in (own, 0):
-        raise Forbidden(
-            f"the token file {path} belongs to another account than the server, which could let itself in: chown it",
-            path=str(path),
-        )
 
 
 def read_tokens(text: str, source: str = "tokens") -> list[AccessToken]:
@@ -178,7 +163,7 @@ class RequestOrigin(NamedTuple):
     account: int | None
 
 
-def _origin_of(scope: "HTTPScope") -> RequestOrigin:
+def origin_of(scope: "HTTPScope") -> RequestOrigin:
     client, state = scope.get("client"), scope.get("state") or {}
     return RequestOrigin(client[0] if client else "", state.get(ACCOUNT_STATE))
 
@@ -226,30 +211,66 @@ class AccessControl:
     async def receive(self, scope: "HTTPScope") -> Principal:
         """Who sent this request, if it may ask this. What fails is counted, and slowed down where there is much of
         it."""
-        origin = _origin_of(scope)
-        try:
-            if self._stored is not None or self.issuer is not None:
-                await self._look_further(scope["headers"], origin)
+        origin = origin_of(scope)
+        with self._counting(origin):
+            token = next((_token_of(value) for name, value in scope["headers"] if name == b"authorization"), b"")
+            if token:
+                await self._look_further(token, origin)
             return self.admit(scope["method"], scope["path"], scope["headers"], origin)
+
+    async def identify(self, token: str, origin: RequestOrigin) -> Principal:
+        """Who has this token, with which somebody wants to sign in."""
+        with self._counting(origin):
+            await self._look_further(token.encode(), origin)
+            if (caller := self._find(token_hash(token))) is None:
+                raise _unknown_token()
+            return caller
+
+    async def holder(self, sha256: str) -> Principal | None:
+        """Who has the token with this hash; None if it was revoked. Raises if it has expired."""
+        if self._find(sha256) is None:
+            await self._read_stored()
+        return self._find(sha256)
+
+    @contextmanager
+    def _counting(self, origin: RequestOrigin) -> Iterator[None]:
+        try:
+            yield
         except (Unauthorized, Forbidden) as error:
-            if reason := str(error.fields.get("reason", "")):
-                self._failures.note(origin.address, reason)
+            self.note_failure(origin, str(error.fields.get("reason", "")))
             raise
 
-    async def _look_further(self, headers: Iterable[tuple[bytes, bytes]], origin: RequestOrigin) -> None:
+    def note_failure(self, origin: RequestOrigin, reason: str) -> None:
+        """Count an attempt to get in; raises if there were too many from there."""
+        if reason:
+            self._failures.note(origin.address, reason)
+
+    def check_failures(self, origin: RequestOrigin) -> None:
+        """Raises if there were too many from there, before anything costly is done for it."""
+        self._failures.check(origin.address)
+
+    async def _look_further(self, token: bytes, origin: RequestOrigin) -> None:
         """Find out about a token that is not known yet: the issuer may have made it, or another server a moment
         ago."""
-        token = next((_token_of(value) for name, value in headers if name == b"authorization"), b"")
-        if not token or self._find(hashlib.sha256(token).hexdigest()) is not None:
+        if self._find(hashlib.sha256(token).hexdigest()) is not None:
             return
         text = token.decode("latin-1")
         if self.issuer is not None and text.count(".") == 2:
             self._failures.check(origin.address)
             await self.issuer.check(text)
-        elif self._stored is not None and time.monotonic() - self._looked_at > LOOK_AGAIN_S:
+        else:
+            await self._read_stored()
+
+    async def _read_stored(self) -> None:
+        if self._stored is not None and time.monotonic() - self._looked_at > LOOK_AGAIN_S:
             self._looked_at = time.monotonic()
             with suppress(StoreUnavailable):
                 await self._stored.read()
+
+    def expires_at(self, sha256: str) -> Instant:
+        """When the token with this hash ends by itself; 0 if it does not."""
+        found = self._stored.find(sha256) if self._stored is not None else None
+        return found[0].expires_at if found is not None else 0
 
     def admit(
         self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]], origin: RequestOrigin | None = None
@@ -257,7 +278,7 @@ class AccessControl:
         """Without an origin, it is this process itself that asks."""
         sent = _access_headers(headers)
         if path.startswith(DOMAIN):
-            return _ANONYMOUS  # whose token it is, the connections say
+            return ANONYMOUS  # whose token it is, the connections say
         if path.startswith(PEERS) or _normalized_path(path).startswith(PEERS):
             return self._admit_peer(sent.get(b"authorization", b""))
         shown = sent.get(b"authorization", b"")
@@ -265,15 +286,13 @@ class AccessControl:
         caller = self._find(sha256)
         if caller is None and self.is_local:
             account = origin.account if origin is not None else os.geteuid()
-            return _admit_local(method, path, sent, account)
+            return admit_local(method, sent, account, anybody=allowed_roles(method, path).anybody)
         allowed = allowed_roles(method, path)
         if caller is None:
             if allowed.anybody:
-                return _ANONYMOUS
+                return ANONYMOUS
             if b"authorization" in sent:
-                raise Unauthorized(
-                    "this server does not know that token: ask whoever runs it for one of yours", reason="unknown"
-                )
+                raise _unknown_token()
             raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
         check_roles(caller, allowed)
         if sha256 not in self._told and caller.roles & {PILOT, ADMIN}:
@@ -311,9 +330,16 @@ class AccessControl:
     def serves_several(self, *more: Principal) -> bool:
         """Whether more than one person or program may let jobs run here, of all whose tokens are known by now, whoever
         needs none, and `more`."""
+        return len(self.job_owners() | {each.name for each in more if each.may_let_jobs_run}) > 1
+
+    def job_owners(self) -> set[str]:
+        """Who may let jobs run here, by name. An issuer stands for several, and the account that runs the server, if it
+        needs no token, for one."""
         stored = self._stored.principals() if self._stored is not None else ()
-        able = {each.name for each in (*self._principals.values(), *stored, *more) if each.may_let_jobs_run}
-        return self.issuer is not None or len(able) + self.is_local > 1
+        able = {each.name for each in (*self._principals.values(), *stored) if each.may_let_jobs_run}
+        if self.is_local:
+            able.add(f"account {os.geteuid()}")
+        return able | set(OF_ISSUER if self.issuer is not None else ())
 
     def is_forwarded(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         """Whether another server forwarded this request. Only a server's token can say so; the caller's own token is
@@ -333,6 +359,10 @@ class AccessControl:
         if not self._servers_sha256 or not secrets.compare_digest(shown, self._servers_sha256):
             raise Unauthorized("this path is for the servers on the same store only", reason="unknown")
         return _PEER
+
+
+def _unknown_token() -> Unauthorized:
+    return Unauthorized("this server does not know that token: ask whoever runs it for one of yours", reason="unknown")
 
 
 def _token_of(authorization: bytes) -> bytes:
@@ -364,7 +394,7 @@ def is_allowed(caller: Principal, method: str, path: str) -> bool:
 
 def allowed_roles(method: str, path: str) -> AllowedRoles:
     """Who may send this request. Where there is nothing to ask for, whoever may read, or change, hears that."""
-    reads = method in _READ_METHODS
+    reads = method in READ_METHODS
     operation = find_operation(method, path) or (find_operation("GET", path) if reads else None)
     if operation is not None:
         return operation.allowed
@@ -391,50 +421,4 @@ FORWARDED_HEADER = b"x-mendflow-passed-on"
 _ACCESS_HEADERS = frozenset(
     {b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", FORWARDED_HEADER}
 )
-_ANONYMOUS = Principal("", frozenset())
 _PEER = Principal("", frozenset())
-_LOOPBACK_ROLES = frozenset({ADMIN})
-
-
-def _admit_local(method: str, path: str, sent: dict[bytes, bytes], account: int | None) -> Principal:
-    host = sent.get(b"host", b"").decode("latin-1")
-    if not _names_loopback(host):
-        raise Forbidden("without a token this server answers only under the name localhost, 127.0.0.1 or [::1]")
-    if account is None or account not in (os.geteuid(), 0):
-        if allowed_roles(method, path).anybody:
-            return _ANONYMOUS
-        raise _foreign(account)
-    if method not in _READ_METHODS:
-        origin = sent.get(b"origin", b"").decode("latin-1")
-        foreign = origin != "" and urlsplit(origin).netloc.lower() != host.lower()
-        if foreign or sent.get(b"sec-fetch-site", b"") in (b"cross-site", b"same-site"):
-            raise Forbidden("a page of another site may not change anything here; use a token for that")
-    name = sent.get(b"x-mendflow-user", b"").decode("latin-1")
-    return Principal(name if NAME.fullmatch(name) else "local", _LOOPBACK_ROLES)
-
-
-def _foreign(account: int | None) -> Forbidden:
-    if account is None:
-        return Forbidden(
-            "this server has no tokens and answers only the account that runs it, and the kernel does not say which"
-            " account you are: ask whoever runs it for a token (mendflow admin tokens create NAME)",
-            reason="account",
-        )
-    return Forbidden(
-        f"this server has no tokens and answers only the account that runs it, which is not yours ({account}): ask"
-        " whoever runs it for a token (mendflow admin tokens create NAME)",
-        reason="account",
-    )
-
-
-@lru_cache(maxsize=64)
-def _names_loopback(host: str) -> bool:
-    """Cached, because every exchange of every pilot asks for the same few host names."""
-    return is_loopback(_hostname(host))
-
-
-def _hostname(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""

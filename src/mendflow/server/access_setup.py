@@ -11,6 +11,7 @@ from mendflow.core.model.principals import PILOT
 from mendflow.server.access import AccessControl, AccessToken, new_token, token_hash
 from mendflow.server.failed_attempts import AttemptThrottle
 from mendflow.server.oidc import OidcIssuer, OidcOptions
+from mendflow.services.base.addresses import PUBLIC_ONLY, AddressGuard
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.cluster.shared_secret import derived, shared_secret
 from mendflow.services.runtime.server import Server
@@ -18,6 +19,10 @@ from mendflow.services.runtime.server import Server
 SITES_TOKEN = "site-pilots"
 """The name of the token that pilots of sites use. It is derived from the store's secret, so that a server that is
 restarted, and every other on the store, recognises the pilots that are there."""
+
+TOLD_OWNERS_MAX = 3
+"""So many names are told: more than one are several."""
+LOOK_S = 1.0
 
 
 class ServerAccess(NamedTuple):
@@ -44,10 +49,12 @@ async def server_access(
     oidc: OidcOptions | None,
     *,
     shared: SharedTokens,
+    guard: AddressGuard = PUBLIC_ONLY,
     takes_stored: bool = True,
 ) -> AsyncIterator[ServerAccess]:
-    """Follows the tokens in the store for as long as the block lasts. Without `takes_stored` they open nothing here:
-    jobs of such a server run as the one who started it, for a case of his own."""
+    """Follows the tokens in the store for as long as the block lasts. `guard` is what the server may call. Without
+    `takes_stored` they open nothing here: jobs of such a server run as the one who started it, for a case of his
+    own."""
     is_guarded = bool(tokens) or oidc is not None
     pilot_token = sites_token = ""
     own: list[AccessToken] = []
@@ -65,16 +72,25 @@ async def server_access(
         tokens,
         own_tokens=own,
         stored=server.access_tokens if takes_stored else None,
-        issuer=OidcIssuer(oidc) if oidc is not None else None,
+        issuer=OidcIssuer(oidc, guard=guard) if oidc is not None else None,
         servers_token=shared.servers,
         failures=AttemptThrottle(server.counts.access_refused.add),
         hide=server.hidden.add_used,
     )
     await server.access_tokens.read()
+    telling = asyncio.create_task(tell_job_owners(server, control))
     following = asyncio.create_task(server.access_tokens.follow(shared=server.membership.shared))
     try:
         yield ServerAccess(control, pilot_token, sites_token)
     finally:
-        await cancel_tasks(following)
+        await cancel_tasks(following, telling)
         with suppress(StoreUnavailable):
             await server.access_tokens.write_uses()
+
+
+async def tell_job_owners(server: Server, control: AccessControl) -> None:
+    """Have the other servers on the store know who may let jobs run at this one, from its next heartbeat on."""
+    while server.membership.shared:
+        if (own := server.membership.find(server.membership.id)) is not None:
+            own.job_owners = sorted(control.job_owners())[:TOLD_OWNERS_MAX]
+        await asyncio.sleep(LOOK_S)

@@ -17,11 +17,14 @@ from mendflow.core.model.errors import RequestError, Unreachable
 from mendflow.core.model.principals import Principal
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
-from mendflow.server.access import DOMAIN, PEERS, AccessControl
+from mendflow.server.access import DOMAIN, PEERS, AccessControl, origin_of
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
+from mendflow.server.compression import compressed
 from mendflow.server.connection_limits import mark_admitted
 from mendflow.server.domain_endpoint import DomainEndpoint, Gate
+from mendflow.server.event_feed import EventFeed
 from mendflow.server.fan_out import FanOut
+from mendflow.server.issuer_sign_in import issuer_sign_in
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.openapi import describe
 from mendflow.server.peer_requests import PeerRequests
@@ -32,10 +35,14 @@ from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
 from mendflow.server.request_address import demand_text
 from mendflow.server.request_audit import RequestAudit
 from mendflow.server.request_body import BodyDrain
+from mendflow.server.request_mark import logged, marked
 from mendflow.server.request_quotas import REQUESTS_PER_S, RequestQuotas, Timed
 from mendflow.server.routes import files, parameters
 from mendflow.server.routes.handlers import handlers
+from mendflow.server.sign_in import SignIn
+from mendflow.server.sign_in_page import SignInPage
 from mendflow.server.soap import handler as soap
+from mendflow.server.web_app import WEB_FILES, WebApp, shielded
 from mendflow.services.api.domain import Domain
 from mendflow.services.audit.audit_log import AuditLog
 from mendflow.services.messaging.contracts import SoapGateway
@@ -61,12 +68,12 @@ def routes() -> Litestar:
 
 
 @cache
-def _description() -> dict[str, Any]:
+def openapi_description() -> dict[str, Any]:
     return describe(handlers(), _dependencies())
 
 
 def _dependencies() -> dict[str, Provide]:
-    return {**parameters.DEPENDENCIES, "description": Provide(_description, sync_to_thread=False)}
+    return {**parameters.DEPENDENCIES, "description": Provide(openapi_description, sync_to_thread=False)}
 
 
 class Api:
@@ -82,10 +89,14 @@ class Api:
     fan_out: FanOut | None = None
     soap_handler: soap.SoapHandler | None = None
     quotas: RequestQuotas
+    web: WebApp
     stopping = False
 
     def __init__(self, served: parameters.Served) -> None:
         self._served = served
+        self._sign_in = served.sign_in
+        pages = (SignInPage(served.sign_in), issuer_sign_in(served.sign_in))
+        self._sign_in_pages = [each for each in pages if each is not None]
         self._routes = routes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,13 +104,22 @@ class Api:
         await self._admit_and_answer(cast(HTTPScope, scope), receive, send)
 
     async def _admit_and_answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        for page in self._sign_in_pages:
+            if page.answers(scope):
+                await self._on_record(scope, receive, send, None, page)
+                return
+        if await self.web.answer(scope, send):
+            return
+        if scope["path"] != SYNC_PATH:
+            send = shielded(send)
+            send = send if self._is_forwarded(scope) else compressed(scope, send)
         if scope["path"] == USUAL_METRICS_PATH:
             scope["path"] = METRICS_PATH
         try:
             demand_text(scope)
-            caller = await self.access.receive(scope)
+            caller = await self._sign_in.receive(scope)
         except RequestError as error:
-            answer = self.audit.watch(scope, send, self.access.find(scope["headers"]), admitted=False)
+            answer = self.audit.watch(scope, send, await self._sign_in.find(scope["headers"]), admitted=False)
             await self._refuse(scope, answer.send if answer is not None else send, error)
             return
         mark_admitted(scope, caller)
@@ -110,7 +130,7 @@ class Api:
             await self.exchange(scope, receive, send, caller.name, caller.projects)
             return
         if scope["path"] in LOOKUP_PATHS and scope["method"] == "POST":
-            await self.lookups(scope, receive, send, caller.name)
+            await self.lookups(scope, receive, send, caller.name, caller.projects)
             return
         if not self.quotas.counts(caller, scope["path"]) or self._is_forwarded(scope):
             await self._answer_admitted(scope, receive, send, caller)
@@ -130,7 +150,13 @@ class Api:
             return False
 
     async def _answer_admitted(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
-        scope["state"] = {parameters.CALLER: caller, parameters.SERVED: self._served}
+        with marked(scope, caller.name):
+            await logged(scope, send, lambda told: self._answer_marked(scope, receive, told, caller))
+
+    async def _answer_marked(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
+        origin = origin_of(scope)
+        known = {parameters.CALLER: caller, parameters.SERVED: self._served, parameters.ORIGIN: origin}
+        scope["state"] = {**scope.get("state", {}), **known}  # a long answer looks again from which account it is asked
         if scope["path"].startswith(PEERS) or self.access.is_from_server(scope["headers"]):
             await self._answer_whole(scope, receive, send)  # the server that was asked has it on record
         else:
@@ -171,7 +197,7 @@ class Api:
         left = await self._forward_or_keep(scope, receive, send)
         if left is not None and self.soap_handler is not None and scope["path"].startswith(soap.SOAP):
             await self.soap_handler(scope, left, send, scope["state"][parameters.CALLER])
-        elif left is not None:
+        elif left is not None and not await error_bodies.answer_other_method(scope, send):
             await self._routes(scope, left, send)
 
     async def _forward_or_keep(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
@@ -223,16 +249,20 @@ def create_app(
     forwards requests to it. `gateway` answers SOAP requests, `gate` connected domains; `audit` is told who did what;
     `url` is the address that SOAP callers are given. `requests_per_s` are those that one principal may send."""
     open_requests = OpenRequests()
-    app = Api(parameters.Served(domain, open_requests, file_bytes_max))
+    sign_in = SignIn(access, domain.browser_sessions, url)
+    app = Api(parameters.Served(domain, open_requests, file_bytes_max, sign_in, EventFeed(domain)))
+    app.web = WebApp(WEB_FILES)
     app.access, app.exchange, app.peers = access, PilotExchangeHandler(domain, let_go), PeerEndpoint(peer)
     app.quotas, app.audit = RequestQuotas(requests_per_s), RequestAudit(audit)
     app.lookups, app.domains = PilotLookups(domain), DomainEndpoint(gate)
     app.soap_handler = (
-        soap.SoapHandler(gateway, open_requests, url, find_project=domain.projects.of_flow)
+        soap.SoapHandler(gateway, open_requests, url, find_project=domain.project_lookup.of_flow)
         if gateway is not None
         else None
     )
     if homes is not None and peer_requests is not None:
         app.fan_out = FanOut(homes, peer_requests, JSON_BYTES_MAX)
-        app.case_forwarder = CaseForwarder(homes, peer_requests, domain.newest_case, open_requests, JSON_BYTES_MAX)
+        app.case_forwarder = CaseForwarder(
+            homes, peer_requests, domain.newest_case, open_requests, JSON_BYTES_MAX, domain.project_lookup.of_case
+        )
     return app

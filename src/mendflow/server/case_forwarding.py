@@ -23,6 +23,7 @@ from mendflow.operations.table import API
 from mendflow.server.error_bodies import ClientDisconnected
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.peer_requests import PeerRequests, end_to_end_headers, unreachable
+from mendflow.server.request_audit import is_noted, note
 from mendflow.server.request_body import read_body
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.messaging.message_store import endpoint_of
@@ -37,6 +38,7 @@ _QUERIES_WITH_CASE = frozenset({"jobs", "worklist", "decisions"})
 _NOT_CASES = frozenset({"count", "reject"})
 
 Newest = Callable[[Sight], Awaitable[str]]
+ProjectOf = Callable[[str], Awaitable[str | None]]
 
 
 class CaseHomeLookup(Protocol):
@@ -52,7 +54,8 @@ class CaseHomeLookup(Protocol):
 
 
 class CaseForwarder:
-    """Forwards requests to the homes of their cases. `newest` names the case that `last` means."""
+    """Forwards requests to the homes of their cases. `newest` names the case that `last` means; `project_of` finds the
+    project of a case, for the record of who did what."""
 
     def __init__(
         self,
@@ -61,7 +64,9 @@ class CaseForwarder:
         newest: Newest,
         open_requests: OpenRequests,
         bytes_max: int,
+        project_of: ProjectOf,
     ) -> None:
+        self._project_of = project_of
         self._homes = homes
         self._peer_requests = peer_requests
         self._newest = newest
@@ -77,15 +82,20 @@ class CaseForwarder:
         named_by = SUBJECT_IN_BODY.get(scope["path"].removeprefix(API)) if scope["method"] == "POST" else None
         body = await read_body(receive, self._bytes_max) if named_by is not None else None
         subject = subject_of(scope) if body is None or named_by is None else named_by(body)
+        if named_by is not None:
+            note(object=subject)
         if subject.partition("/")[0].partition(":")[0] == LAST:
             newest = await self._newest(sight)
             subject = subject.replace(LAST, newest, 1)
             _write_case_name(scope, newest)
+            note(object=subject)
         home = await self._home(subject, is_forwarded=is_forwarded)
         if home is None:
             return receive if body is None else _replay(body, receive)
         if body is None:
             body = await read_body(receive, self._bytes_max)
+        if is_noted():
+            note(project=await self._project_of(subject) or "")
         return await self._forward(home, subject, scope, receive, send, body)
 
     async def _home(self, subject: str, *, is_forwarded: bool, afresh: bool = False) -> str | None:

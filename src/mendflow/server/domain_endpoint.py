@@ -159,7 +159,7 @@ async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[by
 
 def _demand(method: str, *fit: str) -> None:
     if method not in fit:
-        raise WrongMethod(f"{method} does nothing here; use {' or '.join(fit)}")
+        raise WrongMethod(f"{method} does nothing here; use {' or '.join(fit)}", methods=fit)
 
 
 def _token(scope: HTTPScope) -> str:

@@ -26,19 +26,18 @@ from mendflow.core.model.errors import (
     Unreachable,
 )
 from mendflow.lazy import LazyModule
-from mendflow.server.access import DOMAIN
-from mendflow.server.local_accounts import is_loopback
 from mendflow.server.outgoing import OutgoingCalls, PrivateAddress
-from mendflow.services.base.addresses import ANYWHERE, AddressGuard, AllowedAddress
+from mendflow.services.base.addresses import ANYWHERE, AddressGuard, AllowedAddress, is_loopback
 from mendflow.services.domains.domain_lines import Token
 from mendflow.tls import NO_TLS_SETTINGS, ClientTls, explain
 
 if TYPE_CHECKING:
     import aiohttp
 
-    from mendflow.server import domain_endpoint
+    from mendflow.server import access, domain_endpoint
 else:
     aiohttp = LazyModule("aiohttp")
+    access = LazyModule("mendflow.server.access")
     domain_endpoint = LazyModule("mendflow.server.domain_endpoint")
 
 T = TypeVar("T")
@@ -198,7 +197,7 @@ class HttpLine:
             url = self._urls[self._current]
             guarded = url in self._guarded
             try:
-                return await self._lines.calls(guarded=guarded).begin(method, f"{url}{DOMAIN}{what}", **given)
+                return await self._lines.calls(guarded=guarded).begin(method, f"{url}{access.DOMAIN}{what}", **given)
             except aiohttp.ClientConnectorError:
                 if not tries_left:
                     raise

@@ -18,9 +18,12 @@ from mendflow.core.model.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from mendflow.operations.table import OPTIONS, methods_at
 
 if TYPE_CHECKING:
-    from litestar.types import Send
+    from collections.abc import Sequence
+
+    from litestar.types import HTTPScope, Send
 
 log = logging.getLogger("mendflow.server")
 
@@ -31,6 +34,10 @@ BAD_TEXT = "the {} is no text in UTF-8; encode it so, or send bytes as a file"
 class WrongMethod(RequestError):
     code: ClassVar[str] = "method-not-allowed"
     status: ClassVar[int] = 405
+
+    def __init__(self, message: str, *, methods: Sequence[str]) -> None:
+        super().__init__(message, methods=list(methods))
+        self.methods = methods
 
 
 class ClientDisconnected(RequestError):
@@ -56,6 +63,8 @@ def headers_of(error: RequestError) -> dict[str, str]:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, TooManyRequests):
         return {"Retry-After": str(error.fields["retry_after_s"])}
+    if isinstance(error, WrongMethod):
+        return {"Allow": ", ".join(error.methods)}
     return {"Retry-After": "1"} if isinstance(error, TemporarilyUnavailable) else {}
 
 
@@ -66,6 +75,20 @@ async def send_error(send: Send, error: RequestError) -> None:
     headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(error).items()]
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def answer_other_method(scope: HTTPScope, send: Send) -> bool:
+    """Whether the method is none of those that the address knows: then it was answered which these are. The framework
+    would tell those of one of its routes only, and does not know the paths of pilots."""
+    method, methods = scope["method"], methods_at(scope["path"])
+    if method == OPTIONS and methods:
+        allow = (b"allow", ", ".join(methods).encode())
+        await send({"type": "http.response.start", "status": 204, "headers": [allow]})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    elif methods and method not in methods:
+        told = "this address does not know that method; see /api/v1/openapi.json"
+        await send_error(send, WrongMethod(told, methods=methods))
+    return bool(methods) and (method == OPTIONS or method not in methods)
 
 
 def log_unforeseen(error: BaseException, method: str, path: str) -> InternalError:

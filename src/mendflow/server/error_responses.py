@@ -17,6 +17,7 @@ from mendflow.core.model.errors import (
     TooLarge,
 )
 from mendflow.core.model.values import LEVELS_MAX
+from mendflow.operations.table import methods_at
 from mendflow.server.error_bodies import BAD_TEXT, ClientDisconnected, WrongMethod, body_of, headers_of, log_unforeseen
 
 AnyRequest = Request[Any, Any, Any]
@@ -30,12 +31,12 @@ _BODY_READERS = ("decode_json", "decode_msgpack")
 _DISCONNECTED = "client disconnected prematurely"
 
 
-def _from_litestar(error: HTTPException) -> RequestError | None:
+def _from_litestar(error: HTTPException, path: str) -> RequestError | None:
     """An error that the framework raised before the handler was called; None if it is not the caller's error."""
     if isinstance(error, ValidationException):
         return _first_bad_field(error)
     if isinstance(error, MethodNotAllowedException):
-        return WrongMethod("this address does not know that method; see /api/v1/openapi.json")
+        return WrongMethod("this address does not know that method", methods=methods_at(path))
     if error.status_code == 404:
         return NotFound("there is nothing at this address; see /api/v1/openapi.json for what there is")
     if error.status_code == 413:
@@ -68,7 +69,7 @@ def on_error(_: AnyRequest, error: RequestError) -> Response[bytes]:
 
 
 def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
-    refusal = _from_litestar(error)
+    refusal = _from_litestar(error, request.scope["path"])
     return on_error(request, refusal or log_unforeseen(error, request.method, request.scope["path"]))
 
 

@@ -8,11 +8,11 @@ import ipaddress
 import logging
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
 from mendflow.core.model.errors import TooManyRequests
+from mendflow.services.base.buckets import BoundedCounts, Bucket, BucketTable
 
 log = logging.getLogger("mendflow.server")
 
@@ -36,47 +36,38 @@ class AttemptThrottle:
     ) -> None:
         self._count = count
         self._clock = clock
-        self._empty_at: OrderedDict[str, float] = OrderedDict()  # when all failures of an address have come back
-        self._unlogged: dict[str, int] = {}
+        self._failures = BucketTable(lambda now: Bucket(1 / RETURN_S, FAILURES_MAX, now), ADDRESSES_MAX)
+        self._unlogged = BoundedCounts(ADDRESSES_MAX)
         self._log_at = -math.inf
 
     def check(self, address: str) -> None:
         """Refuse who has failed too often of late."""
-        if (wait_s := self._wait_s(address_group(address))) > 0:
+        found = self._failures.find(address_group(address))
+        if found is not None and (wait_s := found.wait_s(1, self._clock())):
             self._count("throttled")
             raise _too_many(wait_s)
 
     def note(self, address: str, reason: str) -> None:
         """Somebody at this address has failed; raises if it was too often of late."""
-        group = address_group(address)
-        wait_s = self._wait_s(group)
-        if wait_s <= 0:
-            self._empty_at[group] = max(self._empty_at.get(group, 0.0), self._clock()) + RETURN_S
-            self._empty_at.move_to_end(group)
-            if len(self._empty_at) > ADDRESSES_MAX:
-                self._empty_at.popitem(last=False)
-        self._count("throttled" if wait_s > 0 else reason)
-        self._log(group, reason)
-        if wait_s > 0:
+        group, now = address_group(address), self._clock()
+        wait_s = self._failures.of(group, now).try_take(1, now)
+        self._count("throttled" if wait_s else reason)
+        self._log(group, reason, now)
+        if wait_s:
             raise _too_many(wait_s)
 
-    def _wait_s(self, group: str) -> float:
-        """How long until one more failure is left to spend; 0 if there is one."""
-        spent_s = self._empty_at.get(group, 0.0) - self._clock()
-        return max(0.0, spent_s - (FAILURES_MAX - 1) * RETURN_S)
-
-    def _log(self, group: str, reason: str) -> None:
-        self._unlogged[group] = self._unlogged.get(group, 0) + 1
-        now = self._clock()
-        if now < self._log_at and len(self._unlogged) < ADDRESSES_MAX:
+    def _log(self, group: str, reason: str, now: float) -> None:
+        """One line in a while, however many addresses there are."""
+        self._unlogged.add(group)
+        if now < self._log_at:
             return
-        total, worst = sum(self._unlogged.values()), max(self._unlogged, key=lambda each: self._unlogged[each])
         log.warning(
-            "refused %d requests from %d addresses, most from %s (the last one: %s); look at who asks there, or give"
+            "refused %d requests from %d addresses%s, most from %s (the last one: %s); look at who asks there, or give"
             " it a token: mendflow admin tokens create",
-            total,
+            self._unlogged.total,
             len(self._unlogged),
-            worst or "an unknown address",
+            " or more" if self._unlogged.others else "",
+            self._unlogged.most or "an unknown address",
             reason,
         )
         self._unlogged.clear()

@@ -6,6 +6,7 @@ does not is named in the header `Mendflow-Unheard`, instead of being left out si
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
@@ -13,6 +14,7 @@ import msgspec
 from litestar.types import HTTPScope, Message, Receive, Scope, Send
 
 from mendflow.core.model.errors import RequestError
+from mendflow.core.model.overview import OverviewView, PilotTotals, SiteTotals, WaitingReason
 from mendflow.core.model.repair_views import ApplyResult, DrainResult, LevelView
 from mendflow.core.model.views import CaseView
 from mendflow.operations.table import API
@@ -21,6 +23,8 @@ from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.request_body import read_body
 from mendflow.services.base.cluster import ServerDocument
 
+LAST_ID_HEADER: Final = b"last-event-id"
+_ID_LINE: Final = re.compile(rb"^id: (\d+)$", re.MULTILINE)
 UNHEARD_HEADER: Final = b"mendflow-unheard"
 PATIENCE_S: Final = 2.0
 ACTING_S: Final = 10.0
@@ -46,6 +50,47 @@ def merge_cases(answers: PeerAnswers) -> bytes:
     return _encode([at_home.get(view.id, view) for view in next(iter(pages.values()))])
 
 
+def merge_overviews(answers: PeerAnswers) -> bytes:
+    """What the store says, as this server found it; the queues and the pilots of all servers added."""
+    told = list(_read(answers, OverviewView).values())
+    own, jobs = told[0], Counter[str]()
+    for each in told:
+        jobs.update(each.jobs)
+    pilots = PilotTotals(
+        up=sum(each.pilots.up for each in told),
+        slots=sum(each.pilots.slots for each in told),
+        busy=sum(each.pilots.busy for each in told),
+    )
+    waiting = [*_sum_waiting(told), *(each for each in own.waiting if each.kind in ("user-task", "person"))]
+    merged = msgspec.structs.replace(own, jobs=dict(jobs), pilots=pilots, sites=_sum_sites(told), waiting=waiting)
+    return _encode(merged)
+
+
+def _sum_waiting(told: Sequence[OverviewView]) -> list[WaitingReason]:
+    found: dict[str, WaitingReason] = {}
+    for each in (reason for view in told for reason in view.waiting if reason.kind in ("job", "retry")):
+        known = found.get(each.reason)
+        if known is not None:
+            samples = [*known.samples, *each.samples]
+            each = msgspec.structs.replace(known, jobs=known.jobs + each.jobs, samples=samples)
+        found[each.reason] = each
+    return sorted(found.values(), key=lambda each: -each.jobs)
+
+
+def _sum_sites(told: Sequence[OverviewView]) -> list[SiteTotals]:
+    found: dict[str, SiteTotals] = {}
+    for each in (site for view in told for site in view.sites):
+        known = found.get(each.name)
+        found[each.name] = (
+            each
+            if known is None
+            else msgspec.structs.replace(
+                known, pilots=known.pilots + each.pilots, slots=known.slots + each.slots, busy=known.busy + each.busy
+            )
+        )
+    return [found[name] for name in sorted(found)]
+
+
 def merge_levels(answers: PeerAnswers) -> bytes:
     found: dict[int, list[LevelView]] = {}
     for views in _read(answers, list[LevelView]).values():
@@ -69,6 +114,11 @@ def merge_drained(by_server: PeerAnswers) -> bytes:
     return _encode(msgspec.structs.replace(answers[0], let_go=sum(each.let_go for each in answers)))
 
 
+def own_answer(answers: PeerAnswers) -> bytes:
+    """All servers do it, and say the same."""
+    return next(iter(answers.values()))
+
+
 def merge_applied(by_server: PeerAnswers) -> bytes:
     """A decision that any server has applied is not counted as left."""
     answers = list(_read(by_server, ApplyResult).values())
@@ -81,8 +131,11 @@ def merge_applied(by_server: PeerAnswers) -> bytes:
 
 MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [
     ("GET", re.compile("/cases"), merge_cases),
+    ("GET", re.compile("/overview"), merge_overviews),
     ("GET", re.compile("/levels"), merge_levels),
     ("POST", re.compile("/levels/[^/]+/drain"), merge_drained),
+    ("POST", re.compile("/pilots/[^/]+/drain"), own_answer),
+    ("DELETE", re.compile("/pilots/[^/]+/drain"), own_answer),
     ("POST", re.compile("/failures/[^/]+/apply"), merge_applied),
 ]
 
@@ -160,6 +213,7 @@ class MergedEventStream:
         self._send = send
         self._has_begun = asyncio.Event()
         self._streams: dict[str, asyncio.Task[None]] = {}
+        self._last_ids: dict[str, bytes] = {}  # of each server that was followed
 
     async def listen(self, receive: Receive, inner: Inner) -> None:
         others = asyncio.create_task(self._follow_peers())
@@ -178,24 +232,37 @@ class MergedEventStream:
 
     async def _follow_peers(self) -> None:
         await self._has_begun.wait()
+        is_first = True
         while True:
             for server in self._homes.live_servers():
                 task = self._streams.get(server.id)
                 if task is None or task.done():
-                    self._streams[server.id] = asyncio.create_task(self._relay_events(server))
+                    scope = self._scope if is_first else self._scope_after(server.id)
+                    self._streams[server.id] = asyncio.create_task(self._relay_events(server, scope))
+            is_first = False
             await asyncio.sleep(LOOK_EVERY_S)
 
-    async def _relay_events(self, server: ServerDocument) -> None:
+    def _scope_after(self, server: str) -> HTTPScope:
+        """The request, for what that server has told since; all from now on if it was not followed before."""
+        last = self._last_ids.get(server)
+        headers = [each for each in self._scope["headers"] if each[0] != LAST_ID_HEADER]
+        headers += [(LAST_ID_HEADER, last)] if last is not None else []
+        query = b"&".join(part for part in self._scope["query_string"].split(b"&") if not part.startswith(b"after="))
+        return cast(HTTPScope, {**self._scope, "headers": headers, "query_string": query})
+
+    async def _relay_events(self, server: ServerDocument, scope: HTTPScope) -> None:
         """Relay the events of that server, only whole events. When the connection breaks, the next look at the servers
         opens it again."""
         try:
-            async with self._peer_requests.open_request(server, self._scope, b"") as response:
+            async with self._peer_requests.open_request(server, scope, b"") as response:
                 left = b""
                 if response.content_type != EVENT_STREAM:
                     return
                 async for piece in response.content.iter_any():
                     whole_ones, end, left = (left + piece).rpartition(b"\n\n")
                     if end:
+                        if ids := _ID_LINE.findall(whole_ones + end):
+                            self._last_ids[server.id] = ids[-1]
                         await self._send({"type": "http.response.body", "body": whole_ones + end, "more_body": True})
         except RequestError:
             return

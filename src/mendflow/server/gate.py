@@ -9,10 +9,22 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Principal, ProjectRole, Sight, project_name_flaw
+from mendflow.core.model.principals import (
+    ADMIN,
+    DEFAULT_PROJECT,
+    EVERYTHING,
+    PILOT,
+    Principal,
+    ProjectRole,
+    Sight,
+    project_name_flaw,
+)
 from mendflow.operations.operation import ApiOperation
 from mendflow.operations.subjects import Subject
+from mendflow.server.audited_objects import object_of
 from mendflow.server.gate_checks import CHECKS
+from mendflow.server.request_audit import is_noted, note
+from mendflow.server.request_mark import mark_case
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.domain_reader import LAST
 from mendflow.services.api.project_lookup import OF_ALL
@@ -56,14 +68,21 @@ class ProjectGate:
         project: str | None = None
         if subject is not None and subject.is_single:
             await self._name_last(subject, arguments)
+            if subject.kind in _NAMED_AFTER_CASES:
+                mark_case(str(arguments[subject.argument]))
             project = await self._project(subject, arguments)
         if not self.caller.is_admin and (check := CHECKS.get(self.operation.name)) is not None:
             await check(self, arguments, project or "")
+        if not self.caller.roles & {ADMIN, PILOT}:
+            self.domain.count_request(project or self.caller.usual_project)
         return Admission(project)
 
     async def _name_last(self, subject: Subject, arguments: dict[str, Any]) -> None:
-        if subject.kind in _NAMED_AFTER_CASES and not self.caller.is_admin:
-            arguments[subject.argument] = await self.named(arguments[subject.argument])
+        if subject.kind in _NAMED_AFTER_CASES:
+            given = arguments[subject.argument]
+            arguments[subject.argument] = await self.named(given)
+            if arguments[subject.argument] != given:
+                note(object=object_of(self.operation, arguments) or arguments[subject.argument])
 
     async def named(self, name: str) -> str:
         """The same with the caller's own last case in place of the word for it."""
@@ -79,9 +98,13 @@ class ProjectGate:
             if PROJECT in arguments:
                 found = await self._find(subject, arguments)
                 arguments[PROJECT] = found if found is not None else self.caller.usual_project
+                note(project=arguments[PROJECT])
+            elif self.operation.audited and is_noted():
+                note(project=await self._find(subject, arguments) or "")
             return None
         name = await self.subject_name(subject, arguments)
         found = await self._find(subject, arguments)
+        note(project=found or "")
         if found is None and subject.kind == "schedule" and subject.may_be_new:
             found = await self.demand_role("author", "flow", arguments[subject.argument].flow)
         elif found is None:
@@ -92,12 +115,13 @@ class ProjectGate:
             self.demand(self.operation.allowed.project, found, subject.kind, name, is_name=subject.makes)
         if PROJECT in arguments:
             arguments[PROJECT] = found
+        note(project=found)
         return found or None
 
     async def _find(self, subject: Subject, arguments: Mapping[str, Any]) -> str | None:
         """The project that what it is about is in by now."""
         name = await self.subject_name(subject, arguments)
-        return await self.domain.projects.find(_KINDS.get(subject.kind, subject.kind), name)
+        return await self.domain.project_lookup.find(_KINDS.get(subject.kind, subject.kind), name)
 
     async def subject_name(self, subject: Subject, arguments: Mapping[str, Any]) -> str:
         given = arguments[subject.argument]
@@ -122,13 +146,20 @@ class ProjectGate:
             raise _nothing(subject.kind, name)
         project = wanted or self.caller.usual_project
         needed = self.operation.allowed.project
-        if not self._may_make(needed, project):
-            raise Forbidden(
-                f"{self.caller.name!r} may make nothing in project {project}: that takes the role {needed or 'admin'}"
-                " there; name another project, or ask its administrator",
-                project=project,
+        if self._may_make(needed, project):
+            return project
+        has = ", ".join(f"{name} ({role})" for name, role in sorted(self.caller.projects.items()))
+        if not wanted and len(self.caller.projects) > 1:
+            raise InvalidRequest(
+                f"say which project {subject.kind} {name} belongs to, by `project` (--project NAME, or"
+                f" MENDFLOW_PROJECT): {self.caller.name!r} is in {has}",
+                field=PROJECT,
             )
-        return project
+        raise Forbidden(
+            f"{self.caller.name!r} may make nothing in project {project}: that takes the role {needed or 'admin'}"
+            f" there; {f'it is in {has}: ' if has else ''}name another project, or ask its administrator",
+            project=project,
+        )
 
     def _may_make(self, needed: ProjectRole | None, project: str) -> bool:
         """Who acts for the whole installation, as engines do, makes things of its own where its token says, or in the
@@ -151,11 +182,17 @@ class ProjectGate:
         return await self.demand_role("viewer", kind, name)
 
     async def demand_role(self, role: ProjectRole, kind: str, name: str) -> str:
-        found = await self.domain.projects.find(kind, name)
+        found = await self.domain.project_lookup.find(kind, name)
         if found is None:
             raise _nothing(kind, name)
         self.demand(role, found, kind, name)
         return found
+
+    def demand_viewer(self, project: str | None, kind: str, name: str) -> None:
+        """Refused, as what is not there, unless the caller can look into the project itself, also if it may ask for
+        other reasons."""
+        if project is None or not (project == OF_ALL or self.caller.may("viewer", project)):
+            raise _nothing(kind, name)
 
     def refuse(self, kind: str, name: str) -> None:
         """As what is not there."""

@@ -3,8 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from mendflow.core.model.errors import Forbidden
+from mendflow.core.model.errors import Forbidden, NotFound
+from mendflow.core.model.principals import PILOT
 from mendflow.core.model.rules import DEFAULT_RULES
+from mendflow.services.domains.work_files import files_in_flow, logical_files_in_flow
 
 if TYPE_CHECKING:
     from mendflow.server.gate import ProjectGate
@@ -15,6 +17,7 @@ Check = Callable[["ProjectGate", Arguments, str], Awaitable[None]]
 
 async def start(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     """Results of an earlier case are used in the same project only."""
+    await given_files(gate, arguments, project)
     if not arguments["cache_from"]:
         return
     arguments["cache_from"] = await gate.named(arguments["cache_from"])
@@ -28,6 +31,7 @@ async def mend(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     if wish.decision and await gate.demand_seen("decision", wish.decision) != project:
         raise Forbidden(f"decision {wish.decision} is not about a case of project {project}")
     await _demand_teacher(gate, wish, wish.rules, project)
+    await given_files(gate, arguments, project)
     if wish.item:
         await _demand_task_role(gate, arguments["case"], wish.item)
     if wish.decision:
@@ -37,6 +41,7 @@ async def mend(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
 async def reject_choice(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     wish = arguments["wish"]
     await _demand_teacher(gate, wish, "", project)
+    await given_files(gate, arguments, project)
     await _demand_task_role_of(gate, wish.decision)
 
 
@@ -92,14 +97,21 @@ async def differences(gate: "ProjectGate", arguments: Arguments, _project: str) 
         await gate.demand_seen("rules", arguments["rules"])
 
 
-async def put_schedule(gate: "ProjectGate", arguments: Arguments, _project: str) -> None:
+async def compare_cases(gate: "ProjectGate", arguments: Arguments, _project: str) -> None:
+    arguments["other"] = await gate.named(arguments["other"])
+    await gate.demand_seen("case", arguments["other"])
+
+
+async def put_schedule(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     """A schedule is of the project of its flow."""
     await gate.demand_role("author", "flow", arguments["spec"].flow)
+    await given_files(gate, arguments, project)
 
 
 async def put_data_set(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     """The cases that a set starts are of its own project, and it waits for sets that the caller sees."""
     wish = arguments["wish"]
+    await given_files(gate, arguments, project)
     for rule in wish.gatherings:
         if await gate.demand_seen("flow", rule.flow) != project:
             raise Forbidden(f"flow {rule.flow} is of another project than the data set", project=project)
@@ -107,7 +119,8 @@ async def put_data_set(gate: "ProjectGate", arguments: Arguments, project: str) 
         await gate.demand_seen("data set", name)
 
 
-async def add_to_set(gate: "ProjectGate", arguments: Arguments, _project: str) -> None:
+async def add_to_set(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
+    await given_files(gate, arguments, project)
     for each in arguments["files"]:
         logical = each if isinstance(each, str) else each.logical
         if logical:
@@ -117,7 +130,7 @@ async def add_to_set(gate: "ProjectGate", arguments: Arguments, _project: str) -
 async def add_data(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     """A file that is added to a set starts cases there."""
     data_set = arguments["file"].data_set
-    if data_set and await gate.domain.projects.find("data set", data_set) not in (None, project):
+    if data_set and await gate.domain.project_lookup.find("data set", data_set) not in (None, project):
         raise Forbidden(f"data set {data_set} is of another project than the file", project=project)
 
 
@@ -131,18 +144,95 @@ async def engine_cases(gate: "ProjectGate", arguments: Arguments, project: str) 
         gate.refuse("engine", engine)
 
 
+async def read_file(gate: "ProjectGate", arguments: Arguments, _project: str) -> None:
+    """A file is read by whoever can read a case that refers to it and names that, by the pilots that hold a job which
+    does, and by whoever sent it. It is answered in the same words whether or not there is such a file."""
+    if not await _may_read(gate, arguments["sha256"], arguments["of"]):
+        raise _no_file(arguments["sha256"], arguments["of"])
+
+
+async def file_size(gate: "ProjectGate", arguments: Arguments, _project: str) -> None:
+    """As for reading; and whether a file need not be sent again may be asked without naming a case."""
+    sha256, of = arguments["sha256"], arguments["of"]
+    if not await _may_read(gate, sha256, of) and (of or not await _is_known(gate, sha256)):
+        raise _no_file(sha256, of)
+
+
+async def given_files(gate: "ProjectGate", arguments: Arguments, _project: str) -> None:
+    """Who gives a file to a case has sent it, or can read a case that refers to it: otherwise whoever knows a digest
+    could have a job tell what is in the file. One with a logical name is what the catalogue has under that name, for
+    those who can look at it there."""
+    for each in logical_files_in_flow(list(arguments.values())):
+        await gate.demand_seen("logical file", each.logical)
+        if each.sha256 not in ("", (await gate.domain.datum(each.logical)).sha256):
+            raise NotFound(
+                f"there is no logical file {each.logical!r:.100} with the digest {each.sha256}: give it as"
+                f" lfn:{each.logical:.100}",
+                sha256=each.sha256,
+            )
+    readers, sight, who = gate.domain.file_readers, gate.caller.sight(), gate.caller.name
+    given = [each.sha256 for each in files_in_flow(list(arguments.values()))]
+    unsent = [each for each in given if not await readers.has_given(who, each)]
+    if missing := await readers.in_no_flow(sight, await readers.unknown(sight, unsent)):
+        first = next(each for each in given if each in missing)
+        raise NotFound(
+            f"there is no stored file {first} for you, which is to be given here: send it first, as"
+            " PUT /api/v1/files/DIGEST; the newest cases of your projects do not refer to it",
+            sha256=first,
+        )
+
+
+async def complete(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
+    await on_task(gate, arguments, project)
+    await given_files(gate, arguments, project)
+
+
+async def _may_read(gate: "ProjectGate", sha256: str, of: str) -> bool:
+    readers, caller = gate.domain.file_readers, gate.caller
+    if await readers.has_given(caller.name, sha256):
+        return True
+    if of:
+        case = await gate.named(of)
+        gate.demand_viewer(await gate.domain.project_lookup.find("case", case), "case", case)
+        if await readers.refers(case, sha256):
+            return True
+    return PILOT in caller.roles and await readers.is_held(caller, sha256)
+
+
+async def _is_known(gate: "ProjectGate", sha256: str) -> bool:
+    """Whether a file is there that a case of the caller's projects refers to."""
+    try:
+        await gate.domain.file_size(sha256)
+    except NotFound:
+        return False
+    return not await gate.domain.file_readers.unknown(gate.caller.sight(), {sha256})
+
+
+def _no_file(sha256: str, of: str) -> NotFound:
+    if of:
+        return NotFound(f"case {of!r:.100} refers to no stored file {sha256}", sha256=sha256)
+    return NotFound(
+        f"there is no stored file {sha256} for you: name a case that refers to it, as ?of=CASE", sha256=sha256
+    )
+
+
 CHECKS: Final[dict[str, Check]] = {
     "start": start,
     "mend": mend,
     "reject_choice": reject_choice,
     "cancel": cancel,
-    **dict.fromkeys(("claim", "release", "complete", "reject"), on_task),
+    **dict.fromkeys(("claim", "release", "reject"), on_task),
+    "complete": complete,
+    **dict.fromkeys(("rerun", "send", "deploy", "put_rules", "add_rule"), given_files),
     "evaluate_rules": evaluate_rules,
     "differences": differences,
+    "compare_cases": compare_cases,
     "put_schedule": put_schedule,
     "put_data_set": put_data_set,
     "add_to_set": add_to_set,
     "add_data": add_data,
     "engine_cases": engine_cases,
+    "read_file": read_file,
+    "file_size": file_size,
 }
 """By operation. They are asked once the subject was found to be the caller's, and not for administrators."""

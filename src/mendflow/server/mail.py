@@ -16,7 +16,7 @@ import msgspec
 from mendflow.core.model.alerts import MailOptions
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.lazy import LazyModule
-from mendflow.services.base.addresses import is_this_machine
+from mendflow.services.base.addresses import is_loopback
 from mendflow.services.base.poster import Mail
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class SmtpSender:
                 line.ehlo()
                 encrypted = True
             if server.user:
-                if not encrypted and not is_this_machine(server.host):
+                if not encrypted and not is_loopback(server.host):
                     return f"{server.host} does not encrypt, so the password is not sent; use smtps://"
                 line.login(server.user, server.password)
             refused = line.send_message(self._message(mail))

@@ -13,25 +13,21 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from mendflow.core.model.access_tokens import NAME_RULE, ROLE, project_role
 from mendflow.core.model.errors import InvalidRequest, TemporarilyUnavailable, Unauthorized
+from mendflow.core.model.ids import Instant
 from mendflow.core.model.principals import PROJECT_ROLES, Principal, ProjectRole
-from mendflow.lazy import LazyModule, lazy_pattern
-from mendflow.server.local_accounts import is_loopback
-
-if TYPE_CHECKING:
-    import aiohttp
-else:
-    aiohttp = LazyModule("aiohttp")
+from mendflow.lazy import lazy_pattern
+from mendflow.server.oidc_answers import IssuerAway, IssuerDescription, fetch_issuer, host_of, is_protected
+from mendflow.server.private_files import read_secret
+from mendflow.services.base.addresses import PUBLIC_ONLY, AddressGuard
 
 log = logging.getLogger("mendflow.server")
 
-DISCOVERY: Final = "/.well-known/openid-configuration"
 PREFIX: Final = "mendflow:"
 """Values of the claim that begin so name a role, if nothing else is said of them."""
 
@@ -47,24 +43,39 @@ KEYS_S_MAX: Final = 3600.0
 REFETCH_S: Final = 10.0
 """A key that is not known makes the server read the keys again, at most once in this time."""
 
-FETCH_S: Final = 10.0
-BYTES_MAX: Final = 512 << 10
 KEYS_MAX: Final = 100
 TOKEN_CHARS_MAX: Final = 16 << 10
 RSA_BITS_MIN: Final = 2048
 VERIFIED_MAX: Final = 2_000
+SECRET_FILE: Final = "file of --oidc-client-secret"
+SCOPES: Final = "openid profile email"
+SESSION_MS: Final = 12 * 3_600_000
+"""A working day: the issuer is asked again for who comes the next morning."""
+
 _PERSON: Final = lazy_pattern(r"[\w.@+|:/-]{1,128}")
+
+
+class OidcClient(msgspec.Struct, frozen=True, kw_only=True):
+    """This server, as the issuer knows it, for browsers that sign in there: by its `id`, and the secret in
+    `secret_file` if it has one. `scopes` are asked for; a session lasts for `session_ms`."""
+
+    id: str
+    secret_file: str = ""
+    scopes: str = SCOPES
+    session_ms: int = SESSION_MS
 
 
 class OidcOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`roles` is the claim that says what somebody may do, with dots between its parts; `mapping` says what its values
-    stand for: a role, or PROJECT:ROLE. `name` is the claim by which somebody is known here."""
+    stand for: a role, or PROJECT:ROLE. `name` is the claim by which somebody is known here. With a `client`, browsers
+    sign in at the issuer."""
 
     issuer: str
     audience: str
     roles: str = ""
     mapping: dict[str, str] = {}
     name: str = "sub"
+    client: OidcClient | None = None
 
 
 class _Key(NamedTuple):
@@ -80,11 +91,16 @@ class _Verified(NamedTuple):
 class OidcIssuer:
     """One issuer, with its keys as they were last read. `clock` is the wall clock, in seconds."""
 
-    def __init__(self, options: OidcOptions, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, options: OidcOptions, *, guard: AddressGuard = PUBLIC_ONLY, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`guard` is what the server may call. The issuer itself is named by whoever runs the server."""
         require_options(options)
+        self.guard = guard._replace(allowed=(*guard.allowed, host_of(options.issuer)))
         self._jwt = _load_library()
-        self._options = options
+        self.options = options
         self._clock = clock
+        self._described: IssuerDescription | None = None
         self._keys: dict[str, _Key] = {}
         self._read_at = -KEYS_S_MAX  # by the steady clock
         self._asked_at = -REFETCH_S  # when the issuer was last asked, whatever came of it
@@ -99,18 +115,29 @@ class OidcIssuer:
             return None
         return found.principal
 
+    def holds_until(self, sha256: str) -> Instant:
+        """When a token that is known ends by itself."""
+        return int(self._verified[sha256].until * 1000)
+
     async def check(self, token: str) -> Principal:
         """Whose token this is; refuses one that does not count."""
         if len(token) > TOKEN_CHARS_MAX:
             raise Unauthorized(f"a token of {len(token)} characters is too long", reason="unknown")
+        claims = await self.claims(token, self.options.audience)
+        principal = self.principal(claims)
+        self._remember(token, principal, float(claims["exp"]) + LEEWAY_S)
+        return principal
+
+    async def claims(self, token: str, audience: str) -> dict[str, Any]:
+        """What a token says that the issuer has made for this audience, and that holds."""
         key = await self._key_for(token)
         try:
             claims: dict[str, Any] = self._jwt.decode(
                 token,
                 key.key,
                 algorithms=[key.algorithm],
-                audience=self._options.audience,
-                issuer=self._options.issuer,
+                audience=audience,
+                issuer=self.options.issuer,
                 leeway=LEEWAY_S,
                 options={"require": ["exp", "iss", "aud", "sub"], "strict_aud": False},
             )
@@ -118,11 +145,16 @@ class OidcIssuer:
             raise Unauthorized("this token has expired: sign in again at its issuer", reason="expired") from None
         except self._jwt.PyJWTError as error:
             raise Unauthorized(
-                f"this token of {self._options.issuer} does not count here: {error}", reason="unknown"
+                f"this token of {self.options.issuer} does not count here: {error}", reason="unknown"
             ) from None
-        principal = self._principal(claims)
-        self._remember(token, principal, float(claims["exp"]) + LEEWAY_S)
-        return principal
+        return claims
+
+    async def described(self) -> IssuerDescription:
+        """What the issuer says of itself; raises if it cannot be asked."""
+        if not self._keys_serve() or self._described is None:
+            await self._read_keys()
+        assert self._described is not None
+        return self._described
 
     def _remember(self, token: str, principal: Principal, until: float) -> None:
         sha256 = hashlib.sha256(token.encode()).hexdigest()
@@ -152,7 +184,7 @@ class OidcIssuer:
             found = self._find(kid, algorithm)
         if found is None:
             raise Unauthorized(
-                f"no key that {self._options.issuer} publishes has signed this token: sign in again", reason="unknown"
+                f"no key that {self.options.issuer} publishes has signed this token: sign in again", reason="unknown"
             )
         return found
 
@@ -183,19 +215,20 @@ class OidcIssuer:
             await asyncio.shield(reading)
         if self._failed:
             raise TemporarilyUnavailable(
-                f"the issuer {self._options.issuer} cannot be asked for its keys, so nobody can be known by its tokens;"
+                f"the issuer {self.options.issuer} cannot be asked for its keys, so nobody can be known by its tokens;"
                 " the server's log says why. Try again in a moment"
             )
 
     async def _fetch(self) -> None:
         self._failed = True
         try:
-            self._keys = self._usable(await fetch_keys(self._options.issuer))
+            self._described, keys = await fetch_issuer(self.options.issuer, self.guard)
+            self._keys = self._usable(keys)
             self._verified.clear()  # a key may have been withdrawn
             self._read_at = time.monotonic()
             self._failed = False
-        except (TimeoutError, OSError, ValueError, msgspec.MsgspecError, aiohttp.ClientError) as error:
-            log.warning("the keys of the issuer %s cannot be read: %r", self._options.issuer, error)
+        except IssuerAway as error:
+            log.warning("the keys of the issuer %s cannot be read: %s", self.options.issuer, error)
         finally:
             self._asked_at = time.monotonic()
             self._reading = None
@@ -209,27 +242,27 @@ class OidcIssuer:
             try:
                 key = self._jwt.PyJWK(each, algorithm=algorithm).key
             except self._jwt.PyJWTError as error:
-                log.warning("a key of the issuer %s cannot be used: %s", self._options.issuer, error)
+                log.warning("a key of the issuer %s cannot be used: %s", self.options.issuer, error)
                 continue
             if algorithm == "RS256" and key.key_size < RSA_BITS_MIN:
-                log.warning("a key of the issuer %s has less than %d bits", self._options.issuer, RSA_BITS_MIN)
+                log.warning("a key of the issuer %s has less than %d bits", self.options.issuer, RSA_BITS_MIN)
                 continue
             found[str(each.get("kid", f"{number} without a name"))] = _Key(algorithm, key)
         return found
 
     # What the claims mean
 
-    def _principal(self, claims: Mapping[str, Any]) -> Principal:
-        name = _claim(claims, self._options.name)
+    def principal(self, claims: Mapping[str, Any]) -> Principal:
+        name = claim(claims, self.options.name)
         if not isinstance(name, str) or not _PERSON.fullmatch(name):
             raise Unauthorized(
-                f"the claim {self._options.name!r} of this token has no usable name; {NAME_RULE} | : /",
+                f"the claim {self.options.name!r} of this token has no usable name; {NAME_RULE} | : /",
                 reason="unknown",
             )
         roles, projects = set[str](), dict[str, ProjectRole]()
-        for value in _words(_claim(claims, self._options.roles)) if self._options.roles else ():
-            meant = self._options.mapping.get(value)
-            if meant is None and not self._options.mapping and value.startswith(PREFIX):
+        for value in _words(claim(claims, self.options.roles)) if self.options.roles else ():
+            meant = self.options.mapping.get(value)
+            if meant is None and not self.options.mapping and value.startswith(PREFIX):
                 meant = value.removeprefix(PREFIX)
             if meant is not None:
                 _add(meant, roles, projects)
@@ -261,7 +294,7 @@ def _add(meant: str, roles: set[str], projects: dict[str, ProjectRole]) -> None:
         projects[project] = role
 
 
-def _claim(claims: Mapping[str, Any], path: str) -> Any:
+def claim(claims: Mapping[str, Any], path: str) -> Any:
     """A claim by its name; else by the names of what it is in, with dots between them."""
     if path in claims:
         return claims[path]
@@ -302,52 +335,12 @@ def require_options(options: OidcOptions) -> None:
             raise InvalidRequest(f"--oidc-map {value}={meant}: {meant!r} is neither a role nor PROJECT:ROLE")
     if options.mapping and not options.roles:
         raise InvalidRequest("--oidc-map needs --oidc-roles, the claim whose values it is about")
+    if options.client is not None and "openid" not in options.client.scopes.split():
+        raise InvalidRequest("--oidc-scopes needs openid among them: without it, an issuer does not say who signed in")
+    if options.client is not None and options.client.secret_file:
+        read_secret(options.client.secret_file, SECRET_FILE)
 
 
 def _require_address(url: str, named: str) -> None:
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
-        fits = fits and bool(parts.hostname) and not parts.query and not parts.fragment
-    except ValueError:
-        fits = False
-    if not fits:
+    if not is_protected(url) or "?" in url or "#" in url:
         raise InvalidRequest(f"{named} {url!r:.200} is not the https address of an issuer")
-
-
-class _Discovery(msgspec.Struct):
-    issuer: str
-    jwks_uri: str
-
-
-class _KeySet(msgspec.Struct):
-    keys: list[dict[str, Any]]
-
-
-async def fetch_keys(issuer: str) -> list[dict[str, Any]]:
-    """The keys that an issuer publishes, by its own description of itself."""
-    timeout = aiohttp.ClientTimeout(total=FETCH_S)
-    async with aiohttp.ClientSession(timeout=timeout, trust_env=True) as session:
-        described = msgspec.json.decode(await _get(session, issuer.rstrip("/") + DISCOVERY), type=_Discovery)
-        if described.issuer != issuer:
-            raise ValueError(f"it says that it is {described.issuer!r:.200}; give that as --oidc-issuer")
-        _require_jwks(described.jwks_uri)
-        return msgspec.json.decode(await _get(session, described.jwks_uri), type=_KeySet).keys
-
-
-def _require_jwks(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-        raise ValueError(f"its keys are at {url!r:.200}, which is not an https address")
-
-
-async def _get(session: "aiohttp.ClientSession", url: str) -> bytes:
-    async with session.get(url, allow_redirects=False, headers={"Accept": "application/json"}) as response:
-        if response.status != 200:
-            raise ValueError(f"{url} answered {response.status}")
-        content = await response.content.read(BYTES_MAX + 1)
-        while len(content) <= BYTES_MAX and (more := await response.content.read(BYTES_MAX)):
-            content += more
-        if len(content) > BYTES_MAX:
-            raise ValueError(f"{url} answered more than {BYTES_MAX} bytes")
-        return content

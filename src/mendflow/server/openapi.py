@@ -13,10 +13,13 @@ from litestar.routes import HTTPRoute
 
 from mendflow.core.model.data import LocateAnswer, LocateRequest, PlaceAnswer, PlaceRequest, StoreAnswer, StoreRequest
 from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.sessions import SignInRequest
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import ChangeEvent
 from mendflow.operations.operation import ApiOperation
-from mendflow.operations.table import API, OPERATIONS
+from mendflow.operations.table import API, CALLS, OPERATIONS
+from mendflow.server.openapi_keys import say_keys
+from mendflow.server.routes.request_form import body_type, wants_body
 from mendflow.version import VERSION
 
 Json = dict[str, Any]
@@ -85,7 +88,13 @@ def describe(routes: Sequence[HTTPRouteHandler], dependencies: Mapping[str, Prov
             _tidy(operation)
     for name, (asked, told) in _PACKED.items():
         paths[f"{API}{OPERATIONS[name].path}"] = {"post": _packed(OPERATIONS[name], asked, told)}
-    _, schemas = msgspec.json.schema_components([*_TYPES, *_route_types(app)], ref_template=_REF + "{name}")
+    bodies = _body_types()
+    types = [*bodies.values(), *_TYPES, *_route_types(app)]
+    shown, schemas = msgspec.json.schema_components(types, ref_template=_REF + "{name}")
+    say_keys(types, schemas)
+    for name, schema in zip(bodies, shown, strict=False):
+        operation = paths[f"{API}{OPERATIONS[name].described_path}"][OPERATIONS[name].method.lower()]
+        operation["requestBody"] = _json_body(OPERATIONS[name], _rewritten(schema))
     named = {_RENAMED.get(name, name): _rewritten(schema) for name, schema in schemas.items()}
     bearer = {"type": "http", "scheme": "bearer", "description": "Wanted where the server has tokens."}
     return {
@@ -99,13 +108,21 @@ def describe(routes: Sequence[HTTPRouteHandler], dependencies: Mapping[str, Prov
 
 
 def _route_types(app: Litestar) -> Iterator[type]:
-    """What the routes read and give."""
+    """What the routes give."""
     for route in app.routes:
         for handler in route.route_handlers if isinstance(route, HTTPRoute) else ():
-            signature = handler.parsed_fn_signature
-            yield from _structs_in(signature.return_type.annotation)
-            if "data" in signature.parameters:
-                yield from _structs_in(signature.parameters["data"].annotation)
+            yield from _structs_in(handler.parsed_fn_signature.return_type.annotation)
+
+
+def _body_types() -> dict[str, Any]:
+    """The type of each JSON body, by its operation. Routes get the bytes, and decode them as these."""
+    found = {each.name: body_type(each) for each in CALLS}
+    return {**{name: type for name, type in found.items() if type is not None}, "sign_in": SignInRequest}
+
+
+def _json_body(operation: ApiOperation, schema: Json) -> Json:
+    required = not operation.is_call or wants_body(operation)
+    return {"content": {"application/json": {"schema": schema}}, "required": required}
 
 
 def _structs_in(annotation: Any) -> Iterator[type]:
@@ -130,29 +147,27 @@ def _rewritten(value: Any) -> Any:
 
 def _tidy(operation: Json) -> None:
     for parameter in operation.get("parameters", ()):
-        parameter["schema"] = _without_null(parameter["schema"])[0]
+        parameter["schema"] = _without_null(parameter["schema"])
         parameter.pop("deprecated", None)
         parameter.pop("allowEmptyValue", None)
         parameter.pop("allowReserved", None)
-    if body := operation.get("requestBody"):
-        content = body["content"]["application/json"]
-        content["schema"], optional = _without_null(content["schema"])
-        body["required"] = not optional
     operation["responses"] |= _refusals(_BY_ID[operation["operationId"]])
     operation.pop("deprecated", None)
+    if _BY_ID[operation["operationId"]].allowed.anybody:
+        operation["security"] = []
     if special := _SPECIAL.get(operation["operationId"]):
         special(operation)
 
 
-def _without_null(schema: Json) -> tuple[Json, bool]:
-    """In a query or an optional body, leaving a value out means null."""
+def _without_null(schema: Json) -> Json:
+    """In a query, leaving a value out means null."""
     either = schema.get("oneOf", [])
     if {"type": "null"} in either:
         rest = [one for one in either if one != {"type": "null"}]
-        return (rest[0] if len(rest) == 1 else {"oneOf": rest}), True
+        return rest[0] if len(rest) == 1 else {"oneOf": rest}
     if isinstance(schema.get("enum"), list) and None in schema["enum"]:
-        return {"type": "string", "enum": [one for one in schema["enum"] if one is not None]}, True
-    return schema, False
+        return {"type": "string", "enum": [one for one in schema["enum"] if one is not None]}
+    return schema
 
 
 def _refusal(description: str) -> Json:
@@ -211,7 +226,15 @@ def _file_size(operation: Json) -> None:
 
 
 def _stream(operation: Json) -> None:
-    operation["responses"]["200"] = _content("Server-sent events", "text/event-stream", {"type": "string"})
+    text = {"type": "string"}
+    told = {"anyOf": [{"$ref": _REF + "ChangeEvent"}, {"type": "object", "maxProperties": 0}]}
+    data = {**text, "contentMediaType": "application/json", "contentSchema": told}
+    event = {"type": "object", "properties": {"id": text, "event": text, "data": data}}
+    operation["responses"]["200"] = _content("Server-sent events, each of this form", "text/event-stream", event)
+
+
+def _lines(operation: Json) -> None:
+    operation["responses"]["200"] = _content("JSON lines", "application/jsonl", {"type": "string"})
 
 
 def _history(operation: Json) -> None:
@@ -228,6 +251,11 @@ def _health(operation: Json) -> None:
     operation["responses"]["503"] = _content("The store is away", "application/json", {"$ref": _REF + "Health"})
 
 
+def _sign_in(operation: Json) -> None:
+    operation["responses"]["204"].pop("content", None)
+    operation["responses"] |= {str(status): _refusal(_ERRORS[status]) for status in (401, 403)}
+
+
 _SPECIAL: dict[str, Callable[[Json], None]] = {
     "store_file": _store_file,
     "read_file": _kept,
@@ -236,7 +264,10 @@ _SPECIAL: dict[str, Callable[[Json], None]] = {
     "import_archive": _import,
     "case_events": _stream,
     "all_events": _stream,
+    "export_audit": _lines,
     "health": _health,
+    "sign_in": _sign_in,
+    "sign_out": _sign_in,
     "history": _history,
     "flow_history": _flow_history,
 }

@@ -54,7 +54,7 @@ class PilotApi:
         if scope["path"] == SYNC_PATH:
             await self._exchange(scope, receive, send, caller.name, caller.projects)
         else:
-            await self._lookups(scope, receive, send, caller.name)
+            await self._lookups(scope, receive, send, caller.name, caller.projects)
 
     async def stop(self, grace_s: float) -> None:
         """End what would stay open, as the whole API does."""

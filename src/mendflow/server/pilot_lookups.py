@@ -3,6 +3,7 @@ together. Any server can answer, because all of it is in the store."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -32,13 +33,14 @@ class PilotLookups:
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
-        await send_packed(self._answer(scope["path"], receive, who), scope, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, who: str, projects: Iterable[str]) -> None:
+        """`who` is the name of the token that the pilot has, `projects` are those that the token names."""
+        await send_packed(self._answer(scope["path"], receive, who, frozenset(projects)), scope, send)
 
-    async def _answer(self, path: str, receive: Receive, who: str) -> bytes:
+    async def _answer(self, path: str, receive: Receive, who: str, projects: frozenset[str]) -> bytes:
         body = await read_body(receive, LOOKUP_BYTES_MAX)
         if path == LOCATE_PATH:
-            return _encoder.encode(await self._domain.locate(decode_body(_locate_decoder, body)))
+            return _encoder.encode(await self._domain.locate(decode_body(_locate_decoder, body), projects=projects))
         if path == FILES_PATH:
             return _encoder.encode(await self._domain.store_files(decode_body(_files_decoder, body)))
         return _encoder.encode(await self._domain.place(decode_body(_place_decoder, body), who=who))

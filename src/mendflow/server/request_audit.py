@@ -6,7 +6,6 @@ of the answer. A request that another server forwarded is on record there: it kn
 
 from __future__ import annotations
 
-import secrets
 import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -18,10 +17,11 @@ from mendflow.core.audit.chain import bounded
 from mendflow.core.model.audit import Outcome, RequestRecord
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.principals import PILOT, Principal
-from mendflow.lazy import lazy_pattern
 from mendflow.operations.table import API, find_operation
 from mendflow.server.error_bodies import send_error
+from mendflow.server.request_mark import ID_HEADER, request_id
 from mendflow.services.audit.audit_log import AuditLog
+from mendflow.services.base.buckets import BoundedCounts, Bucket, BucketTable
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Message, Send
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 REFUSED: Final = frozenset({401, 403})
 REFUSALS_MAX: Final = 100
 REFUSALS_PER_S: Final = 1.0
-"""So many refusals are written at once, and so many in each second after that: whoever guesses tokens must not fill
-the store. The next one that is written says how many were left out."""
+"""So many refusals of one caller, and of all who are not known, are written at once, and so many in each second after
+that: whoever guesses tokens must not fill the store. The next one that is written says how many were left out."""
+ALL_REFUSALS_MAX: Final = 1000
+ALL_REFUSALS_PER_S: Final = 10.0
+"""So many of all callers together."""
+NAMES_MAX: Final = 1000
+"""So many callers are counted by themselves."""
 SOAP: Final = "/soap/"
 _API_WORDS: Final = len(API.strip("/").split("/"))
 BODY: Final = "http.response.body"
-ID_HEADER: Final = b"x-request-id"
-_REQUEST_ID = lazy_pattern(r"[\w.:-]{1,64}")
 
 
 class _ErrorBody(msgspec.Struct):
@@ -50,44 +53,55 @@ class RequestNote:
 
     def __init__(self, operation: str, object: str, who: str) -> None:
         self.operation, self.object, self.who = operation, object, who
-        self.made = ""
+        self.project = self.made = ""
 
 
 _note: ContextVar[RequestNote | None] = ContextVar("request_note", default=None)
 
 
-def note(*, operation: str = "", object: str = "", who: str = "", made: str = "") -> None:
+def is_noted() -> bool:
+    """Whether the request that is being answered may be put on record."""
+    return _note.get() is not None
+
+
+def note(*, operation: str = "", object: str = "", project: str = "", who: str = "", made: str = "") -> None:
     """Say more of the request that is being answered, if it is to be put on record."""
     if (known := _note.get()) is not None:
         known.operation = operation or known.operation
         known.object = object or known.object
+        known.project = project or known.project
         known.who = who or known.who
         known.made = made or known.made
 
 
 def note_made(answer: object) -> None:
-    """The answer of an operation, which has the id of what was made, if anything was."""
-    if _note.get() is not None and isinstance(made := getattr(answer, "id", None), str):
+    """The answer of an operation, which has the id of what was made, if anything was; and its project."""
+    if _note.get() is None:
+        return
+    view = getattr(answer, "view", answer)  # of a token that was made, its view has the id
+    if isinstance(made := getattr(view, "id", None), str):
         note(made=made)
+    if isinstance(project := getattr(view, "project", None), str):
+        note(project=project)
 
 
 class Refusals:
-    """How many refusals may be written. What was left out is counted."""
+    """How many refusals may be written of each caller, and of all. What was left out is counted."""
 
     def __init__(self) -> None:
-        self._room, self._at = float(REFUSALS_MAX), time.monotonic()
-        self._left_out = 0
+        self._by_name = BucketTable(lambda now: Bucket(REFUSALS_PER_S, REFUSALS_MAX, now), NAMES_MAX)
+        self._all = Bucket(ALL_REFUSALS_PER_S, ALL_REFUSALS_MAX, time.monotonic())
+        self._left_out = BoundedCounts(NAMES_MAX)
 
-    def admit(self) -> int | None:
-        """How many were left out before this one; None if this one is left out too."""
+    def admit(self, name: str) -> int | None:
+        """How many of this caller, and of those that nobody counts alone, were left out before this one; None if this
+        one is left out too. Whoever is not known has the empty name."""
         now = time.monotonic()
-        self._room = min(float(REFUSALS_MAX), self._room + (now - self._at) * REFUSALS_PER_S)
-        self._at = now
-        if self._room < 1:
-            self._left_out += 1
+        if self._by_name.of(name, now).try_take(1, now) or self._all.try_take(1, now):
+            self._left_out.add(name)
             return None
-        self._room -= 1
-        left_out, self._left_out = self._left_out, 0
+        left_out = self._left_out.pop(name) + self._left_out.others
+        self._left_out.others = 0
         return left_out
 
 
@@ -138,7 +152,7 @@ class AnswerOnRecord:
         self._always, self._first_name = always, known.operation
         client = scope.get("client")
         self._source = client[0] if client else ""
-        self._request = _request_id(scope)
+        self._request = request_id(scope)
         self._start: Any = None
         self._begun = self._failed = False
         _note.set(known)
@@ -179,7 +193,7 @@ class AnswerOnRecord:
             left_out = None
         elif status in REFUSED or (status >= 400 and not (self._admitted and self._known.who)):
             # Whoever is not let in, or is known to nobody, could ask without end.
-            left_out = self._refusals.admit()
+            left_out = self._refusals.admit(self._known.who)
         return None if left_out is None else self._record_of(outcome, _code(status, body), left_out)
 
     @property
@@ -193,6 +207,7 @@ class AnswerOnRecord:
             source=self._source,
             operation=known.operation,
             object=bounded(known.object),
+            project=bounded(known.project),
             made=bounded(known.made),
             outcome=outcome,
             code=code,
@@ -214,12 +229,6 @@ def _code(status: int, body: bytes) -> str:
         return bounded(str(_read_error(body).code))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return f"http-{status}"
-
-
-def _request_id(scope: HTTPScope) -> str:
-    """The caller's own id of the request, if it is one, or a new one."""
-    sent = next((value.decode("latin-1") for name, value in scope["headers"] if name == ID_HEADER), "")
-    return sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
 
 
 def _object(template: str, scope: HTTPScope) -> str:

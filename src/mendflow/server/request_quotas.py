@@ -14,6 +14,7 @@ from mendflow.core.model.errors import TooManyRequests
 from mendflow.core.model.principals import ADMIN, PILOT, Principal
 from mendflow.operations.table import API
 from mendflow.server.failed_attempts import address_group
+from mendflow.services.base.buckets import Bucket, BucketTable
 
 REQUESTS_PER_S: Final = 100
 BURST_S: Final = 5
@@ -21,29 +22,8 @@ LOOP_SHARE: Final = 0.15
 """The share of the event loop's time that the requests of one principal may take."""
 
 LOOP_BURST_S: Final = 2.0
-PRINCIPALS_MAX: Final = 10_000
 HEALTH_PATH: Final = f"{API}/health"
 """Whoever watches over the server asks here, and would restart a server that does not answer."""
-
-Buckets = tuple["Bucket", "Bucket"]
-
-
-class Bucket:
-    """Holds at most `most`, and gets `rate` each second. It may go below zero, and is empty until it is above again."""
-
-    __slots__ = ("_at", "_left", "_most", "_rate")
-
-    def __init__(self, rate: float, most: float, now: float) -> None:
-        self._rate, self._most, self._left, self._at = rate, most, most, now
-
-    def wait_s(self, amount: float, now: float) -> float:
-        """How long until it holds this much."""
-        self._left = min(self._most, self._left + (now - self._at) * self._rate)
-        self._at = now
-        return max(0.0, (amount - self._left) / self._rate)
-
-    def take(self, amount: float) -> None:
-        self._left -= amount
 
 
 class RequestQuotas:
@@ -51,8 +31,8 @@ class RequestQuotas:
 
     def __init__(self, requests_per_s: float = REQUESTS_PER_S) -> None:
         self._per_s = requests_per_s
-        self._by_name: dict[str, Buckets] = {}
-        self._by_address: dict[str, Buckets] = {}
+        self._requests = BucketTable(lambda now: Bucket(requests_per_s, max(1.0, requests_per_s * BURST_S), now))
+        self._busy = BucketTable(lambda now: Bucket(LOOP_SHARE, LOOP_BURST_S, now))
 
     def counts(self, caller: Principal, path: str) -> bool:
         return bool(self._per_s) and not caller.roles & {ADMIN, PILOT} and path != HEALTH_PATH
@@ -60,10 +40,8 @@ class RequestQuotas:
     def take(self, caller: Principal, address: str) -> Bucket:
         """Count one request; the answer is the bucket that its time is taken from. Raises if one is empty."""
         now = time.monotonic()
-        if caller.name:
-            requests, busy = self._of(self._by_name, caller.name, now)
-        else:
-            requests, busy = self._of(self._by_address, address_group(address), now)
+        key = f"name {caller.name}" if caller.name else f"address {address_group(address)}"
+        requests, busy = self._requests.of(key, now), self._busy.of(key, now)
         if wait_s := requests.wait_s(1, now):
             raise TooManyRequests(
                 f"{caller.name or 'your address'} has sent more than {self._per_s:g} requests a second;"
@@ -79,16 +57,6 @@ class RequestQuotas:
         requests.take(1)
         return busy
 
-    def _of(self, known: dict[str, Buckets], key: str, now: float) -> Buckets:
-        found = known.get(key)
-        if found is None:
-            if len(known) >= PRINCIPALS_MAX:
-                known.clear()
-            per_s = self._per_s
-            found = Bucket(per_s, max(1.0, per_s * BURST_S), now), Bucket(LOOP_SHARE, LOOP_BURST_S, now)
-            known[key] = found
-        return found
-
 
 class Timed:
     """Awaits a coroutine, and takes the time that its steps keep the loop busy from a bucket."""
@@ -100,13 +68,13 @@ class Timed:
         steps = self._inner.__await__()
         give, value = steps.send, None
         while True:
-            begun = time.perf_counter()
+            begun = time.thread_time()
             try:
                 waited_for = give(value)
             except StopIteration:
                 return
             finally:
-                self._bucket.take(time.perf_counter() - begun)
+                self._bucket.take(time.thread_time() - begun)
             try:
                 give, value = steps.send, (yield waited_for)
             except BaseException as error:  # noqa: BLE001 - it is the inner one's to handle

@@ -11,7 +11,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mendflow.server.local_accounts import ACCOUNT_STATE, account_of_transport
+from mendflow.local_accounts import ACCOUNT_STATE, account_of_transport
+from mendflow.services.base.addresses import is_loopback
 
 
 class CoalescingTransport:
@@ -47,5 +48,6 @@ class CoalescingProtocol(HttpToolsProtocol):
         gathering: Any = CoalescingTransport(transport)
         self.transport = gathering
         access = getattr(self.app, "access", None)
-        if access is not None and access.is_local:
+        # Also where there are tokens: a session of a browser on this machine is for the account that signed in.
+        if access is not None and (access.is_local or (self.client and is_loopback(self.client[0]))):
             self.app_state = {**self.app_state, ACCOUNT_STATE: account_of_transport(transport)}

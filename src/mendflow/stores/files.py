@@ -167,8 +167,10 @@ class FolderFileStore:
     def _moved(self, source: BufferedReader, draft: Path, ref: FileRef) -> FileRef:
         """Store a file that nobody writes to, without copying it."""
         before = os.fstat(source.fileno())
-        _demand_digest(hashlib.file_digest(source, "sha256").hexdigest(), ref.sha256, ref.name)
-        make_durable(source.fileno())
+        with ThreadPoolExecutor(1) as pool:  # the disk writes what is hashed meanwhile
+            durable = pool.submit(make_durable, source.fileno())
+            _demand_digest(hashlib.file_digest(source, "sha256").hexdigest(), ref.sha256, ref.name)
+            durable.result()
         state = self._put_in_place(draft, ref.sha256)
         sync_path(self._place(ref.sha256).parent)
         if state[1:3] == (before.st_size, before.st_mtime_ns):  # else somebody wrote to it: it is hashed again

@@ -1,7 +1,7 @@
 """URLs of files: parsing, and how they are shown.
 
 That a place is within its element follows from its text (see core/data/paths). Where symbolic links on a disk lead is
-checked here."""
+seen when it is opened (see rooted_paths)."""
 
 import os
 import urllib.parse
@@ -50,12 +50,6 @@ def _tidy(path: str, url: str) -> str:
         if ".." in text.split("/") or "\0" in text:
             raise BadFileUrl(f"{shown(url)!r} goes up with `..`: name the place itself")
     return path
-
-
-def escapes_root(root: str, path: str) -> bool:
-    """Whether links on this machine lead out of a folder."""
-    top = os.path.realpath(root)
-    return os.path.commonpath([top, os.path.realpath(path)]) != top
 
 
 def shown(url: str) -> str:

@@ -21,6 +21,9 @@ from mendflow.transfer.errors import BadFileUrl, CannotResume, FileMissing, Tran
 
 PACKAGES: Final = {"scp": "OpenSSH's client", "gsiftp": "the Globus Toolkit's globus-url-copy"}
 POLL_S: Final = 0.1
+OPENED_FILES: Final = "/dev/fd/"
+"""Before the number of a file that this process has open."""
+
 CONNECT_S: Final = 10
 ALIVE: Final = ("-oServerAliveInterval=15", "-oServerAliveCountMax=4")
 """A connection on which nothing is heard for a minute is given up."""
@@ -132,12 +135,14 @@ class OpenSshFiles:
 
     def put(self, source: str, path: str) -> None:
         """Takes as long as it takes: a connection that is dead ends by itself."""
-        self._do(f"put {quoted(source)} {quoted(path)}", timeout_s=None)
+        opened = source.removeprefix(OPENED_FILES)
+        passed = [int(opened)] if opened != source else []
+        self._do(f"put {quoted(source)} {quoted(path)}", timeout_s=None, passed=passed)
 
     def get(self, path: str, descriptor: int, offset: int, grown: OnGrowth, *, timeout_s: float) -> None:
         """Fetch what follows `offset`, into the open file."""
         word = "reget" if offset else "get"
-        order = f"{word} {quoted(self._strip_protocol(path))} /dev/fd/{descriptor}\n"
+        order = f"{word} {quoted(self._strip_protocol(path))} {OPENED_FILES}{descriptor}\n"
         with self._environment() as environment, tempfile.TemporaryFile("w+") as said:
             process = subprocess.Popen(
                 self._words,
@@ -163,7 +168,7 @@ class OpenSshFiles:
 
     # inside
 
-    def _do(self, batch: str, *, timeout_s: float | None = 0) -> str:
+    def _do(self, batch: str, *, timeout_s: float | None = 0, passed: Sequence[int] = ()) -> str:
         limit = self._timeout_s if timeout_s == 0 else timeout_s
         with self._environment() as environment:
             try:
@@ -177,6 +182,7 @@ class OpenSshFiles:
                     timeout=limit,
                     check=False,
                     start_new_session=True,
+                    pass_fds=passed,
                 )
             except subprocess.TimeoutExpired:
                 raise TransferFailed(f"no answer within {limit:g} s", passing=True) from None

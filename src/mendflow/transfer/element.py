@@ -9,18 +9,20 @@ import posixpath
 import tempfile
 import urllib.parse
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from mendflow.core.data.paths import OutsideElement, path_inside, place_below
 from mendflow.core.data.protocols import LOCAL, OBJECTS, WEB
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.addresses import FileAddress, address_of, escapes_root, shown
+from mendflow.transfer.addresses import FileAddress, address_of, shown
 from mendflow.transfer.client_programs import GlobusFiles, OpenSshFiles, ProgramFile
 from mendflow.transfer.errors import BadFileUrl, FileMissing, TargetOccupied, TransferFailed
 from mendflow.transfer.fetch import always, fetch_file, pause
 from mendflow.transfer.file_systems import file_system, options_from_url, options_of, redacted
 from mendflow.transfer.partial_files import TransferSource
+from mendflow.transfer.rooted_paths import escapes_root, place_inside
 from mendflow.transfer.sources import LASTING_ERRORS, FsspecFile, LocalFile, WebFile, call_with_timeout, identity_of
 from mendflow.transfer.targets import (
     ASIDE,
@@ -87,13 +89,15 @@ class StorageClient:
         resume: bool = True,
         durable: bool = True,
         wanted: Callable[[], bool] = always,
+        within: str = "",
     ) -> tuple[str, int]:
         """Fetch a file to `target`; returns its digest and size. With `ref` its content must match. A partial file is
-        kept beside `target`, and with `ref` the next call continues it."""
+        kept beside `target`, and with `ref` the next call continues it. If it is of this machine, it must be `within`
+        this folder when it is opened, too."""
         place = self._place(url)
         try:
             return fetch_file(
-                lambda: self._origin(place),
+                lambda: self._origin(place, within),
                 target,
                 ref,
                 tries=self.storage.tries,
@@ -128,14 +132,15 @@ class StorageClient:
         turns = range(1, self.storage.tries + 1)
         for each in turns:
             try:
-                writing = self._writing(place, mark, turn)
-                there = self._look(place)
-                if there is not None and self._is(place, there, ref, replaces, overwrite=overwrite):
-                    writing.forget()
+                with self._held(place, create=True) as held:
+                    writing = self._writing(held, mark, turn)
+                    there = self._look(place)
+                    if there is not None and self._is(place, there, ref, replaces, overwrite=overwrite):
+                        writing.forget()
+                        return
+                    over = there.identity if there is not None else ""
+                    publish(writing, source, ref, may_rename, over=over, now=lambda: self._identity(place))
                     return
-                over = there.identity if there is not None else ""
-                publish(writing, source, ref, may_rename, over=over, now=lambda: self._identity(place))
-                return
             except TransferFailed as error:
                 if not error.passing or each == turns[-1] or not wanted():
                     raise self._without_secrets(error) from None
@@ -176,7 +181,7 @@ class StorageClient:
 
     def _digest(self, place: FileAddress, there: ElementFile) -> str:
         if place.protocol in LOCAL:
-            return LocalFile(place.path).digest()
+            return self._local(place).digest()
         if place.protocol in ("s3", "s3a"):
             digest = self._ask(lambda: self._system.metadata(place.path)).get("sha256")
             if isinstance(digest, str) and len(digest) == len(NOTHING):
@@ -199,7 +204,7 @@ class StorageClient:
         place = self._place(url)
         if place.protocol in LOCAL:
             try:
-                return LocalFile(place.path).digest()
+                return self._local(place).digest()
             except OSError as error:
                 raise TransferFailed(str(error)) from None
         with tempfile.TemporaryDirectory(prefix="mendflow-") as folder:
@@ -233,7 +238,8 @@ class StorageClient:
             raise TransferFailed(f"storage element {self.storage.name} is read-only")
         if place.protocol in LOCAL:
             try:
-                os.unlink(place.path)
+                with self._held(place) as held:
+                    os.unlink(held.path)
             except FileNotFoundError:
                 pass
             except OSError as error:
@@ -267,9 +273,21 @@ class StorageClient:
             raise BadFileUrl(f"{url!r} leads out of the storage element {storage.name or storage.url} by a link")
         return place
 
-    def _origin(self, place: FileAddress) -> TransferSource:
+    @contextmanager
+    def _held(self, place: FileAddress, *, create: bool = False) -> Iterator[FileAddress]:
+        """A place on a disk, so that no link can lead out of the element while something is done there."""
+        if place.protocol not in LOCAL or place == self.root:
+            yield place
+            return
+        with place_inside(self.root.path, place.path, create=create) as path:
+            yield place._replace(path=path)
+
+    def _local(self, place: FileAddress, within: str = "") -> LocalFile:
+        return LocalFile(place.path, within if place == self.root else self.root.path)
+
+    def _origin(self, place: FileAddress, within: str) -> TransferSource:
         if place.protocol in LOCAL:
-            return LocalFile(place.path)
+            return self._local(place, within)
         chunk_bytes = self.storage.chunk_bytes
         if self._system is None:
             return WebFile(place.url, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
@@ -283,7 +301,7 @@ class StorageClient:
         path = posixpath.relpath(_path(place), _path(self.root))
         try:
             if place.protocol in LOCAL:
-                file = LocalFile(place.path)
+                file = self._local(place)
                 return ElementFile(path, file.size, file.identity)
             info = self._ask(lambda: self._system.info(place.path))
         except FileMissing:

@@ -19,6 +19,7 @@ from concurrent.futures import TimeoutError as TookTooLong
 from typing import Any, Final
 
 from mendflow.transfer.errors import CannotResume, FileMissing, TransferFailed
+from mendflow.transfer.rooted_paths import open_inside
 
 PASSING_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 NO_KERNEL_COPY: Final = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF})
@@ -41,10 +42,12 @@ def write_all(descriptor: int, piece: bytes | memoryview, offset: int) -> int:
 
 
 class LocalFile:
-    def __init__(self, path: str) -> None:
-        self._path = path
+    """`within` is a folder that no link may lead out of; empty: links are followed wherever they lead."""
+
+    def __init__(self, path: str, within: str = "") -> None:
+        self._path, self._within = path, within
         try:
-            status = os.stat(path)
+            status = self._status()
         except FileNotFoundError as error:
             raise FileMissing(str(error)) from None
         except OSError as error:
@@ -54,9 +57,22 @@ class LocalFile:
         self.size = status.st_size
         self.identity = f"{status.st_ino}-{status.st_mtime_ns}-{status.st_size}"
 
+    def _status(self) -> os.stat_result:
+        if not self._within:
+            return os.stat(self._path)
+        descriptor = open_inside(self._within, self._path)
+        try:
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _opened(self) -> int:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # what was a plain file may be something else by now
+        return open_inside(self._within, self._path, flags) if self._within else os.open(self._path, flags)
+
     def send(self, descriptor: int, offset: int, grown: OnGrowth) -> None:
         try:
-            source = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            source = self._opened()
         except OSError as error:
             raise TransferFailed(str(error)) from None
         try:
@@ -78,7 +94,7 @@ class LocalFile:
             os.close(source)
 
     def digest(self) -> str:
-        with open(self._path, "rb") as file:
+        with os.fdopen(self._opened(), "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome, Submission
+from mendflow.core.model.secrets import SecretUse
 from mendflow.core.model.values import FileRef, spilled_value
 from mendflow.core.results.reuse_checks import gives_nothing, stored_files, why_never, why_undeclared
 
@@ -14,7 +15,10 @@ CODE = FunctionRef(module="m", name="f", code=KEPT)
 CALL = JobSpec(item=ItemId("i"), function=CODE, args=[1])
 
 
-@pytest.mark.parametrize("spec", [SPEC, CALL, replace(CALL, args=[], inputs={"a": KEPT})], ids=str)
+SECRET = replace(SPEC, command="sort a > b; check b $TOKEN", secrets=(SecretUse(name="lims", variable="TOKEN"),))
+
+
+@pytest.mark.parametrize("spec", [SPEC, CALL, replace(CALL, args=[], inputs={"a": KEPT}), SECRET], ids=str)
 def test_a_job_that_declares_enough_is_used_again(spec: JobSpec) -> None:  # DU-2
     assert why_undeclared(spec) == ""
     assert why_never(spec) == ""

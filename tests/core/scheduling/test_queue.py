@@ -138,10 +138,10 @@ def test_a_queue_from_which_most_is_removed_shrinks() -> None:
         queue.add(a(str(number)), Resources(), 0, NOW)
     for number in range(999):
         queue.remove(a(str(number)))
-    (shape,) = queue._line.places[""].shapes.values()
+    (shape,) = queue._line.shapes()
     assert len(shape.heap) < 200
     assert queue.take(room(), 10, NOW) == ["head", "999"]
-    assert queue._line.places == {}
+    assert queue._line.accounts == {}
 
 
 def test_a_job_waits_for_its_time_and_keeps_its_place() -> None:
@@ -177,9 +177,9 @@ def test_how_many_stand_before_a_job() -> None:
     queue = JobQueue()
     for number in range(5):
         queue.add(a(str(number)), Resources(cpus=number), 0, NOW + number)
-    assert [queue.jobs_ahead(a(str(number))) for number in range(5)] == [0, 1, 2, 3, 4]
+    assert [queue.jobs_ahead(a(str(number)), 0) for number in range(5)] == [0, 1, 2, 3, 4]
     queue.add(a("later"), Resources(), 0, NOW, NOW + 100)
-    assert queue.jobs_ahead(a("later")) == 5
+    assert queue.jobs_ahead(a("later"), 0) == 5
 
 
 # A large job must not starve
@@ -256,7 +256,7 @@ def test_jobs_of_ever_different_needs_are_all_found_and_fit() -> None:
     }
     for id, each in needs.items():
         queue.add(id, each, 0, NOW)
-    (place,) = queue._line.places.values()
+    ((place,),) = (each.values() for each in queue._line.accounts.values())
     assert len(place.shapes) <= ready_jobs.EXACT_MAX + 540
     small = Offer(cpus=4, memory_bytes=10**11, disk_bytes=0, ttl_ms=10**8)
     fitting = {id for id, r in needs.items() if r.cpus <= 4 and r.memory_bytes <= 10**11 and r.wall_ms <= 10**8}

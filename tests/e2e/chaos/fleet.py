@@ -85,8 +85,9 @@ class Fleet(Site):
         self._clients.append(made := SyncClient(addresses, self._tokens["me"][0], timeout_s=ANSWER_S))
         return made
 
-    def start_server(self, name: str, *words: str) -> None:
-        super().start_server(name, "--tokens", str(self._token_file), "--url", self.urls[name], "--level", "1s", *words)
+    def start_server(self, name: str, *words: str, **environment: str) -> None:
+        own = ["--tokens", str(self._token_file), "--url", self.urls[name], "--level", "1s"]
+        super().start_server(name, *own, *words, **environment)
 
     def start_pilot(self, name: str, server: str) -> None:
         token = {"MENDFLOW_TOKEN": self._tokens[name][0], _SIGN: str(self.folder / name)}

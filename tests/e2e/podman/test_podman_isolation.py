@@ -1,16 +1,23 @@
 """A hostile job in a container, beside another's: it has neither its files, nor the pilot's, nor their variables."""
 
+import hashlib
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mendflow.core.model.secrets import SecretValue
 from tests.e2e.conftest import World
 from tests.servers.podman import IMAGE, Podman
+
+SECRET = "tell-nobody-4711"
 
 
 @pytest.mark.parametrize("words", [(), ("--sandbox", "containers")], ids=["beside others", "containers alone"])
@@ -46,6 +53,71 @@ def test_a_job_in_a_container_reaches_nothing(
     world.client.cancel(other)
     world.until(lambda: not podman.containers(), "the containers to be gone")
     assert os.path.exists(work)
+
+
+@pytest.fixture
+def passable_world() -> Iterator[World]:
+    """A world in a folder that other accounts may pass through."""
+    folder = Path(tempfile.mkdtemp(prefix="mendflow-podman-", dir="/tmp"))
+    folder.chmod(0o711)
+    world = World(folder)
+    yield world
+    world.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--sandbox", "containers"), ("--sandbox", "containers", "--jobs-as", "nobody")],
+    ids=["as the pilot", "as nobody"],
+)
+def test_a_secret_file_is_read_by_its_job_in_its_container_alone(
+    podman: Podman, passable_world: World, words: tuple[str, ...]
+) -> None:  # SE-2, DU-6
+    world = passable_world
+    world.start_server()
+    world.wait_for_server()
+    world.client.set_secret("key", SecretValue(SECRET))
+    world.start_pilot("one", 2, *words)
+    world.until(lambda: [each.capacity.runtime for each in world.client.pilots()] == ["podman"], "a pilot with podman")
+    work = world.folder / "pilots" / "one"
+    script = """
+      echo digest=$(sha256sum < conf/deep/token | cut -c1-64) >> $MENDFLOW_OUTPUT
+      echo mode=$(stat -L -c %a conf/deep/token) >> $MENDFLOW_OUTPUT
+      echo running > begun
+      while ! test -e go; do sleep 0.1; done
+    """
+    uses = {"container": IMAGE, "run": script, "secrets": {"conf/deep/token": {"file": "key"}}, "retries": 0}
+    case = start(world, "uses", {"uses": uses})
+    world.until(lambda: list(work.glob("attempts/*/begun")), "the job to run")
+    assert secret_files(work), "while it runs, the file is there"
+    search = f"""
+      find / -xdev -type f ! -path '/proc/*' ! -path '/sys/*' > seen 2>/dev/null || :
+      find /dev/shm /run {work} -type f >> seen 2>/dev/null || :
+      test -s seen
+      while read -r path; do
+        grep -q {SECRET[:8]}.{SECRET[9:]} "$path" 2>/dev/null && echo "$path" || :
+      done < seen > found
+      cat {next(work.glob("attempts/*/begun")).parent}/conf/deep/token >> found 2>/dev/null || :
+      echo found=$(wc -l < found) >> $MENDFLOW_OUTPUT
+    """
+    hostile = start(world, "hostile", {"hostile": {"container": IMAGE, "run": search, "retries": 0}})
+    world.until(lambda: world.client.case(hostile).status in ("completed", "failed"), "the end of the hostile job")
+    [item] = world.client.items(hostile)
+    assert item.outputs == {"found": 0}, world.client.why(f"{hostile}:hostile").sentence
+    (next(work.glob("attempts/*/begun")).parent / "go").touch()
+    world.until(lambda: world.client.case(case).status in ("completed", "failed"), "the end of the job")
+    [item] = world.client.items(case)
+    digest = hashlib.sha256(SECRET.encode()).hexdigest()
+    assert item.outputs == {"digest": digest, "mode": 600}, world.client.why(f"{case}:uses").sentence
+    assert secret_files(work) == []
+
+
+def secret_files(work: Path) -> list[str]:
+    """The files of the pilot, on the disk and in memory, that have the secret."""
+    places = [work, *(path for place in ("/dev/shm", "/run") for path in Path(place).glob("mendflow-*"))]
+    files = [path for place in places for path in place.rglob("*") if path.is_file()]
+    return [str(path) for path in files if SECRET.encode() in path.read_bytes()]
 
 
 def start(world: World, name: str, jobs: dict[str, object]) -> str:

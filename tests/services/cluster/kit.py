@@ -18,6 +18,7 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.services.api.domain import Domain
+from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.cluster import HOME_KIND, HomeDocument, PeerUnavailable, ServerDocument
 from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.runtime.server import Runtime, Server, ServerSettings
@@ -204,7 +205,14 @@ class Cluster:
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         there = self.servers[server.id]
-        there.process.deliver(lambda: there.runtime.exchange.on_nudge(pilots, work=work, by=by))
+
+        def nudged() -> None:
+            try:
+                PeerHandler(there.server).nudged(pilots, work=work, by=by)
+            except RequestError:  # it reads everything again: it answers so, and whoever nudges goes on
+                pass
+
+        there.process.deliver(nudged)
 
     # Looking
 

@@ -8,9 +8,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from mendflow.core.model.errors import Conflict, NotFound, RequestError, StoreUnavailable, TemporarilyUnavailable
+from mendflow.core.model.errors import (
+    Conflict,
+    NotFound,
+    QuotaExceeded,
+    RequestError,
+    StoreUnavailable,
+    TemporarilyUnavailable,
+)
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.projects import ProjectSettings, Quotas
 from mendflow.services.base.cluster import CASE_KIND, HOME_KIND
 from mendflow.services.base.cluster_terms import cluster_terms
 from mendflow.services.cases.live_case import CaseDocument
@@ -137,6 +146,38 @@ def test_a_server_that_dies_before_any_write_of_a_beginning_leaves_the_key_to_ot
         await dead.wait()
         await demand_one_case(cluster, await until_told(cluster, two), "two")
         assert await asking == ""
+
+
+@pytest.mark.parametrize("ends", ("sleeps", "dies"))
+@pytest.mark.parametrize("at", range(len(PIECES)), ids=PIECES)
+def test_a_beginning_that_is_lost_keeps_nothing_of_a_quota_of_one_case(at: int, ends: str) -> None:  # law 1, SE-6
+    @begun_on_one("one", "two")
+    async def story(cluster: Cluster) -> None:
+        one, two = cluster.servers["one"], cluster.servers["two"]
+        bound = ProjectSettings(quotas=Quotas(cases=1))
+        await one.do(one.domain.set_project(DEFAULT_PROJECT, bound, who="root"))
+
+        async def is_known() -> bool:
+            return bool((await two.do(two.domain.project(DEFAULT_PROJECT))).settings == bound)
+
+        await cluster.until(is_known, "the quota at the other server")
+        lost = piece_by_piece(one, cluster, one.process.kill if ends == "dies" else one.process.stop, at)
+        asking = asyncio.get_running_loop().create_task(told(one))
+        await lost.wait()
+        if ends == "sleeps":
+            await asyncio.sleep(LONG_S)
+            one.process.resume()
+        case = await until_told(cluster, two)
+        yes = await asking
+        assert yes in ("", case)
+        with pytest.raises(QuotaExceeded):
+            await two.do(two.domain.start("f", {}, who="me"))
+        await demand_one_case(cluster, case, "two", *(() if ends == "dies" else ("one",)))
+
+        async def is_free() -> bool:
+            return (await two.do(two.domain.project(DEFAULT_PROJECT))).used.cases == 0
+
+        await cluster.until(is_free, "the end of all holds", FOUND_S)
 
 
 @pytest.mark.parametrize("at", range(6))

@@ -185,7 +185,7 @@ def test_a_server_that_is_stopped_in_order_hands_its_cases_over_at_once() -> Non
 def test_three_servers_share_what_a_fourth_has_left() -> None:  # JS-4
     async def story(cluster: Cluster) -> None:
         one, *_ = await cluster.start("one", "two", "three", "four")
-        cases = [await begun(cluster) for _ in range(40)]
+        cases = [await begun(cluster) for _ in range(100)]
         one.kill()
         homes = [await cluster.until_home(case, "two", "three", "four") for case in cases]
         assert {homes.count(name) > 0 for name in ("two", "three", "four")} == {True}

@@ -15,6 +15,7 @@ from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.cases.facts import CaseAdmission
 from mendflow.services.messaging import message_router as mailroom
 from mendflow.services.messaging import message_store as mail_book
 from mendflow.services.messaging.message_router import MessageReply, PostReceipt
@@ -101,6 +102,17 @@ async def test_a_message_that_came_too_early_waits_for_its_case(post: Post) -> N
     assert not waiting.done()
     await post.ask("begin", said(8))
     assert (await waiting).case == "talks-soap.2"
+
+
+async def test_a_case_that_has_heard_enough_keeps_no_message_from_the_others(tmp_path: Path) -> None:
+    """It is offered the next one while it works, and listens no longer."""
+    post = await opened(MemoryStore(), tmp_path, talk(receive("asked", "ask", talk="no"), reply("told"), step("work")))
+    early, other = await post.send("ask", said(9)), await post.send("ask", said(8))
+    await post.ask("begin", said(9))
+    assert (await post.answer(early)).case == "talks-soap.1"
+    await post.ask("begin", said(8))
+    assert (await post.answer(other)).case == "talks-soap.2"
+    await post.server.close()
 
 
 async def test_the_same_message_twice_is_one_message(post: Post) -> None:
@@ -411,3 +423,27 @@ async def test_a_conversation_survives_a_death_between_any_two_writes(tmp_path: 
         assert list((await post.cases()).values()) == ["completed"], f"after {writes} writes"
         await post.server.close()
     assert 5 < deaths < 60, "it died in the middle, and also not at all"
+
+
+async def test_a_sender_that_leaves_while_its_case_is_admitted_leaves_no_message_behind(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a quota of cases the admission writes to the store, and takes its time."""
+    admission, reached = post.server.runtime.hub.provider(CaseAdmission), asyncio.Event()
+    go_on = asyncio.Event()
+    assert admission is not None
+
+    async def slowly(*_: object) -> None:
+        reached.set()
+        await go_on.wait()
+
+    monkeypatch.setattr(admission, "admit", slowly)
+    sending = asyncio.create_task(post.send("begin", said(1), "mine"))
+    await reached.wait()
+    sending.cancel()
+    await asyncio.gather(sending, return_exceptions=True)
+    go_on.set()
+    again = await post.send("begin", said(1), "mine")
+    assert again.repeated
+    assert (await post.answer(again)).value == YES
+    assert list((await post.cases()).values()) == ["running"]

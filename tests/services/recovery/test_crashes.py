@@ -36,8 +36,16 @@ from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, tree
 
 WRITES = 110
 """About so many writes has the whole story; a crash is at one of them."""
-READS = 92
-"""And about so many reads."""
+READS = 96
+"""And at least so many reads, about."""
+STORY_READS = 48
+"""About so many of them are made once, whatever the machine; what the clock asks for again and again is not counted."""
+BY_THE_CLOCK = frozenset(
+    {
+        *("alert", "decision", "learned-group", "learned-usage", "learning"),
+        *("open-decision", "proposal", "retention"),
+    }
+)
 
 
 class FailingStore(MemoryStore):
@@ -50,26 +58,28 @@ class FailingStore(MemoryStore):
         self.unanswered = frozenset(unanswered)
         self.written = 0
         self.asked = 0
+        self.asked_once = 0
 
-    def _ask(self) -> None:
+    def _ask(self, kind: str) -> None:
         self.asked += 1
+        self.asked_once += kind not in BY_THE_CLOCK
         if self.asked in self.unanswered:
             raise StoreUnavailable("the store does not answer")
 
     async def get(self, kind: str, id: str) -> StoredDocument | None:
-        self._ask()
+        self._ask(kind)
         return await super().get(kind, id)
 
     async def get_many(self, kind: str, ids: Many[str]) -> list[StoredDocument]:
-        self._ask()
+        self._ask(kind)
         return await super().get_many(kind, ids)
 
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
-        self._ask()
+        self._ask(stream)
         return await super().read(stream, start, limit)
 
     async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
-        self._ask()
+        self._ask(kind)
         async for found in super().scan(kind, prefix):
             yield found
 
@@ -246,7 +256,8 @@ async def test_the_story_without_a_crash() -> None:
     # EX-4 AD-4 AD-5
     store = await play()
     assert WRITES * 0.7 < store.written < WRITES * 1.5
-    assert READS * 0.7 < store.asked < READS * 1.5
+    assert store.asked > READS * 0.7
+    assert STORY_READS * 0.7 < store.asked_once < STORY_READS * 1.5
 
 
 @settings(max_examples=examples(40), deadline=None)

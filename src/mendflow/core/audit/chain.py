@@ -127,6 +127,7 @@ def fits(entry: AuditEntry, query: AuditQuery) -> bool:
         (not query.who or entry.who == query.who)
         and (not query.operation or entry.operation == query.operation)
         and (not query.object or query.object in (entry.object, entry.made))
+        and (not query.project or entry.project == query.project)
         and (not query.outcome or entry.outcome == query.outcome)
     )
 

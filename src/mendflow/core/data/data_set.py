@@ -28,6 +28,7 @@ from mendflow.core.model.data_sets import (
 )
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.references import made_up_reference
 from mendflow.core.model.values import FileRef, Value
 
 FILES_MAX: Final = 10_000
@@ -332,6 +333,8 @@ def batch_inputs(state: DataSet, batch: FileBatch) -> dict[str, Value]:
     }
     try:
         resolved = resolve(requested_inputs(batch.rule), known.__getitem__)
+        if flaw := made_up_reference(resolved, files, batch.rule.inputs):
+            raise ExpressionError(flaw)
     except ExpressionError as error:
         raise InvalidRequest(
             f"the inputs of gathering {batch.rule.name} of data set {state.name}: {error.message}"

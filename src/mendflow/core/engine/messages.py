@@ -193,6 +193,7 @@ Fact = Union[Command, CaseMoved, CaseReopened]
 
 NOT_CUT: Final = 0
 CUT_WHEN_LONG: Final = -1
+CUT_AT_ONCE: Final = 1
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -43,7 +43,7 @@ _SMALL = frozenset({type(None), bool})
 def evaluate(expr: Expr, lookup: Lookup) -> Value:
     """The value of an expression as plain data, or an ExpressionError that says why there is none."""
     if expr.language == XPATH:
-        return _checked(xpath.value_of(xpath.evaluate(expr, xpath.XPathEnvironment(lookup))), expr.text)
+        return _checked(xpath.value(expr, xpath.XPathEnvironment(lookup)), expr.text)
     _demand(expr.language)
     return _checked(compile_expression(expr.text).evaluate(lookup), expr.text)
 

@@ -16,6 +16,7 @@ from mendflow.core.expressions.cel_functions import COMPLETED_END, SKIPPED_END, 
 from mendflow.core.expressions.cel_source import SORT_BY, SORTED, CelSource, cel_source
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.expression_hints import choice_hint, function_hint, operator_hint
+from mendflow.core.expressions.file_parts import file_part, names_file_parts, with_file_parts, without_file_parts
 from mendflow.core.expressions.kinds import kind_of, no_overload
 from mendflow.core.expressions.metering import metered
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
@@ -41,7 +42,7 @@ COMPILED_MAX: Final = 4096
 CHECKERS_MAX: Final = 64
 
 ERROR_LINE: Final = lazy_pattern(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
-FILE_WORDS: Final = frozenset({"stem", "suffix", "basename", "extension", "ext", "filename"})
+FILE_WORDS: Final = frozenset({"basename", "extension", "ext", "filename"})
 MISSING_KEY: Final = lazy_pattern(r'Key not found in map : "(.*)"')
 NO_FUNCTION: Final = lazy_pattern(r"undeclared reference to '([^']*)'")
 WRONG_KINDS: Final = lazy_pattern(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
@@ -73,7 +74,7 @@ def _compiled(text: str) -> Any:
 class CompiledExpression:
     """A compiled expression. `program` is None for a plain path, which needs no CEL."""
 
-    __slots__ = ("names", "path", "program", "references", "text")
+    __slots__ = ("names", "path", "program", "reads_file_parts", "references", "text")
 
     def __init__(self, text: str) -> None:
         if len(text) > TEXT_CHARS_MAX:
@@ -81,6 +82,7 @@ class CompiledExpression:
         self.text = text
         self.references: tuple[Reference, ...]
         self.path = plain_reference(text)
+        self.reads_file_parts = names_file_parts(text)
         if self.path is not None:
             self.references, self.names, self.program = (self.path,), frozenset({self.path.name}), None
             return
@@ -97,6 +99,11 @@ class CompiledExpression:
     def evaluate(self, lookup: Lookup) -> Value:
         if self.path:
             return walk(self.path, lookup)
+        if self.reads_file_parts:
+            return without_file_parts(self._computed(lambda name: with_file_parts(lookup(name))))
+        return self._computed(lookup)
+
+    def _computed(self, lookup: Lookup) -> Value:
         data, missing = gather(self.references, lookup)
         for name, value in data.items():
             demand_whole_texts(f"`{name}`", value)
@@ -176,6 +183,9 @@ def walk(path: Reference, lookup: Lookup) -> Value:
             raise ExpressionError(f"`{so_far}` is {kind_of(value)} and has no member `{member}`")
         if is_spilled(value):
             raise too_large(so_far, value)
+        if (part := file_part(value, member)) is not None:
+            value, so_far = part, f"{so_far}.{member}"
+            continue
         if member not in value and file_of(value) is not None:
             raise ExpressionError(f"`{so_far}` is a file and has no `{member}`{file_hint(so_far, member)}")
         if member not in value:
@@ -246,8 +256,8 @@ def closest_name(name: str, known: Any) -> str:
 def file_hint(file: str, member: str) -> str:
     """What to write for a member that a file would have in Python."""
     if member not in FILE_WORDS:
-        return "; it has `name` and `bytes`"
-    return f"; its name is `{file}.name`, and without its ending `{file}.name.replace('.fq', '')`"
+        return "; it has `name`, `stem`, `suffix` and `bytes`"
+    return f"; its name is `{file}.name`, without its ending `{file}.stem`, and its ending `{file}.suffix`"
 
 
 def unknown_name(name: str, error: KeyError) -> str:

@@ -30,6 +30,7 @@ from mendflow.core.expressions.cel_parser import (
 )
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.division import CEL_INT_MAX, INT_MIN
+from mendflow.core.expressions.file_parts import file_part
 from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
 from mendflow.core.expressions.work_budget import WORK, WORK_MAX
@@ -90,6 +91,8 @@ class KnownValues:
                 self.read.add(path.name)
                 return
             if "$spilled" in value and is_spilled(value):
+                raise NeedsLibrary
+            if file_part(value, member) is not None:
                 raise NeedsLibrary
             if member not in value:
                 self.read.add(path.name)

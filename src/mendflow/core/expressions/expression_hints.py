@@ -56,7 +56,7 @@ _FUNCTIONS: Final = _functions(
     ),
     (
         "basename stem suffix ext extension",
-        "the name of a file is x.name, and without its ending x.name.replace('.fq', '')",
+        "the name of a file is x.name, without its ending x.stem, and its ending x.suffix",
     ),
     ("now date today time", "a command knows the time, as `$(date +%F)`, or it is given as an input"),
     ("env getenv", "a command reads its environment itself: `$NAME`"),

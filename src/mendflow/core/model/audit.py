@@ -24,14 +24,15 @@ AUDIT_KINDS: Final = frozenset({AUDIT_CHAIN_KIND, AUDIT_SEGMENT_KIND, AUDIT_CUT_
 
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What one request was, before it is chained. `source` is the address that it came from; `object` what the path
-    names, `made` the id of what it made; `code` why it was refused; `left_out` how many refusals before this one were
-    not written, because there were too many."""
+    """What one request was, before it is chained. `source` is the address that it came from; `object` what it is about,
+    in `project`, if it is about something of one; `made` the id of what it made; `code` why it was refused; `left_out`
+    how many refusals before this one were not written, because there were too many."""
 
     who: str
     source: str
     operation: str
     object: str = ""
+    project: str = ""
     made: str = ""
     outcome: Outcome = "done"
     code: str = ""
@@ -77,14 +78,15 @@ class AuditCut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditQuery(View, frozen=True):
-    """Entries from `since` on and before `until`, in milliseconds since 1970; of one caller, operation or object, if
-    these are given. `object` is what was made, too."""
+    """Entries from `since` on and before `until`, in milliseconds since 1970; of one caller, operation, object
+    or project, if these are given. `object` is what was made, too."""
 
     since: Annotated[int, Meta(ge=0)] = 0
     until: Annotated[int, Meta(ge=0, description="0: until now.")] = 0
     who: str = ""
     operation: str = ""
     object: str = ""
+    project: str = ""
     outcome: Annotated[str, Meta(description="done, refused, failed or unanswered.")] = ""
     limit: Limit = 100
     after: AfterPage = ""

@@ -41,6 +41,13 @@ class Conflict(RequestError):
     status = 409
 
 
+class QuotaExceeded(RequestError):
+    """The project has used up one of its quotas. `project`, `quota`, `used` and `limit` say which, and how much."""
+
+    code = "quota-exceeded"
+    status = 409
+
+
 class Forbidden(RequestError):
     code = "forbidden"
     status = 403

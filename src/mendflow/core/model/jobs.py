@@ -6,7 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from mendflow.core.model.containers import JobContainer
-from mendflow.core.model.data import Publication
+from mendflow.core.model.data import LOGICAL_PREFIX, Publication
 from mendflow.core.model.faults import AttemptStage, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 from mendflow.core.model.named_limits import NamedLimits
@@ -225,10 +225,17 @@ KEPT_PREFIX = "kept:"
 """Prefix of a source that is a file stored on the server."""
 
 
+def digest_in(source: str) -> str:
+    """The digest that a stored file must have; empty for other sources."""
+    return source.removeprefix(KEPT_PREFIX) if source.startswith(KEPT_PREFIX) else ""
+
+
 def sources_of(spec: JobSpec, path: str) -> tuple[str, ...]:
-    """The sources of an input, in order; empty if the job has no such input."""
-    kept = spec.inputs.get(path)
-    return spec.replicas.get(path) or ((KEPT_PREFIX + kept.sha256,) if kept is not None else ())
+    """The sources of an input, in order; empty if the job has no such input. The server does not keep a file that has
+    a logical name: its source is that name."""
+    if (named := spec.replicas.get(path)) or (ref := spec.inputs.get(path)) is None:
+        return named or ()
+    return (LOGICAL_PREFIX + ref.logical,) if ref.logical else (KEPT_PREFIX + ref.sha256,)
 
 
 def from_source(spec: JobSpec, path: str, source: str) -> JobSpec:

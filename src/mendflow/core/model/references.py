@@ -92,5 +92,15 @@ def foreign_reference(value: Value, may_name: Collection[NamedFile]) -> str:
     return ""
 
 
+def made_up_reference(value: Value, *sources: Value) -> str:
+    """Which stored file a value refers to, and none of its sources, or nothing: an expression can write any map."""
+    given = {each.get(FILE_KEY) or each.get(SPILLED_KEY) for _, each in references_in(list(sources))}
+    for place, reference in references_in(value):
+        digest = reference.get(FILE_KEY) or reference.get(SPILLED_KEY)
+        if digest not in given and (file_of(reference) is not None or spilled_file(reference) is not None):
+            return f"{_where(place)} refers to the file {str(digest)[:12]}..., which nobody has given; name it itself"
+    return ""
+
+
 def _where(place: str) -> str:
     return f"`{place}`" if place else "it"

@@ -220,7 +220,7 @@ class RuleSetView(View, frozen=True):
 class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
     """A rule to add. `decision` (or `group`: its newest decision) is the case at hand: it gives type, task and place,
     and is stored as the cornerstone. Without one, `type` and `task` select the tree. `exlet` names an exlet of the set,
-    or the one in `flow`."""
+    or the one in `flow`. `expected` is the version of the set that the rule was made for; 0: there was none."""
 
     condition: str
     exlet: str
@@ -232,6 +232,7 @@ class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
     flow: Flow | None = None
     passive: bool = False
     note: str = ""
+    expected: int | None = None
 
 
 class RuleAddition(View, frozen=True):
@@ -274,7 +275,7 @@ class RuleChange(View, frozen=True):
 
 
 class TrialEntry(View, frozen=True):
-    """A past failure in a trial, and how it was handled."""
+    """A past failure in a trial, and how it was handled: by which rule, if by one."""
 
     decision: str
     case: CaseId
@@ -282,12 +283,15 @@ class TrialEntry(View, frozen=True):
     exlet: str
     state: DecisionState
     result: str = ""
+    rules: str = ""
+    rule: int | None = None
 
 
 class TrialView(View, frozen=True):
     """A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
     rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
-    cornerstone that prevents adding it."""
+    cornerstone that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go:
+    into the tree of which set, below which rule, on its true or its false side."""
 
     caught: int
     of: int
@@ -296,6 +300,12 @@ class TrialView(View, frozen=True):
     missed_ids: list[TrialEntry]
     otherwise: list[TrialEntry]
     breaks: str = ""
+    rules: str = ""
+    version: int = 0
+    type: ExceptionType | None = None
+    task: str = ""
+    under: int | None = None
+    side: Literal["true", "false", ""] = ""
 
 
 class ApplyResult(View, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import Sharing
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.sync import Capacity
+from mendflow.core.model.sync import LOG_SIZE_BYTES_MIN, Capacity
 from mendflow.core.model.views import View
 from mendflow.lazy import lazy_pattern
 
@@ -93,7 +93,6 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 
 PILOTS_MAX = 10_000
-LOG_SIZE_BYTES_MIN = 64 * 1024
 _NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 

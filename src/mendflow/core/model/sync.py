@@ -101,6 +101,8 @@ class LogRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 LOG_PART_BYTES = 1 << 20
+LOG_SIZE_BYTES_MIN = 64 * 1024
+"""The least that may be kept of a log."""
 
 
 class LogPart(msgspec.Struct, frozen=True, array_like=True):

@@ -244,6 +244,7 @@ class PilotView(View, frozen=True):
     cache_files: int = 0  # bytes in its cache
     cache_bytes: int = 0
     projects: list[str] = []  # those whose jobs it gets; empty: all
+    drained: str = ""  # who wants that it gets no new jobs, and why
 
 
 class ServerView(View, frozen=True):

@@ -88,7 +88,8 @@ def gives_nothing(outcome: Outcome) -> bool:
 
 def _why_doubtful(spec: JobSpec) -> str:
     """What it names that is not in its key, and so may have changed; empty if there is nothing."""
-    if spec.command and (reason := script_dependencies.first_doubt(spec.command, spec.shell, frozenset(spec.env))):
+    variables = frozenset((*spec.env, *(each.variable for each in spec.secrets)))  # a key has the names of secrets
+    if spec.command and (reason := script_dependencies.first_doubt(spec.command, spec.shell, variables)):
         return reason
     texts = (*spec.env.values(), *_texts((*spec.args, *spec.kwargs.values())))
     named = next((doubt for text in texts for doubt in script_dependencies.doubts_of_text(text)), None)

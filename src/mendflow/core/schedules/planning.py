@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mendflow.core.expressions import ExpressionError, resolve
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.references import made_up_reference
 from mendflow.core.model.schedules import BackfillRange, DueStart, DueWord, ScheduleDocument, ScheduleEvent
 from mendflow.core.model.values import Value
 from mendflow.core.schedules.due_times import DueTimes, utc_text
@@ -64,6 +65,8 @@ def inputs_for(document: ScheduleDocument, times: DueTimes, due: Instant) -> dic
     """The inputs of the case of a due time. Raises ExpressionError."""
     resolved = resolve(document.spec.inputs, {"schedule": known_values(document, times, due)}.__getitem__)
     assert isinstance(resolved, dict)
+    if flaw := made_up_reference(resolved, document.spec.inputs):
+        raise ExpressionError(flaw)
     return resolved
 
 

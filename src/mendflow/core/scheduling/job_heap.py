@@ -20,6 +20,9 @@ SERIAL_BITS = 40
 LEVEL_BITS = SINCE_BITS + SERIAL_BITS
 """A job's place in the order is one number: its priority, its waiting time, and a serial, from high to low bits."""
 
+LAST_PLACE = 1 << LEVEL_BITS + 64
+"""Behind every job, whatever its priority."""
+
 _DEAD_MIN = 64
 
 

@@ -22,6 +22,7 @@ from mendflow.core.model.jobs import (
     Requeue,
     Resources,
 )
+from mendflow.core.model.named_limits import NamedLimits
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.core.model.values import Value
@@ -157,14 +158,14 @@ def outlived_ms(job: Job) -> int:
     return max((each.ended_at - each.granted_at for each in ended), default=0)
 
 
-def effective_needs(job: Job) -> Resources:
+def effective_needs(job: Job, uses: NamedLimits | None = None) -> Resources:
     """What a pilot must have for it: its needs, a runtime for its container, its project, and what was learnt. A job
     without a time that has outlived a pilot goes only to one that stays noticeably longer: otherwise it would run in
-    vain again."""
+    vain again. `uses` are its named limits with the quotas of its project, if there are some."""
     needs, outlived, container = job.spec.resources, outlived_ms(job), job.spec.container
     if container is not None:
         needs = msgspec.structs.replace(needs, runtimes=runtimes_for(container.image))
-    named, project = job.spec.limits.named, job.spec.project
+    named, project = job.spec.limits.named if uses is None else uses, job.spec.project
     if named or project != DEFAULT_PROJECT:
         needs = LimitedResources(**msgspec.structs.asdict(needs), named_limits=named, project=project)
     if needs.wall_ms or not outlived:

@@ -10,6 +10,8 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.named_limits import LimitDemand, LimitDocument, LimitHold, NamedLimits
+from mendflow.core.model.projects import quota_of
+from mendflow.core.scheduling.project_quotas import why_quota
 
 LEFT_TO_OTHERS_MS: Final = 1_500
 """For so long what was given back is left to the server whose jobs have waited longest."""
@@ -113,6 +115,11 @@ def why_limited(named: NamedLimits, documents: Documents) -> tuple[str, bool]:
     can."""
     for name, amount in named:
         document = documents.get(name)
+        if (quota := quota_of(name)) is not None:
+            told, needs_administrator = why_quota(*quota, amount, document) if document is not None else ("", False)
+            if told:
+                return told, needs_administrator
+            continue
         if document is None or document.count is None:
             how = f"an administrator sets it: mendflow limits set {name} COUNT"
             return f"it waits for limit {name}, which nobody has set; {how}", True

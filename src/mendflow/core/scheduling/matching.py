@@ -5,10 +5,11 @@ taken, its shape provides the next, until the offer is used up. That is exact fo
 of a rough shape there may be jobs that fit although the head does not; a bounded number of these is examined,
 continuing next time where this match stopped."""
 
+from collections.abc import Mapping
 from heapq import heapify, heappop, heapreplace
 
 from mendflow.core.model.ids import Instant, JobId
-from mendflow.core.scheduling.job_heap import Entry, since
+from mendflow.core.scheduling.job_heap import LAST_PLACE, Entry, since
 from mendflow.core.scheduling.offer import FreeResources, Offer, free_for_one, free_in_total
 from mendflow.core.scheduling.ready_jobs import JobShape, ReadyJobs, SiteShapes
 
@@ -19,25 +20,29 @@ LOOKS_A_SHAPE = 16
 
 class Match:
     """`heads` are the first jobs of the shapes that fit, `rough` the shapes whose head does not fit while other jobs in
-    them may. `each` is what one job may use, `room` what is left for all."""
+    them may. `each` is what one job may use, `room` what is left for all. `places` are those of one account."""
 
-    def __init__(self, line: ReadyJobs, offer: Offer) -> None:
+    def __init__(
+        self, line: ReadyJobs, offer: Offer, places: Mapping[str, SiteShapes], room: FreeResources | None = None
+    ) -> None:
         self.line = line
         self.each = free_for_one(offer)
-        self.room = free_in_total(offer)
-        self._places = [line.places[site] for site in {"", offer.site} if site in line.places]
+        self.room = room if room is not None else free_in_total(offer)
+        self._places = [places[site] for site in {"", offer.site} if site in places]
         self.heads: list[Entry] = []
         self.rough: list[JobShape] = []
         for place in self._places:
             self._look(place)
         heapify(self.heads)
 
-    def find_passed_over(self, when_empty: FreeResources, waits_since: Instant) -> Entry | None:
+    def find_passed_over(
+        self, when_empty: FreeResources, waits_since: Instant, *, others: bool = False
+    ) -> Entry | None:
         """The first job in order that has waited since then or longer, would fit into the empty pilot, and is before
-        all that fit into it now."""
-        if not self.heads:
+        all that fit into it now. `others`: jobs of other accounts may overtake it too."""
+        if not self.heads and not others:
             return None  # nobody overtakes it
-        before, elder = self.heads[0][0], None
+        before, elder = self.heads[0][0] if self.heads else LAST_PLACE, None
         for place in self._places:
             for shape in place.shapes.values():
                 head = shape.heap[0]

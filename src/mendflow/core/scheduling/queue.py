@@ -9,6 +9,8 @@ one pilot, so a large job costs others no more than that.
 Among jobs of one priority a pilot first gets the one with most of its input there, in its own cache or in others on
 its host (data_match.py); and a job whose data an idle pilot has is kept back for that one (data_wait.py).
 
+Jobs of several projects go in the order of their shares first (fair_share.py), and within each as above.
+
 A match examines shapes, not jobs (ready_jobs.py, match.py), so a million waiting jobs cost it no more than a
 thousand."""
 
@@ -23,10 +25,11 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.scheduling.cache_index import CacheIndex
 from mendflow.core.scheduling.data_match import DataMatch, LocalBytes, MatchReason
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, DataWait, Deferral
+from mendflow.core.scheduling.fair_share import FairShares, ShareOrder
 from mendflow.core.scheduling.job_heap import Entry, Files, order_key, since
 from mendflow.core.scheduling.limit_levels import LimitLevels
 from mendflow.core.scheduling.matching import Match
-from mendflow.core.scheduling.offer import IdleResources, Offer, free_for_one, free_when_empty
+from mendflow.core.scheduling.offer import IdleResources, Offer, free_for_one, free_in_total, free_when_empty
 from mendflow.core.scheduling.ready_jobs import ReadyJobs
 
 PATIENCE_MS = 60_000
@@ -44,7 +47,10 @@ LOOK_BEHIND_EVERY = 8
 LOOKS_LIKE = 4
 """How many similar jobs are examined per wanted one."""
 
-DelayedEntry = tuple[Instant, int, JobId, Resources, Files]
+PARTS_A_REQUEST = 8
+"""Where several accounts wait, a pilot that wants many jobs gets them in so many parts, each from whose turn it is."""
+
+DelayedEntry = tuple[Instant, int, JobId, Resources, Files, str]
 
 
 class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,13 +79,15 @@ class Reservation:
 
 
 class JobQueue:
-    """`caches` is what pilots have, `limits` what is free of named limits; `chosen` explains what was taken last."""
+    """`caches` is what pilots have, `limits` what is free of named limits, `shares` whose jobs go first; `chosen`
+    explains what was taken last."""
 
     def __init__(self, *, patience_ms: int = PATIENCE_MS, data_wait_ms: int = DATA_WAIT_MS) -> None:
         """Without `data_wait_ms` no job is kept back."""
         self._patience_ms = patience_ms
         self.caches = CacheIndex()
         self.limits = LimitLevels()
+        self.shares = FairShares()
         self.chosen: dict[JobId, MatchReason] = {}
         self._wait = DataWait(self.caches, data_wait_ms)
         self._overtaken: dict[JobId, int] = {}
@@ -105,17 +113,18 @@ class JobQueue:
         since: Instant,
         not_before: Instant = 0,
         files: Files = (),
+        account: str = "",
     ) -> None:
         """Add a job. `since` is when it started to wait, and gives its place among those of its priority. `files` are
-        its inputs, each once."""
+        its inputs, each once. `account` is whose share it counts against."""
         assert id not in self, f"job {id} waits already"
         self._serial += 1
         place = order_key(priority, since, self._serial)
         if not_before > since:
-            later = self._later[id] = (not_before, place, id, resources, files)
+            later = self._later[id] = (not_before, place, id, resources, files, account)
             heappush(self._alarms, later)
         else:
-            self._line.add(place, id, resources, files)
+            self._line.add(place, id, resources, files, account)
 
     def remove(self, id: JobId) -> bool:
         """Remove a job; whether it was waiting."""
@@ -165,13 +174,29 @@ class JobQueue:
         """How often others overtook it because of their data while it was the first."""
         return self._overtaken.get(id, 0)
 
-    def jobs_ahead(self, id: JobId) -> int:
+    def jobs_ahead(self, id: JobId, now: Instant) -> int:
         """How many jobs are before this one. Scans all of them: for a person's question, not for matching."""
-        waiting = self._line.waiting
+        waiting, line = self._line.waiting, self._line
         entry = waiting.get(id)
         if entry is None:
             return len(waiting)
-        return sum(other[0] < entry[0] for other in waiting.values())
+        if len(line.accounts) == 1:
+            return sum(other[0] < entry[0] for other in waiting.values())
+        mine, first = line.shape(entry).place.account, self.accounts_first(id, now)
+        accounts = ((other, line.shape(other).place.account) for other in waiting.values())
+        return sum(account in first or (account == mine and other[0] < entry[0]) for other, account in accounts)
+
+    def accounts_first(self, id: JobId, now: Instant) -> set[str]:
+        """The accounts whose jobs go before this one, because they have had less of their share."""
+        entry = self._line.waiting.get(id)
+        if entry is None or len(self._line.accounts) == 1:
+            return set()
+        mine, before = self._line.shape(entry).place.account, set[str]()
+        order = ShareOrder(self.shares, self._line.accounts, now)
+        while (account := order.first()) is not None and account != mine:
+            before.add(account)
+            order.drop()
+        return before
 
     def waiting(self, offers: Iterable[Offer]) -> list[WaitingGroup]:
         """The waiting jobs, one entry per shape. It examines shapes and kinds of pilots, never all jobs: others behind
@@ -179,8 +204,7 @@ class JobQueue:
         rooms = IdleResources(offers)
         return [
             WaitingGroup(needs=head[2], first=head[1], since=since(head), jobs=jobs, has_pilot=rooms.any_fits(head[2]))
-            for place in self._line.places.values()
-            for shape in place.shapes.values()
+            for shape in self._line.shapes()
             for head, jobs in ((shape.heap[0], len(shape.heap) - shape.dead),)
         ]
 
@@ -192,14 +216,15 @@ class JobQueue:
 
     def depths(self) -> dict[str, int]:
         """How many jobs may be taken now, by required site."""
-        return {
-            site: sum(len(shape.heap) - shape.dead for shape in place.shapes.values())
-            for site, place in self._line.places.items()
-        }
+        depths: Counter[str] = Counter()
+        for places in self._line.accounts.values():
+            for site, place in places.items():
+                depths[site] += sum(len(shape.heap) - shape.dead for shape in place.shapes.values())
+        return depths
 
     def depths_later(self) -> dict[str, int]:
         """How many are delayed, by site."""
-        return Counter(needs.site for _, _, _, needs, _ in self._later.values())
+        return Counter(later[3].site for later in self._later.values())
 
     def similar_jobs(self, first: JobId, most: int) -> list[JobId]:
         """Waiting jobs of the same needs as this one, including itself; at most so many, of those near it in the
@@ -251,14 +276,44 @@ class JobQueue:
             self.forget(offer.pilot)
             self._line.remove(kept)
             return [kept[1]]
-        match = Match(self._line, offer)
+        accounts = self._line.accounts
+        if len(accounts) > 1 and kept is None:
+            return self._take_fairly(offer, most, now)
+        of_one = self._line.shape(kept).place.account if kept is not None else next(iter(accounts))
+        match = Match(self._line, offer, accounts[of_one])
         if kept is None:
             kept = self._keep(match, offer, now)
         self._turn += kept is None
+        return self._take_matched(match, offer, most, now, kept)
+
+    def _take_matched(self, match: Match, offer: Offer, most: int, now: Instant, kept: Entry | None) -> list[JobId]:
         by_data = self._by_data(match, offer, now)
         taken = self._take_by(by_data or match, match, most, kept)
         if by_data is not None:
-            self.chosen = by_data.chosen
+            self.chosen |= by_data.chosen
+        return taken
+
+    def _take_fairly(self, offer: Offer, most: int, now: Instant) -> list[JobId]:
+        """Each part comes from the account whose turn it is by then. A pilot that is reserved for a job of one gets
+        nothing of those that come later."""
+        line, room, part = self._line, free_in_total(offer), -(-most // PARTS_A_REQUEST)
+        order = ShareOrder(self.shares, line.accounts, now)
+        looked: set[str] = set()
+        taken: list[JobId] = []
+        self._turn += 1
+        while len(taken) < most and (account := order.first()) is not None:
+            match, kept = Match(line, offer, line.accounts[account], room), None
+            if account not in looked:
+                looked.add(account)
+                kept = self._keep(match, offer, now, others=True)
+            free = room.cpus
+            got = self._take_matched(match, offer, min(part, most - len(taken)), now, kept)
+            taken += got
+            if kept is not None:
+                break
+            order.charge(account, free - room.cpus)
+            if not got or account not in line.accounts:
+                order.drop()
         return taken
 
     def _by_data(self, match: Match, offer: Offer, now: Instant) -> DataMatch | None:
@@ -295,10 +350,12 @@ class JobQueue:
             return None
         return entry
 
-    def _keep(self, match: Match, offer: Offer, now: Instant) -> Entry | None:
+    def _keep(self, match: Match, offer: Offer, now: Instant, *, others: bool = False) -> Entry | None:
         """Reserve the pilot for a job that was passed over for too long and would be again now."""
         when_empty = free_when_empty(offer)
-        elder = match.find_passed_over(when_empty, now - self._patience_ms) if when_empty is not None else None
+        if when_empty is None:
+            return None
+        elder = match.find_passed_over(when_empty, now - self._patience_ms, others=others)
         if elder is None:
             return None
         holder = self._keeps.get(elder[1])

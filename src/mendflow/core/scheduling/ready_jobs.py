@@ -60,28 +60,30 @@ class JobShape(JobHeap):
 
 
 class SiteShapes:
-    """The shapes of jobs that are bound to one site, or to none."""
+    """The shapes of jobs of one account that are bound to one site, or to none."""
 
-    __slots__ = ("exact", "rough", "shapes")
+    __slots__ = ("account", "exact", "rough", "shapes")
 
-    def __init__(self) -> None:
+    def __init__(self, account: str) -> None:
+        self.account = account
         self.exact: dict[Resources, JobShape] = {}
         self.rough: dict[tuple[int, ...], JobShape] = {}
         self.shapes: dict[int, JobShape] = {}
 
 
 class ReadyJobs:
-    """All jobs that may be taken now, in their shapes, by site. A shape exists as long as one of its jobs waits."""
+    """All jobs that may be taken now, in their shapes, by account (fair_share.py) and site. A shape exists as long as
+    one of its jobs waits."""
 
     def __init__(self) -> None:
         self.waiting: dict[JobId, Entry] = {}
         self.wanted = ReaderIndex()
-        self.places: dict[str, SiteShapes] = {}
+        self.accounts: dict[str, dict[str, SiteShapes]] = {}
         self._shapes: list[JobShape | None] = []
         self._free: list[int] = []
 
-    def add(self, order: int, id: JobId, needs: Resources, files: Files) -> None:
-        shape = self._find(needs)
+    def add(self, order: int, id: JobId, needs: Resources, files: Files, account: str = "") -> None:
+        shape = self._find(needs, account)
         entry = (order, id, needs, shape.number, files)
         self.waiting[id] = entry
         shape.push(entry)
@@ -108,16 +110,23 @@ class ReadyJobs:
 
     def shapes_that_choose(self) -> Iterator[JobShape]:
         """The shapes whose jobs may ask for more than amounts."""
-        for place in self.places.values():
-            for shape in place.shapes.values():
-                if shape.picky is not None or not shape.exact:
-                    yield shape
+        for shape in self.shapes():
+            if shape.picky is not None or not shape.exact:
+                yield shape
 
-    def _find(self, needs: Resources) -> JobShape:
+    def shapes(self) -> Iterator[JobShape]:
+        for places in self.accounts.values():
+            for place in places.values():
+                yield from place.shapes.values()
+
+    def _find(self, needs: Resources, account: str) -> JobShape:
         """The shape that a job with these needs joins; a new one if there is none yet."""
-        place = self.places.get(needs.site)
+        places = self.accounts.get(account)
+        if places is None:
+            places = self.accounts[account] = {}
+        place = places.get(needs.site)
         if place is None:
-            place = self.places[needs.site] = SiteShapes()
+            place = places[needs.site] = SiteShapes(account)
         shape = place.exact.get(needs)
         if shape is not None:
             return shape
@@ -141,7 +150,10 @@ class ReadyJobs:
         self._shapes[shape.number] = None
         self._free.append(shape.number)
         if not place.shapes:
-            del self.places[needs.site]
+            places = self.accounts[place.account]
+            del places[needs.site]
+            if not places:
+                del self.accounts[place.account]
 
     def _new(self, place: SiteShapes, needs: Resources, *, exact: bool) -> JobShape:
         if self._free:

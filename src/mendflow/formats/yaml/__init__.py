@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import NO_FOLDER, Flow
 from mendflow.formats.yaml.called_flows import FlowFileLoader
 
-__all__ = ["load_flow", "read_flow"]
+__all__ = ["load_flow", "read_flow", "read_flow_alone"]
 
 
 def load_flow(path: str | Path) -> Flow:
@@ -18,3 +18,8 @@ def read_flow(text: str, path: str | Path) -> Flow:
     """The flow in a text that stands, or would stand, at this path."""
     path = Path(path)
     return FlowFileLoader(path.parent).read(text, path, str(path))
+
+
+def read_flow_alone(text: str, file: str) -> Flow:
+    """The flow in a text that came without the files beside it; nothing on this machine is looked at."""
+    return FlowFileLoader(Path(NO_FOLDER), is_alone=True).read(text, Path(file), file)

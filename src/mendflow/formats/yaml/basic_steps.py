@@ -1,5 +1,6 @@
 """Steps without children: tasks, calls, staging, variables, waits, faults, messages."""
 
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from mendflow.core.engine.messages import URL_NOT_STAGED
@@ -108,6 +109,9 @@ def call(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     inputs = fields.get("with", {})
     if node is None or not is_file(target):
         return Call(flow=target, inputs=inputs, domain=fields.get("domain", ""), **header.node())
+    if build.reader.is_alone:
+        called = PurePosixPath(target.partition(".py:")[0]).stem
+        return Call(flow=called, inputs=inputs, domain=fields.get("domain", ""), **header.node())
     flow = build.callables.find(build.reader, node, target)
     if flow is None:
         return Empty(**header.node())

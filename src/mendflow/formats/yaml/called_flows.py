@@ -24,8 +24,11 @@ CALLED_MAX: Final = 200
 
 
 class FlowFileLoader:
-    def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
+    """`is_alone`: no file is read, not even one that is called."""
+
+    def __init__(self, root: Path, *, is_alone: bool = False) -> None:
+        self._root = root if is_alone else root.resolve()
+        self._is_alone = is_alone
         self._open: list[Path] = []  # the files that are being read, the outermost first
         self._known: dict[str, Flow | None] = {}
         self._called = 0
@@ -35,6 +38,8 @@ class FlowFileLoader:
         return self.read(flow_text(path, file_name), path, file_name)
 
     def read(self, text: str, path: Path, file_name: str) -> Flow:
+        if self._is_alone:
+            return read(text, file_name, self._root, self, is_alone=True)
         self._open.append(path.resolve())
         try:
             return read(text, file_name, path.parent.resolve(), self)
@@ -43,6 +48,7 @@ class FlowFileLoader:
 
     def find(self, reader: YamlReader, node: YamlNode, path: str) -> Flow | None:
         """The flow of a file that is named in another one."""
+        assert not self._is_alone, "a text alone calls flows by their names"
         file, _, name = path.partition(".py:")
         file = f"{file}.py" if name else path
         target = (reader.folder / file).resolve()

@@ -95,10 +95,10 @@ WANTED: Final = {
 assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
 
 
-def read(text: str, file: str, folder: Path, callables: FlowFinder) -> Flow:
+def read(text: str, file: str, folder: Path, callables: FlowFinder, *, is_alone: bool = False) -> Flow:
     """The flow of a text. Raises BadFlow with everything that is wrong."""
     root, problems = parse(text, file)
-    reader = YamlReader(file, text, folder)
+    reader = YamlReader(file, text, folder, is_alone=is_alone)
     reader.problems.extend(problems)
     flow = build_flow(reader, root, callables)
     reader.judge_names(activities_of(flow) if flow is not None else {})
@@ -253,12 +253,14 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
         default=default,
         columns=columns if wanted == TABLE else {},
         read_from=read_from,
-        read_digest=tables.digest_of(reader.folder / read_from) if read_from else "",
+        read_digest=tables.digest_of(reader.folder / read_from) if read_from and not reader.is_alone else "",
     )
 
 
 def table_beside(reader: YamlReader, node: YamlNode | None, path: str, columns: dict[str, str]) -> Value:
     """The rows of a table beside the flow, as they are when the flow is read."""
+    if reader.is_alone:
+        return []
     try:
         return tables.read_table(reader.folder / path, columns, str(reader.folder))
     except tables.BadTable as bad:

@@ -74,9 +74,9 @@ def function_of(reader: YamlReader, node: YamlNode, target: str) -> FunctionRef:
     module, _, name = target.rpartition(":")
     if not module.endswith(".py"):
         return FunctionRef(module=module, name=name, folder=str(reader.folder))
-    path = inner_path(reader, node, module)
+    path = inner_path(reader, node, module) if not reader.is_alone else None
     if path is None:
-        return FunctionRef(module=module, name=name)
+        return FunctionRef(module=PurePosixPath(module).stem if reader.is_alone else module, name=name)
     require_function(reader, node, path, name)
     for clash in module_names.name_clashes(path, path.parent):
         reader.problem(node, f"{clash.path.name}, line {clash.line}: {clash.sentence(path.parent)}")
@@ -180,7 +180,9 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
             reader.problem(place, "another job's files need a place in this job's folder", instead)
             continue
         reader.inputs_of_jobs.append((path, source, key.place, reader.areas))
-        if not means_several(source, reader.folder):
+        if reader.is_alone:
+            put_inputs(reader, place, found, {path: source})
+        elif not means_several(source, reader.folder):
             require_source(reader, place, source)
             put_inputs(reader, place, found, {path: source})
         elif path != source and is_pattern(path):
@@ -335,7 +337,7 @@ def require_source(reader: YamlReader, node: YamlNode, source: Any) -> None:
         if flaw := name_flaw(source.removeprefix(LOGICAL_PREFIX)):
             reader.problem(node, f"`{source}` names no logical file: {flaw}")
         return
-    if "://" in source:
+    if "://" in source or reader.is_alone:
         return
     path = reader.folder / source
     try:

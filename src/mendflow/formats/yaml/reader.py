@@ -37,10 +37,14 @@ class NameUse(msgspec.Struct, frozen=True):
 
 
 class YamlReader:
-    def __init__(self, file: str, text: str, folder: Path) -> None:
+    """`is_alone`: the text came without the files beside it. No file is looked for then, and what stands in one is not
+    judged: the machine that reads the text is not the one that it was written on."""
+
+    def __init__(self, file: str, text: str, folder: Path, *, is_alone: bool = False) -> None:
         self.file = file
         self.text = text
         self.folder = folder
+        self.is_alone = is_alone
         self.problems: list[Problem] = []
         self.uses: list[NameUse] = []
         self.inputs: dict[str, str] = {}

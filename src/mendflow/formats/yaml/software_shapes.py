@@ -23,6 +23,8 @@ class SoftwareShape:
         return {"anyOf": [{"type": "string"}, texts, whole]}
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
+        if reader.is_alone:
+            return None
         return _told(reader, node, lambda given: environment_of(given, reader.folder))
 
 

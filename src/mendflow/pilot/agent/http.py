@@ -308,6 +308,13 @@ class FileClient:
             (self._incoming / f"{link}.linked").unlink(missing_ok=True)
         return True
 
+    def stored_path(self, sha256: str) -> str:
+        """Where a server on this machine stores the file, if it does; empty otherwise."""
+        if self._incoming is None:
+            return ""
+        path = self._incoming.parent / sha256[:2] / sha256
+        return str(path) if path.is_file() else ""
+
     def put(self, sha256: str, name: str, content: BinaryIO, size: int) -> None:
         self._put(sha256, {"name": name}, content, size)
 

@@ -103,7 +103,14 @@ class AttemptPreparer:
             )
             held.pins, held.staging_measures, held.links = await bring
             if files := secrets_of(spec, held.secrets).files:
-                await asyncio.to_thread(write_secret_files, self._work_folder.attempt(*held.key), files)
+                isolation = self._settings.isolation
+                await asyncio.to_thread(
+                    write_secret_files,
+                    self._work_folder.attempt(*held.key),
+                    files,
+                    shared=isolation.sandbox != "containers",
+                    passable=bool(isolation.jobs_as),
+                )
             if spec.function is not None:
                 known = self._staging.local_code(spec.function)
                 code = known if known is not None else await asyncio.to_thread(self._staging.stage_code, spec.function)

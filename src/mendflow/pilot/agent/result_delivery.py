@@ -16,6 +16,7 @@ from mendflow.pilot.agent.background import DetachedTasks
 from mendflow.pilot.agent.http import ServerAway
 from mendflow.pilot.agent.slot_work import has_own_folder
 from mendflow.pilot.files.kept_folders import KeptFolders
+from mendflow.pilot.files.memory_folders import remove_attempt_memory, remove_memory
 from mendflow.pilot.files.publishing import add_measures
 from mendflow.pilot.files.retries import ElementUnavailable
 from mendflow.pilot.files.staging import FileStager
@@ -139,6 +140,8 @@ class ResultDelivery:
         assert held.done is not None
         if held.slot < 0:
             self._work_folder.result(*held.key).unlink(missing_ok=True)
+        if held.secrets:
+            remove_attempt_memory(self._work_folder.attempt(*held.key))  # its slot has, unless it was killed
         if held.done.kept:
             self._kept_since += 1
         elif held.done.folder and not self._keep:
@@ -148,6 +151,8 @@ class ResultDelivery:
     def drop(self, held: HeldAttempt) -> None:
         """Remove what is left of an attempt that never started, or whose result is not wanted."""
         self._staging.release(held.pins)
+        if held.secrets:
+            remove_attempt_memory(self._work_folder.attempt(*held.key))
         if held.spec is not None and has_own_folder(held.spec):
             self._remove(held)
 
@@ -156,7 +161,9 @@ class ResultDelivery:
 
     def _remove_folder(self, held: HeldAttempt) -> None:
         self._staging.unlink(held.links)
-        remove_attempt(self._work_folder.attempt(*held.key))
+        folder = self._work_folder.attempt(*held.key)
+        remove_attempt_memory(folder)
+        remove_attempt(folder)
 
     def maintain(self, *, short: bool) -> None:
         """See from time to time that no more folders of failed attempts are kept than may be. To be called often."""
@@ -180,7 +187,10 @@ class ResultDelivery:
 
     def sweep(self) -> None:
         """Remove folders of attempts that are no longer held."""
+        if not self._attempts.all:
+            self._staging.tidy()
         known = {os.path.basename(self._work_folder.attempt(*key)) for key in self._attempts.all}
+        remove_memory(str(self._work_folder.folder), but=frozenset(known))
         known |= self._kept_folders.names() if self._kept_folders is not None else set()
         for entry in os.scandir(self._work_folder.attempts):
             owner = next((entry.name.removesuffix(end) for end in BESIDE if entry.name.endswith(end)), entry.name)

@@ -19,7 +19,7 @@ class CacheOrigin(StrEnum):
     """Where a file was when it was requested."""
 
     OWN = "own"  # in this cache
-    SHARED = "shared"  # in a neighbour's cache
+    SHARED = "shared"  # in a neighbour's cache, or a server's files on this disk
     FETCHED = "fetched"  # in neither
 
 

@@ -30,6 +30,9 @@ REST = ARRIVING + PART
 GUESTS = ".guests"
 """Suffix of the folder, beside the cache, for guests."""
 
+STORED = ".stored"
+"""Suffix of the folder, beside the cache, for links to files that a server stores on this disk."""
+
 READ_AGAIN_MAX = 5
 """So often a file is hashed that others link or unlink meanwhile; then it counts as changed, and is fetched again."""
 
@@ -235,3 +238,9 @@ def link(source: str, target: str) -> bool:
 def link_or_copy(source: str, target: str, *, may_link: bool) -> None:
     if not (may_link and link(source, target)):
         copy(source, target)
+
+
+def kept_path(cache: str, digest: str) -> str:
+    """Where a stored file lies in the pilot's cache, or beside it."""
+    places = (os.path.join(cache + end, digest) for end in ("", GUESTS))
+    return next((path for path in places if os.path.exists(path)), os.path.join(cache + STORED, digest))

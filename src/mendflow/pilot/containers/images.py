@@ -62,11 +62,14 @@ class FailedPull(msgspec.Struct, frozen=True):
 
 
 class ImageStore:
-    """The images of this machine, as one pilot sees them."""
+    """The images of this machine, as one pilot sees them. `own_accounts`: its jobs have other accounts than itself."""
 
-    def __init__(self, runtime: ContainerRuntime | None, options: ContainerOptions, cache: Path) -> None:
+    def __init__(
+        self, runtime: ContainerRuntime | None, options: ContainerOptions, cache: Path, *, own_accounts: bool = False
+    ) -> None:
         self._runtime = runtime
         self._options = options
+        self._own_accounts = own_accounts
         self._cache = cache
         self.records = str(notes_folder(cache))
         self._known: dict[str, tuple[float, FoundImage]] = {}
@@ -140,6 +143,9 @@ class ImageStore:
             said = f"its container mounts {path!r}, whose name would be read as an option of the mount: rename it"
         elif not self._options.allows_mount(path):
             said = f"its container mounts {path}, which this pilot does not allow: --container-mounts does"
+        elif self._options.may_be_swapped(path, own_accounts=self._own_accounts):
+            said = f"its container mounts {path}, and a job could put a link in place of a folder on the way there: let"
+            said += " --container-mounts name this path itself, or the folders above it be writable to root alone"
         elif not os.access(path, os.R_OK):
             said = f"its container mounts {path}, which is not on {socket.gethostname()}, or cannot be read there"
         if said:

@@ -25,12 +25,16 @@ LOOK_EVERY_MS: Final = 2_000
 
 
 class PilotContainers:
-    """`runtime` is None if the pilot has none: jobs with containers do not come then."""
+    """`runtime` is None if the pilot has none: jobs with containers do not come then. `own_accounts`: jobs have other
+    accounts than the pilot."""
 
-    def __init__(self, runtime: ContainerRuntime | None, options: ContainerOptions, cache: Path) -> None:
+    def __init__(
+        self, runtime: ContainerRuntime | None, options: ContainerOptions, cache: Path, *, own_accounts: bool = False
+    ) -> None:
         self._runtime = runtime
         self._options = options
         self._cache = cache
+        self._own_accounts = own_accounts
         self._is_used = False
         self._look = asyncio.Lock()
         self._next_look = 0
@@ -43,7 +47,7 @@ class PilotContainers:
     def images(self) -> "images.ImageStore":
         """The images of this machine; loaded when the first job asks for one."""
         self._is_used = True
-        return images.ImageStore(self._runtime, self._options, self._cache)
+        return images.ImageStore(self._runtime, self._options, self._cache, own_accounts=self._own_accounts)
 
     def stop(self) -> None:
         """Fetch nothing more: the pilot leaves."""

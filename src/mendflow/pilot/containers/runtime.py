@@ -44,8 +44,19 @@ class ContainerOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a job may mount this path, with all links in it followed."""
         if self.mounts in (ANY, NOTHING):
             return self.mounts == ANY
+        return bool(self._roots_of(path))
+
+    def _roots_of(self, path: str) -> list[str]:
+        """The allowed paths that this one is, or lies below."""
         allowed = [os.path.realpath(each) for each in self.mounts.split(":") if each]
-        return any(path == each or path.startswith(f"{each.rstrip('/')}/") for each in allowed)
+        return [each for each in allowed if path == each or path.startswith(f"{each.rstrip('/')}/")]
+
+    def may_be_swapped(self, path: str, *, own_accounts: bool) -> bool:
+        """Whether a job could put a link in place of a folder between what is allowed and this path, after it was
+        looked at: runtimes follow links. `own_accounts`: jobs have other accounts than the pilot."""
+        if self.mounts in (ANY, NOTHING):
+            return False
+        return not any(_is_steady(each, path, own_accounts) for each in self._roots_of(path))
 
     def refused_flag(self, options: tuple[str, ...]) -> str:
         """The first option that a job may not ask for; empty if it may ask for all. A word without a dash is the value
@@ -60,6 +71,21 @@ class ContainerOptions(msgspec.Struct, frozen=True, kw_only=True):
             if not allowed_before:
                 return word
         return ""
+
+
+def _is_steady(root: str, path: str, own_accounts: bool) -> bool:
+    """Whether no job can change a folder on the way from `root` to what is below it."""
+    way = root
+    for part in [] if path == root else os.path.relpath(path, root).split(os.sep):
+        try:
+            folder = os.lstat(way)
+        except OSError:
+            return False
+        pilots = folder.st_uid in (0, os.geteuid()) if own_accounts else folder.st_uid != os.geteuid() != 0
+        if not pilots or folder.st_mode & 0o022:
+            return False
+        way = os.path.join(way, part)
+    return True
 
 
 class ContainerRuntime(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from typing import Final, NoReturn
 
 import msgspec
@@ -22,11 +23,13 @@ from mendflow.core.model.values import FileRef, is_executable
 from mendflow.pilot.agent.http import FileClient, ServerRefused
 from mendflow.pilot.cache.contract import Cache
 from mendflow.pilot.files.catalogue import FileCatalogue, NoFileCatalogue
+from mendflow.pilot.files.own_files import open_own, opened_path
 from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
 from mendflow.pilot.files.sources import OpenElements, plain
 from mendflow.pilot.files.staging_faults import StagingFailed, publication_fault, upload_fault
+from mendflow.pilot.files.stored_here import StoredHere
 from mendflow.pilot.files.work_folder import WorkFolder
-from mendflow.pilot.isolation.transfer_rules import TransferRule, any_transfer
+from mendflow.pilot.isolation.allowed_transfers import TransferCheck, any_transfer
 from mendflow.pilot.slot.logs import pack_log
 from mendflow.pilot.slot.messages import FinishedAttempt
 from mendflow.transfer.addresses import shown
@@ -40,8 +43,6 @@ SMALL_BYTES: Final = 256 << 10
 TOGETHER_MAX: Final = 1000
 TOGETHER_BYTES_MAX: Final = 4 << 20
 """Files up to this size are sent to the server with others, so many files and bytes in one request."""
-GIVEN_BYTES_MIN: Final = 16 << 20
-"""Smaller files are worth a copy in the cache, for the jobs that use them next."""
 
 
 class _UploadFailed(Exception):
@@ -59,18 +60,20 @@ class OutputPublisher:
         work_folder: WorkFolder,
         files: FileClient,
         cache: Cache,
+        stored: StoredHere,
         elements: OpenElements,
         catalogue: FileCatalogue | None = None,
         wanted: Callable[[], bool] = always,
-        rule: TransferRule = any_transfer,
+        check_transfer: TransferCheck = any_transfer,
     ) -> None:
         self._work_folder = work_folder
         self._files = files
         self._cache = cache
+        self._stored = stored
         self._elements = elements
         self._catalogue = catalogue or NoFileCatalogue()
         self._wanted = wanted
-        self._rule = rule
+        self._check_transfer = check_transfer
         self._trials = ElementRetries()
         self._hashed: dict[str, tuple[tuple[int, int, int, int], FileRef]] = {}
 
@@ -88,8 +91,9 @@ class OutputPublisher:
                 self._upload(path, self._reference(path, "value.json"))
             for path, ref in zip(done.contents, outcome.contents, strict=True):
                 # The server hashes what it gets, and refuses what is not what the job's process said.
-                self._upload(path, ref)
-                self._cache.adopt(path, ref.sha256)
+                if not self._give(path, ref):
+                    self._upload(path, ref)
+                    self._cache.adopt(path, ref.sha256)
             for name, path in done.files.items():
                 own_name = os.path.basename(path)[-NAME_CHARS_MAX:]
                 inside = os.path.dirname(os.path.normpath(path))
@@ -151,7 +155,7 @@ class OutputPublisher:
     def _reference(self, path: str, name: str, folder: str = "") -> FileRef:
         """Digest and size of a file. Kept until it is stored, because a server may be away for long and the file may be
         large."""
-        with open(path, "rb") as file:
+        with self._opened(path) as file:
             status = os.fstat(file.fileno())
             seal = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             known = self._hashed.get(path)
@@ -174,21 +178,23 @@ class OutputPublisher:
             if path.startswith(folder + "/"):
                 self._hashed.pop(path, None)
 
+    def _opened(self, path: str) -> BufferedReader:
+        return open_own(path, str(self._work_folder.attempts))
+
     def _upload(self, path: str, ref: FileRef) -> None:
-        with open(path, "rb") as file:
+        with self._opened(path) as file:
             self._files.put(ref.sha256, os.path.basename(ref.name)[-NAME_CHARS_MAX:], file, ref.bytes)
 
     def _give(self, path: str, ref: FileRef) -> bool:
         """Whether a server on this machine took a large file as it is: so it is on the disk once, and not a second time
         in the cache."""
-        name = os.path.basename(ref.name)[-NAME_CHARS_MAX:]
-        return ref.bytes >= GIVEN_BYTES_MIN and self._files.give(ref.sha256, name, path)
+        return self._stored.give(path, ref, os.path.basename(ref.name)[-NAME_CHARS_MAX:])
 
     def _store(self, folder: str, files: list[tuple[str, FileRef]]) -> None:
         """Upload files of a folder, all small or only one, and add them to the cache."""
         try:
             if len(files) > 1:
-                self._files.put_many({ref.sha256: _content(folder, path, ref) for path, ref in files})
+                self._files.put_many({ref.sha256: self._content(folder, path, ref) for path, ref in files})
             else:
                 [(path, ref)] = files
                 if self._give(os.path.join(folder, path), ref):
@@ -202,6 +208,10 @@ class OutputPublisher:
             return
         for path, ref in files:
             self._cache.adopt(os.path.join(folder, path), ref.sha256)
+
+    def _content(self, folder: str, path: str, ref: FileRef) -> bytes:
+        with self._opened(os.path.join(folder, path)) as file:
+            return file.read(ref.bytes)
 
     def _published(
         self, done: FinishedAttempt, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
@@ -233,7 +243,7 @@ class OutputPublisher:
         """Write files to the URLs that the job names; the job's own settings decide what may be overwritten."""
         for name, ref in refs.items():
             if url := _address(done, name):
-                if reason := self._rule(url, True):
+                if reason := self._check_transfer(url, True):
                     raise StagingFailed(_refusal(done, name, shown(url), reason, lasting=True))
                 place = ReplicaLocation(element=plain(url, name=shown(url)), url=url)
                 overwrite = done.publish[name].overwrite
@@ -256,9 +266,9 @@ class OutputPublisher:
         storage = place.element
         try:
             element = self._elements.of(storage)
-            with self._elements.stream(storage):
+            with self._elements.stream(storage), self._opened(path) as file:
                 element.publish(
-                    path,
+                    opened_path(file),
                     place.url,
                     ref,
                     may_rename,
@@ -268,10 +278,10 @@ class OutputPublisher:
                     overwrite=overwrite,
                     wanted=self._wanted,
                 )
-        except (TransferFailed, BadFileUrl) as error:
+        except (TransferFailed, BadFileUrl, OSError) as error:
             if not self._wanted():
                 raise WriterSuperseded(str(error)) from None
-            self._give_up(done, name, storage, error)
+            self._give_up(done, name, storage, TransferFailed(str(error)) if isinstance(error, OSError) else error)
         self._cache.adopt(path, ref.sha256)
 
     def _give_up(
@@ -326,11 +336,6 @@ def _grouped(files: Iterator[tuple[str, FileRef]]) -> Iterator[list[tuple[str, F
         size += ref.bytes
     if small:
         yield small
-
-
-def _content(folder: str, path: str, ref: FileRef) -> bytes:
-    with open(os.path.join(folder, path), "rb") as file:
-        return file.read(ref.bytes)
 
 
 def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:

@@ -12,11 +12,11 @@ from typing import Annotated, Final
 import msgspec
 
 from mendflow.core.model.data import LOGICAL_PREFIX, ReplicaLocation, StorageElement
-from mendflow.core.model.jobs import KEPT_PREFIX
+from mendflow.core.model.jobs import KEPT_PREFIX, digest_in
 from mendflow.core.model.values import FileRef, is_digest
 from mendflow.pilot.agent.http import CHUNK_BYTES, FileClient, ServerAway, ServerRefused
 from mendflow.pilot.files.catalogue import FileCatalogue, NoFileCatalogue
-from mendflow.pilot.isolation.transfer_rules import TransferRule, any_transfer
+from mendflow.pilot.isolation.allowed_transfers import TransferBounds, TransferCheck, any_transfer, unbounded
 from mendflow.transfer.element import StorageClient
 from mendflow.transfer.errors import BadFileUrl, DamagedFile, FileMissing, TransferFailed
 from mendflow.transfer.fetch import always, fetch_file, pause
@@ -45,11 +45,6 @@ class TransferSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 DEFAULT_TRANSFER: Final = TransferSettings()
 _ANY: Final = StorageElement(name="", url="")
 """Retries and timeouts for URLs that belong to no storage element."""
-
-
-def digest_in(source: str) -> str:
-    """The digest that a stored file must have; empty for other sources."""
-    return source.removeprefix(KEPT_PREFIX) if source.startswith(KEPT_PREFIX) else ""
 
 
 class StoredFile:
@@ -111,18 +106,25 @@ class InputSources:
         elements: OpenElements,
         catalogue: FileCatalogue | None = None,
         wanted: Callable[[], bool] = always,
-        rule: TransferRule = any_transfer,
+        check_transfer: TransferCheck = any_transfer,
+        bounds: TransferBounds = unbounded,
     ) -> None:
         self._files = files
         self._elements = elements
         self._catalogue = catalogue or NoFileCatalogue()
         self._wanted = wanted
-        self._rule = rule
+        self._check_transfer = check_transfer
+        self._bounds = bounds
 
     def while_wanted(self, wanted: Callable[[], bool]) -> "InputSources":
         """The same sources, with this condition in addition to `wanted`."""
         return InputSources(
-            self._files, self._elements, self._catalogue, lambda: self._wanted() and wanted(), self._rule
+            self._files,
+            self._elements,
+            self._catalogue,
+            lambda: self._wanted() and wanted(),
+            self._check_transfer,
+            self._bounds,
         )
 
     def is_wanted(self) -> bool:
@@ -144,9 +146,12 @@ class InputSources:
         if source.startswith(LOGICAL_PREFIX):
             return self._from_nearest(source.removeprefix(LOGICAL_PREFIX), target, ref, transfer, damaged)
         near = self._element_of(source, ref, transfer)
-        if near is None and (reason := self._rule(source, False)):
-            raise BadFileUrl(reason)
-        return self._from_element(near or ReplicaLocation(element=plain(source), url=source), target, ref, transfer)
+        if near is None:
+            if reason := self._check_transfer(source, False):
+                raise BadFileUrl(reason)
+            place = ReplicaLocation(element=plain(source), url=source)
+            return self._from_element(place, target, ref, transfer, within=self._bounds(source))
+        return self._from_element(near, target, ref, transfer)
 
     def _from_keeping(
         self, digest: str, target: str, ref: FileRef | None, transfer: TransferSettings
@@ -178,11 +183,11 @@ class InputSources:
         raise TransferFailed("; ".join(reasons) or "no replica of it is known")
 
     def _from_element(
-        self, place: ReplicaLocation, target: str, ref: FileRef | None, transfer: TransferSettings
+        self, place: ReplicaLocation, target: str, ref: FileRef | None, transfer: TransferSettings, within: str = ""
     ) -> tuple[str, int]:
         element = self._elements.of(transfer.of(place.element))
         with self._elements.stream(place.element):
-            return element.fetch(place.url, target, ref, durable=False, wanted=self._wanted)
+            return element.fetch(place.url, target, ref, durable=False, wanted=self._wanted, within=within)
 
     def _element_of(self, source: str, ref: FileRef | None, transfer: TransferSettings) -> ReplicaLocation | None:
         """The element that a replica's URL belongs to: it has the connection settings, the URL does not."""

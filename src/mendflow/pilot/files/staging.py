@@ -19,9 +19,8 @@ import msgspec
 from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES
 from mendflow.core.data.path_arguments import PLACED
 from mendflow.core.data.path_patterns import fixed_folder
-from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.jobs import KEPT_PREFIX, FunctionRef, JobSpec, Measurements, sources_of
+from mendflow.core.model.jobs import KEPT_PREFIX, FunctionRef, JobSpec, Measurements, digest_in, sources_of
 from mendflow.core.model.values import FileRef, Value, content_kind, file_of, is_digest
 from mendflow.pilot.agent.http import FileClient
 from mendflow.pilot.agent.slot_work import has_own_folder
@@ -37,21 +36,20 @@ from mendflow.pilot.files.sources import (
     InputSources,
     OpenElements,
     TransferSettings,
-    digest_in,
 )
 from mendflow.pilot.files.staging_faults import StagingFailed, fault_of, missing_input_fault, staging_fault
+from mendflow.pilot.files.staging_tally import StagingTally
+from mendflow.pilot.files.stored_here import StoredHere
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
-from mendflow.pilot.isolation.transfer_rules import TransferRule, any_transfer
+from mendflow.pilot.isolation.allowed_transfers import TransferBounds, TransferCheck, any_transfer, unbounded
 from mendflow.pilot.slot.messages import FinishedAttempt
-from mendflow.pilot.worker.functions import source_file
+from mendflow.pilot.worker.module_sources import source_file
 from mendflow.transfer.errors import BadFileUrl, FileMissing, TransferFailed
 from mendflow.transfer.fetch import always
 
 log = logging.getLogger("mendflow.pilot")
 
 EMPTY: Final = hashlib.sha256().hexdigest()
-DAMAGED_MAX: Final = 8
-DAMAGED_CHARS_MAX: Final = 400
 EXECUTABLE_MODE: Final = 0o755
 TOGETHER_MAX: Final = 8
 """So many inputs of one job are fetched in parallel; a storage element may allow fewer."""
@@ -117,8 +115,8 @@ def needs_files(spec: JobSpec) -> bool:
 
 class FileStager:
     """Every method blocks and is meant for a thread; they may run side by side. `catalogue` knows where logical files
-    are and where published ones go. Without `gives_links` no job gets links into the cache, even if it asks. `rule`
-    says which addresses files are transferred from and to."""
+    are and where published ones go. Without `gives_links` no job gets links into the cache, even if it asks.
+    `check_transfer` says which addresses files are transferred from and to, `bounds` what they may not lead out of."""
 
     def __init__(
         self,
@@ -128,16 +126,25 @@ class FileStager:
         cache: Cache | None = None,
         catalogue: FileCatalogue | None = None,
         gives_links: bool = True,
-        rule: TransferRule = any_transfer,
+        check_transfer: TransferCheck = any_transfer,
+        bounds: TransferBounds = unbounded,
     ) -> None:
         self._work_folder = work_folder
         self._gives_links = gives_links
         self._cache = cache if cache is not None else DiskCache(work_folder.cache, DEFAULT_SPACE_BYTES)
         self._leaving, self._gone = threading.Event(), threading.Event()
+        self._stored = StoredHere(files, work_folder.stored)
         elements = OpenElements()
-        self._fetching = InputSources(files, elements, catalogue, self.is_fetching, rule)
+        self._fetching = InputSources(files, elements, catalogue, self.is_fetching, check_transfer, bounds)
         self._publishing = OutputPublisher(
-            work_folder, files, self._cache, elements, catalogue, lambda: not self._gone.is_set(), rule
+            work_folder,
+            files,
+            self._cache,
+            self._stored,
+            elements,
+            catalogue,
+            lambda: not self._gone.is_set(),
+            check_transfer,
         )
         self._sources: dict[tuple[str, int, int], str] = {}
         self._code: dict[FunctionRef, str] = {}
@@ -167,7 +174,7 @@ class FileStager:
             path = ""
             if has_own_folder(spec):
                 os.makedirs(folder, exist_ok=True)
-            tally = _Tally()
+            tally = StagingTally()
             self._stage_arguments(spec, _Route(self._fetching, transfer), pins)
             self._place_all(spec, folder, transfer, tally)
             for name, path in spec.files.items():
@@ -184,19 +191,23 @@ class FileStager:
             raise StagingFailed(fault_of(error, folder, path)) from None
 
     def _stage_arguments(self, spec: JobSpec, way: "_Route", pins: list[str]) -> None:
-        """Take what arguments refer to into the cache, and let it stay there while the job runs."""
+        """Take what arguments refer to into the cache, and let it stay there while the job runs. Large files that the
+        server stores on this disk are read where they are."""
         pending = deque(stored_arguments([spec.args, spec.kwargs]))
         while pending:
             ref, is_spilled = pending.popleft()
             ref = _by_digest(ref.sha256) if is_spilled else ref
             self._cache.pin(ref.sha256)
+            self._stored.hold(ref.sha256)
             pins.append(ref.sha256)
+            if self._stored.link(ref):
+                continue
             entry = self._cached(_Input("", ref, (KEPT_PREFIX + ref.sha256,)), ref, way)
             if is_spilled:
                 with open(entry.path, "rb") as file:
                     pending.extend(stored_arguments(msgspec.json.decode(file.read())))
 
-    def _place_all(self, spec: JobSpec, folder: str, transfer: TransferSettings, tally: "_Tally") -> None:
+    def _place_all(self, spec: JobSpec, folder: str, transfer: TransferSettings, tally: "StagingTally") -> None:
         wishes, faults = _inputs(spec), deque[Fault]()
         way = _Route(self._fetching.while_wanted(lambda: not faults), transfer, tally.add_damaged)
 
@@ -222,13 +233,18 @@ class FileStager:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _place(self, wish: _Input, folder: str, way: "_Route", tally: "_Tally", *, link: bool) -> None:
+    def _place(self, wish: _Input, folder: str, way: "_Route", tally: "StagingTally", *, link: bool) -> None:
         target = os.path.join(folder, wish.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if wish.ref is None:
             tally.add(CacheOrigin.FETCHED, _fetch(wish, target, way))
             return
         digest = wish.ref.sha256
+        if not link and wish.sources[0].startswith(KEPT_PREFIX) and self._stored.copy(wish.ref, target):
+            if wish.ref.executable:
+                os.chmod(target, EXECUTABLE_MODE)
+            tally.add(CacheOrigin.SHARED, wish.ref.bytes)
+            return
         with self._cache.using(digest):
             entry = self._cached(wish, wish.ref, way)
             if not way.sources.is_wanted():
@@ -323,6 +339,10 @@ class FileStager:
         """See `OutputPublisher.keep`."""
         return self._publishing.keep(done, may_rename)
 
+    def tidy(self) -> None:
+        """Remove what was staged for calls of an earlier agent, of which none runs any more."""
+        self._stored.tidy()
+
     def check_links(self, links: Iterable[LinkedInput]) -> ChangedInputs:
         """Which of its linked inputs were changed while a job ran; they are in the cache no more."""
         found = ChangedInputs([], [])
@@ -339,6 +359,9 @@ class FileStager:
 
     def release(self, digests: Iterable[str]) -> None:
         """Let go of files that were staged for a job."""
+        digests = list(digests)
+        for digest in digests:
+            self._stored.release(digest)
         self._cache.release(digests)
 
 
@@ -360,53 +383,12 @@ def _fetch(wish: _Input, target: str, way: _Route) -> int:
         raise StagingFailed(missing_input_fault(wish.path, wish.sources, str(error), gone=gone)) from None
 
 
-class _Tally:
-    """Counts where files came from."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._files = dict.fromkeys(CacheOrigin, 0)
-        self._bytes = dict.fromkeys(CacheOrigin, 0)
-        self._damaged: list[str] = []
-        self.links: list[LinkedInput] = []
-
-    def add(self, origin: CacheOrigin, size: int) -> None:
-        with self._guard:
-            self._files[origin] += 1
-            self._bytes[origin] += size
-
-    def add_damaged(self, replica: str) -> None:
-        """A replica's content does not match its digest."""
-        log.warning("a replica does not have the content that the catalogue says: %s", replica)
-        with self._guard:
-            if len(self._damaged) < DAMAGED_MAX:
-                self._damaged.append(replica[:DAMAGED_CHARS_MAX])
-
-    def measures(self, took_ms: int) -> Measurements:
-        """A file from another pilot's cache counts as cached, too."""
-        if not any(self._files.values()):
-            return Measurements()
-        files, sizes = self._files, self._bytes
-        return Measurements(
-            cached_files=files[CacheOrigin.OWN] + files[CacheOrigin.SHARED],
-            cached_bytes=sizes[CacheOrigin.OWN] + sizes[CacheOrigin.SHARED],
-            shared_files=files[CacheOrigin.SHARED],
-            shared_bytes=sizes[CacheOrigin.SHARED],
-            fetched_files=files[CacheOrigin.FETCHED],
-            fetched_bytes=sizes[CacheOrigin.FETCHED],
-            stage_in_ms=took_ms,
-            damaged=tuple(self._damaged),
-        )
-
-
 def _inputs(spec: JobSpec) -> list[_Input]:
     """The inputs of a job. A file that the catalogue knows is looked up there, unless the job names a source for it."""
     wishes = []
     for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
         ref = spec.inputs.get(check_inside(path))
         sources = sources_of(spec, path)
-        if ref is not None and ref.logical and path not in spec.replicas:
-            sources = (LOGICAL_PREFIX + ref.logical,)
         if chosen := digest_in(sources[0]):
             ref = ref if ref is not None and ref.sha256 == chosen else _by_digest(chosen, path)
         wishes.append(_Input(path, _known_ref(ref, path), sources))

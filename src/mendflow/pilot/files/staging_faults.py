@@ -6,8 +6,7 @@ import msgspec
 
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.pilot.agent.http import ServerRefused
-from mendflow.pilot.files.sources import digest_in
+from mendflow.core.model.jobs import digest_in
 from mendflow.pilot.slot.faults import NO_ROOM, full_disk_fault
 from mendflow.transfer.addresses import shown
 
@@ -49,7 +48,7 @@ def staging_fault(name: str, text: str, path: str = "") -> Fault:
     return Fault(name=name, category=Category.INPUT, message=text, stage=AttemptStage.STAGE_IN, file=path)
 
 
-def upload_fault(path: str, error: OSError | ServerRefused) -> Fault:
+def upload_fault(path: str, error: Exception) -> Fault:
     text = f"the job succeeded, but its files could not be stored: {error}"
     data = {"reason": str(error)}
     return Fault(

@@ -6,6 +6,7 @@ pilot.json     the pilot's id, kept over restarts  slots/     a socket for each 
 attempts/      a folder for each attempt           results/   results that no agent has taken yet
 cache/, code/  stored files by their digest          servers.json  the servers that it was told of
 cache.guests/  files that go past the cache        cache.promised  how much is on its way into it
+cache.stored/  links to files that a server stores on this disk, while calls read them
 cache.uses     how often files were used           neighbours.json  whose caches it was told of
 containers     where it is noted which containers run, and what removes them"""
 
@@ -43,6 +44,7 @@ process that it started with, what its processes used, and the variables that it
 that does not run as the pilot."""
 
 FOLDER_MODE = 0o700
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CONTAINER_NOTES = "containers"
 
 
@@ -73,6 +75,7 @@ class WorkFolder:
         self.results = self.folder / "results"
         self.slots = self.folder / "slots"
         self.cache = self.folder / "cache"
+        self.stored = self.folder / "cache.stored"
         self.code = self.folder / "code"
         self.lease = self.folder / "lease"
         self.servers = self.folder / "servers.json"
@@ -208,70 +211,84 @@ def remove_beside(folder: str, suffixes: Iterable[str] = BESIDE) -> None:
 
 def remove_tree(folder: str) -> None:
     """Remove a folder; fast if it has few entries. What cannot be removed stays as litter. Folders may be nested deeper
-    than the longest path, so subfolders are moved up before they are removed."""
+    than the longest path, so subfolders are moved up before they are removed.
+
+    Another job of the same account may be in one of the folders, and put links in place of what is there. So each
+    folder is opened without following links, and closed to everybody else before anything in it is looked at."""
     try:
         os.rmdir(folder)
         return
     except OSError:
         pass
     if os.path.islink(folder):
-        _unlink(folder)  # do not follow it: the target is not ours
+        _attempt(os.unlink, folder)  # do not follow it: the target is not ours
         return
-    _make_ours(folder)
-    moved = 0
-    stuck: set[str] = set()
-    while inner := [path for path in _not_empty(folder) if path not in stuck]:
-        for path in inner:
-            for deeper in _not_empty(path):
-                moved += 1
-                _attempt(os.rename, deeper, f"{folder}/.mendflow.tidy.{os.getpid()}.{moved}")
-            if not _attempt(os.rmdir, path):
-                stuck.add(path)
+    top = _opened(folder)
+    if top is not None:
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
     _attempt(os.rmdir, folder)
 
 
-def _not_empty(folder: str) -> list[str]:
-    """Remove the entries of a folder; returns the subfolders that are not empty."""
+def _empty(top: int) -> None:
+    moved = 0
+    stuck: set[str] = set()
+    while inner := [name for name in _not_empty(top) if name not in stuck]:
+        for name in inner:
+            if (folder := _opened(name, top)) is not None:
+                for deeper in _not_empty(folder):
+                    moved += 1
+                    up = f".mendflow.tidy.{os.getpid()}.{moved}"
+                    _attempt(os.rename, deeper, up, src_dir_fd=folder, dst_dir_fd=top)
+                os.close(folder)
+            if not _attempt(os.rmdir, name, dir_fd=top):
+                stuck.add(name)
+
+
+def _not_empty(folder: int) -> list[str]:
+    """Remove the entries of an open folder; returns the names of the subfolders that are not empty."""
     try:
-        entries = list(os.scandir(folder))
+        with os.scandir(folder) as found:
+            entries = list(found)
     except OSError:
         return []
     left = []
     for entry in entries:
         if not entry.is_dir(follow_symlinks=False):
-            _unlink(entry.path)
-        elif not _attempt(os.rmdir, entry.path):
-            _make_ours(entry.path)
-            left.append(entry.path)
+            _attempt(os.unlink, entry.name, dir_fd=folder)
+        elif not _attempt(os.rmdir, entry.name, dir_fd=folder):
+            if (inner := _opened(entry.name, folder)) is not None:  # it is ours now, and can be moved
+                os.close(inner)
+            left.append(entry.name)
     return left
 
 
-def _attempt(action: Callable[..., None], *paths: str) -> bool:
+def _opened(name: str, parent: int | None = None) -> int | None:
+    """A folder of a job, open, and from now on only ours; None if it cannot be opened, or is none."""
     try:
-        action(*paths)
+        found = os.open(name, _FOLDER, dir_fd=parent)
+    except PermissionError:  # its job has taken its own rights away; root needs none
+        if not _attempt(os.chmod, name, FOLDER_MODE, dir_fd=parent):
+            return None
+        try:
+            found = os.open(name, _FOLDER, dir_fd=parent)
+        except OSError:
+            return None
+    except OSError:
+        return None
+    status = os.fstat(found)
+    if status.st_uid != os.geteuid():
+        _attempt(os.fchown, found, os.geteuid(), os.getegid())
+    if stat.S_IMODE(status.st_mode) != FOLDER_MODE:
+        _attempt(os.fchmod, found, FOLDER_MODE)
+    return found
+
+
+def _attempt(action: Callable[..., None], *words: str | int, **more: int | None) -> bool:
+    try:
+        action(*words, **more)
     except OSError:
         return False
     return True
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except PermissionError:
-        _make_ours(os.path.dirname(path))
-        try:
-            os.unlink(path)
-        except OSError:
-            pass
-    except OSError:
-        pass
-
-
-def _make_ours(folder: str) -> None:
-    """Restore permissions that a job removed from its own folders, so that they can be deleted."""
-    try:
-        mode = os.stat(folder, follow_symlinks=False).st_mode
-        if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
-            os.chmod(folder, 0o700)
-    except OSError:
-        pass

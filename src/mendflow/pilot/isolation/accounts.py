@@ -68,32 +68,45 @@ def account_of_job(jobs_as: str, accounts: Sequence[str], owner: str) -> Account
 
 
 def give_tree(folder: str, account: Account) -> None:
-    """Let an account own a folder and everything in it. Links are given, not what they lead to."""
-    os.lchown(folder, account.uid, account.gid)
-    for path in _below(folder):
+    """Let an account own a folder and everything in it. Links are given, not what they lead to.
+
+    Another job of the account can change a folder as soon as it is given, and put a link in its place. So what is in a
+    folder is given before the folder itself: everything on the way to it is still the pilot's then."""
+    for path in reversed([folder, *_below(folder)]):
         os.lchown(path, account.uid, account.gid)
 
 
-def reclaim_tree(folder: str) -> None:
-    """Own a folder or file again that a job had, so that nobody else of the job's account can change it now."""
-    uid, gid = os.geteuid(), os.getegid()
-    try:
-        os.lchown(folder, uid, gid)
-        if os.path.isdir(folder):
-            os.chmod(folder, 0o700)
-    except OSError:
-        return
-    for path in _below(folder):
+def _below(folder: str) -> Iterator[str]:
+    """What is in a folder, each folder before what is in it."""
+    for at, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            yield os.path.join(at, name)
+
+
+def reclaim_tree(folder: str, account: Account) -> None:
+    """Own a folder or file again that a job of the account had, so that nobody else can change it now.
+
+    Another job of the account may still be in one of the folders, and would put links in place of what is there. So a
+    folder is shut to all others before anything in it is looked at: everything on the way to that is the pilot's then.
+    A file of somebody else's, which the job has made a link to, is left alone."""
+    waiting = [folder]
+    while waiting:
+        path = waiting.pop()
         try:
-            os.lchown(path, uid, gid)
-            mode = os.lstat(path).st_mode
-            if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+            mode = _reclaim(path, account)
+            if stat.S_ISDIR(mode):
+                os.chmod(path, 0o700)
+                waiting += [os.path.join(path, name) for name in os.listdir(path)]
+            elif stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
                 os.chmod(path, stat.S_IMODE(mode) & 0o777)
         except OSError:
             continue
 
 
-def _below(folder: str) -> Iterator[str]:
-    for at, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            yield os.path.join(at, name)
+def _reclaim(path: str, account: Account) -> int:
+    """Own what is at a path, unless it is somebody else's file; returns its mode, 0 if it was left alone."""
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode) and found.st_uid != account.uid:
+        return 0
+    os.lchown(path, os.geteuid(), os.getegid())
+    return found.st_mode

@@ -104,4 +104,4 @@ class JobConfinement:
         """The job's processes are dead: from now on only the pilot can change what they have left."""
         if self._account is not None:
             for path in (self._folder, *self._writable):
-                reclaim_tree(path)
+                reclaim_tree(path, self._account)

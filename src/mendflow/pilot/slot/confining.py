@@ -7,12 +7,13 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from mendflow.pilot.cache.entries import kept_path
+from mendflow.pilot.files.memory_folders import attempt_memory
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.isolation.confinement import VALUES_END, WORKER_END, JobConfinement, NotConfined
 from mendflow.pilot.slot.messages import SlotWork
 from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.worker.progress import NUMBERS_BYTES
-from mendflow.pilot.worker.value_files import kept_path
 
 _READABLE, _PASSABLE = 0o444, 0o111
 
@@ -35,6 +36,12 @@ def copy_values(work_folder: WorkFolder, folder: str, digests: Sequence[str]) ->
     for digest in dict.fromkeys(digests):
         shutil.copyfile(kept_path(str(work_folder.cache), digest), os.path.join(own, digest))
     return own
+
+
+def memory_of(work: SlotWork, folder: str) -> list[str]:
+    """The folder in memory with the secrets of an attempt, if it has one."""
+    memory = attempt_memory(folder) if work.secrets.files else ""
+    return [memory] if memory else []
 
 
 def let_read(work_folder: WorkFolder, folder: str) -> None:
@@ -69,7 +76,11 @@ def prepare_worker(
     os.makedirs(f"{own}/cwd", 0o700, exist_ok=True)
     os.close(os.open(f"{own}/log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
     let_read(work_folder, call_folder)
-    confinement.prepare(files=[f"{folder}.log"], folders=[own, values], readable=[call_folder] if call_folder else [])
+    confinement.prepare(
+        files=[f"{folder}.log"],
+        folders=[own, values, *memory_of(work, folder)],
+        readable=[call_folder] if call_folder else [],
+    )
     return WorkerPlaces(confinement, f"{own}/log", f"{own}/report", f"{own}/cwd", values)
 
 

@@ -20,6 +20,7 @@ from mendflow.lazy import LazyModule, lazy_pattern
 from mendflow.pilot.containers.start import ContainerStart
 from mendflow.pilot.isolation.accounts import Account
 from mendflow.pilot.isolation.confinement import NotConfined
+from mendflow.pilot.slot.confining import memory_of
 from mendflow.pilot.slot.limits import shell_limits
 from mendflow.pilot.slot.messages import SlotWork
 from mendflow.pilot.slot.processes import descendants, parent_of
@@ -107,7 +108,7 @@ class ContainerCommand:
         job = command_lines.JobProcess(
             words=inner,
             folder=self._folder,
-            beside=self._make_beside(script if from_file else ""),
+            beside=[*self._make_beside(script if from_file else ""), *memory_of(self._work, self._folder)],
             env={**passed, "HOME": self._folder, "MENDFLOW_PILOT": self._pilot, **own},
             devices=self._work.devices,
             uid=0 if inner_root else account.uid if account is not None else os.getuid(),

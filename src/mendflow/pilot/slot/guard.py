@@ -16,6 +16,7 @@ import msgspec
 from mendflow.lazy import LazyModule
 from mendflow.pilot.containers.start import ContainerNotes
 from mendflow.pilot.files.locks import hold, holder
+from mendflow.pilot.files.memory_folders import remove_memory
 from mendflow.pilot.files.work_folder import CONTAINER_NOTES
 from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
@@ -49,6 +50,7 @@ class Guard:
                 if self._clear(late=late) and late:
                     self._settled_at = stop_at
                 if not agent and not has_processes(self._pilot):
+                    remove_memory(str(self._folder))
                     return
             until_late = stop_at + LATER_MS - boot_ms()
             time.sleep((min(until_late, IDLE_MS) if until_late > 0 else IDLE_MS) / 1000)

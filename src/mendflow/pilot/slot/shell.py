@@ -20,7 +20,7 @@ from mendflow.pilot.files.secret_files import remove_secret_files
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
 from mendflow.pilot.isolation.confinement import CONFINED_ENDS
 from mendflow.pilot.slot.background_work import ADVICE, LeftRunning
-from mendflow.pilot.slot.confining import confine
+from mendflow.pilot.slot.confining import confine, memory_of
 from mendflow.pilot.slot.container_command import STARTED_END, USAGE_END, ContainerCommand, ContainerUsage
 from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
@@ -76,7 +76,8 @@ class ShellRun:
         self._host_env = environment
         self._confinement = confine(settings, work_folder, work)
         if self._confinement is not None:
-            self._confinement.prepare(files=[f"{self.folder}.output", self.report, f"{self.folder}{SCRIPT_END}"])
+            files = [f"{self.folder}.output", self.report, f"{self.folder}{SCRIPT_END}"]
+            self._confinement.prepare(files=files, folders=memory_of(work, self.folder))
             environment = self._confinement.variables(environment)
         self._env = environment | work.env | self._names()
         self._container: ContainerCommand | None = None

@@ -15,6 +15,7 @@ from mendflow.core.model.jobs import CHANGED_BESIDE
 from mendflow.core.model.values import Value
 from mendflow.pilot.slot.messages import FunctionCall
 from mendflow.pilot.worker.folder_modules import CodeFolder, FolderModules, SourceLoader
+from mendflow.pilot.worker.module_sources import source_file
 
 
 class CodeMismatch(Exception):
@@ -23,15 +24,6 @@ class CodeMismatch(Exception):
 
 class NoSuchFunction(Exception):
     """The module has no callable of that name."""
-
-
-def source_file(folder: str, module: str) -> str:
-    """The file of a module below a folder, or an empty string."""
-    base = os.path.join(folder, *module.split("."))
-    for path in (base + ".py", os.path.join(base, "__init__.py")):
-        if os.path.isfile(path):
-            return path
-    return ""
 
 
 class _ExactLoader(SourceLoader):

@@ -18,7 +18,7 @@ import msgspec
 
 from mendflow.pilot.slot.messages import FunctionCall
 from mendflow.pilot.worker.folder_modules import FolderModules
-from mendflow.pilot.worker.functions import source_file
+from mendflow.pilot.worker.module_sources import source_file
 
 _TOLD_BYTES: Final = 1 << 16
 _LENGTH_BYTES: Final = 4

@@ -30,6 +30,7 @@ from mendflow.core.data.path_arguments import PLACED, paths_of_argument
 from mendflow.core.model.faults import AttemptStage, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
+from mendflow.pilot.cache.entries import kept_path
 from mendflow.pilot.files.work_folder import remove_tree
 from mendflow.pilot.slot.faults import leftover_fault
 from mendflow.pilot.slot.kept_attempts import is_worth_keeping, kept_call, mark_kept
@@ -59,7 +60,7 @@ from mendflow.pilot.worker.result_data import ResultData, result_as_data
 from mendflow.pilot.worker.result_file import take_result, write_result
 from mendflow.pilot.worker.stateless_functions import StatelessFunctions
 from mendflow.pilot.worker.usage import usage_so_far
-from mendflow.pilot.worker.value_files import GivenFiles, kept_path
+from mendflow.pilot.worker.value_files import GivenFiles
 from mendflow.python_values.tags import has_tags
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

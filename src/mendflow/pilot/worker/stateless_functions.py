@@ -23,7 +23,7 @@ from mendflow.core.model.values import Value
 from mendflow.pilot.slot.messages import FunctionCall
 from mendflow.pilot.worker.defining_modules import arguments_of, does_something, only_defines
 from mendflow.pilot.worker.folder_modules import FileState, state_of
-from mendflow.pilot.worker.functions import source_file
+from mendflow.pilot.worker.module_sources import source_file
 from mendflow.pilot.worker.recorded_lookups import unrecorded_stat
 
 FunctionMaker = Callable[[], Callable[..., Value]]

@@ -3,11 +3,12 @@
 import hashlib
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from mendflow.core.model.values import CONTENT_KIND, FileRef, Value, is_executable
-from mendflow.pilot.cache.entries import GUESTS
+from mendflow.pilot.cache.entries import copy, kept_path
 from mendflow.python_values.contents import Fill
 from mendflow.python_values.errors import BadPythonValue
 from mendflow.python_values.tags import PATH
@@ -21,10 +22,11 @@ CHUNK_BYTES: Final = 1 << 22
 
 
 class _HashedFile:
-    """A file that is hashed while it is written."""
+    """A file that is hashed while it is written: each piece by a second thread, so that the slower of both counts."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, hashing: ThreadPoolExecutor) -> None:
         self._file = file
+        self._hashing = hashing
         self.digest = hashlib.sha256()
         self.bytes = 0
 
@@ -32,8 +34,15 @@ class _HashedFile:
         view = memoryview(content).cast("B") if not isinstance(content, bytes) else memoryview(content)
         for start in range(0, len(view), CHUNK_BYTES):
             part = view[start : start + CHUNK_BYTES]  # both read it while it is in the processor's cache
-            self.digest.update(part)
-            self._file.write(part)
+            if len(part) < CHUNK_BYTES:
+                self.digest.update(part)
+                self._file.write(part)
+                continue
+            hashed = self._hashing.submit(self.digest.update, part)
+            try:
+                self._file.write(part)
+            finally:
+                hashed.result()  # the caller may change its memory as soon as it is written
         self.bytes += len(view)
         return len(view)
 
@@ -73,8 +82,8 @@ class MadeFiles:
 
     def write(self, name: str, kind: str, fill: Fill) -> Value:
         path = self._new_path(name)
-        with open(path, "wb") as file:
-            hashed = _HashedFile(file)
+        with open(path, "wb") as file, ThreadPoolExecutor(1, thread_name_prefix="mendflow-hash") as hashing:
+            hashed = _HashedFile(file, hashing)
             fill(cast(BinaryIO, hashed))
         return self._add(path, FileRef(sha256=hashed.digest.hexdigest(), bytes=hashed.bytes, name=name), kind)
 
@@ -142,12 +151,6 @@ class GivenFiles:
         folder = os.path.join(GIVEN, str(self._copies))
         os.makedirs(folder, exist_ok=True)
         target = os.path.join(folder, name if name not in (".", "..") else "file")
-        shutil.copyfile(self.local_path(ref), target)
+        copy(self.local_path(ref), target)
         os.chmod(target, 0o755 if ref.executable else 0o644)
         return Path(target)
-
-
-def kept_path(cache: str, digest: str) -> str:
-    """Where a stored file lies in the pilot's cache."""
-    kept = os.path.join(cache, digest)
-    return kept if os.path.exists(kept) else os.path.join(cache + GUESTS, digest)

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 from litestar import Request, Response
 from litestar.di import NamedDependency
-from litestar.params import PathParameter, SkipValidation
+from litestar.params import PathParameter, QueryParameter, SkipValidation
 from litestar.response import Stream
 
 from mendflow.core.model.errors import InvalidRequest, TooLarge
+from mendflow.core.model.principals import ADMIN, PILOT
 from mendflow.core.model.values import FileRef
 from mendflow.server.request_body import body_chunks
-from mendflow.server.routes.parameters import Text, TheDomain
+from mendflow.server.routes.parameters import Text, TheCaller, TheDomain
 
 FILE_BYTES_MAX = 64 << 30
 NAME_CHARS_MAX = 255
@@ -20,6 +21,9 @@ BYTES = "application/octet-stream"
 
 Digest = Annotated[
     str, PathParameter(pattern="^[0-9a-f]{64}$", description="The content's SHA-256, in small hexadecimal digits.")
+]
+OfCase = Annotated[
+    str, QueryParameter(description="A case of yours that refers to the file, or the word `last`; or a job of it.")
 ]
 BytesMax = NamedDependency[SkipValidation[int]]
 
@@ -32,6 +36,7 @@ def _announced(request: Request[Any, Any, Any]) -> int:
 async def store_file(
     request: Request[Any, Any, Any],
     domain: TheDomain,
+    caller: TheCaller,
     file_bytes_max: BytesMax,
     sha256: Digest,
     name: Text = "",
@@ -45,7 +50,10 @@ async def store_file(
         raise InvalidRequest("a file's name has no slash and at most 255 characters", field="name")
     if linked:
         return await domain.store_linked(name or sha256, linked, sha256=sha256)
-    return await domain.store_file(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)
+    stored = await domain.store_file(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)
+    if not caller.roles & {ADMIN, PILOT}:
+        await domain.file_readers.note_given(caller.name, sha256)
+    return stored
 
 
 def _headers(sha256: str, size: int) -> dict[str, str]:
@@ -61,7 +69,13 @@ def _headers(sha256: str, size: int) -> dict[str, str]:
 _FROM = re.compile(r"bytes=(\d{1,18})-")
 
 
-async def read_file(request: Request[Any, Any, Any], domain: TheDomain, sha256: Digest) -> Stream:
+async def read_file(
+    request: Request[Any, Any, Any],
+    domain: TheDomain,
+    sha256: Digest,
+    of: OfCase = "",  # noqa: ARG001 - the gate reads it
+) -> Stream:
+    """The gate has seen that the case `of` refers to the file, if somebody asks who has to name one."""
     size = await domain.file_size(sha256)
     content: AsyncIterator[bytes] = domain.read_file(sha256)
     asked = _FROM.fullmatch(request.headers.get("range", ""))
@@ -79,7 +93,11 @@ async def _from(content: AsyncIterator[bytes], begin: int) -> AsyncIterator[byte
         begin = max(0, begin - len(piece))
 
 
-async def file_size(domain: TheDomain, sha256: Digest) -> Response[None]:
+async def file_size(
+    domain: TheDomain,
+    sha256: Digest,
+    of: OfCase = "",  # noqa: ARG001 - the gate reads it
+) -> Response[None]:
     size = await domain.file_size(sha256)
     return Response(None, headers=_headers(sha256, size))
 

@@ -18,13 +18,20 @@ from mendflow.core.model.principals import Principal
 from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import CALLS, OPERATIONS
 from mendflow.server.access import check_roles
+from mendflow.server.audited_objects import object_of
 from mendflow.server.env_values import without_env_values
 from mendflow.server.gate import ProjectGate, sight_of
 from mendflow.server.open_requests import OpenRequests
-from mendflow.server.request_audit import note_made
-from mendflow.server.routes import about, archives, audit, events, files, history, metrics
+from mendflow.server.request_audit import note, note_made
+from mendflow.server.routes import about, archives, audit, events, files, history, metrics, sessions
 from mendflow.server.routes.parameters import CALLER, SERVED, page
-from mendflow.server.routes.request_form import arguments_of, route_path, signature_of
+from mendflow.server.routes.request_form import (
+    arguments_of,
+    demand_no_null,
+    nullable_keys,
+    route_path,
+    signature_of,
+)
 from mendflow.services.api.domain import Domain
 
 Handler = Callable[..., Any]
@@ -36,6 +43,7 @@ BY_HAND: dict[str, Handler] = {
     **files.HANDLERS,
     **history.HANDLERS,
     **metrics.HANDLERS,
+    **sessions.HANDLERS,
 }
 UNBOUNDED = frozenset({"store_file", "import_archive"})
 """Their bodies stream, and have bounds of their own."""
@@ -59,22 +67,31 @@ def _route(operation: ApiOperation, function: Handler) -> HTTPRouteHandler:
         status_code=operation.status,
         summary=operation.summary,
         tags=[operation.tag],
-        guards=[_guard(operation)],
+        guards=[_guard(operation, nullable_keys(inspect.signature(function)))],
         **more,
     )(function)
     return route
 
 
 def _guard(
-    operation: ApiOperation,
+    operation: ApiOperation, nullable: frozenset[str]
 ) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Coroutine[Any, Any, None]]:
     async def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         state = connection.scope["state"]
         check_roles(state[CALLER], operation.allowed)
+        demand_no_null(nullable, connection.query_params)
         if operation.name in BY_HAND:
-            await ProjectGate(state[SERVED].domain, operation, state[CALLER]).admit(dict(connection.path_params))
+            note(object=object_of(operation, _query_of(connection)))
+            named = {**connection.path_params, "of": connection.query_params.get("of", "")}
+            await ProjectGate(state[SERVED].domain, operation, state[CALLER]).admit(named)
 
     return check
+
+
+def _query_of(connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, Any]:
+    """What a request says in its query, where a handler is written by hand: `case` any number of times."""
+    query = connection.query_params
+    return {**query.dict(), "case": query.getall("case", []), "where": query.get("where", "")}
 
 
 _OF_CALLER: dict[str, Callable[[Principal, ApiOperation], Any]] = {
@@ -92,6 +109,8 @@ def handler_of(operation: ApiOperation) -> Handler:
 
     async def handle(domain: Domain, caller: Principal, **given: Any) -> Any:
         arguments = arguments_of(operation, given)
+        if operation.audited:
+            note(object=object_of(operation, arguments))
         admitted = await ProjectGate(domain, operation, caller).admit(arguments)
         arguments |= {name: _OF_CALLER[name](caller, operation) for name in wanted}
         asking = getattr(domain, operation.name)(**arguments)

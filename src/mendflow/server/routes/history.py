@@ -19,14 +19,19 @@ PAGE_CASES = 200
 XML = "application/xml"
 
 HistoryFormat = Literal["json", "xes"]
+LastEntries = Annotated[int, QueryParameter(ge=0, le=2**53, description="Only so many, the last ones; 0: all.")]
 CasesLimit = Annotated[int, QueryParameter(ge=1, le=CASES_MAX, description="At most so many cases, newest first.")]
 
 
 async def history(
-    domain: TheDomain, caller: TheCaller, case: CaseName, format: FromQuery[HistoryFormat] = "json"
+    domain: TheDomain,
+    caller: TheCaller,
+    case: CaseName,
+    format: FromQuery[HistoryFormat] = "json",
+    last: LastEntries = 0,
 ) -> list[HistoryEntry] | Response[Any]:
     view = await domain.case(await own_case(domain, caller, case))
-    entries = await domain.history(view.id)
+    entries = await domain.history(view.id, last=last)
     if format == "json":
         return entries
     return Response(xes.log(str(view.id), [(view, entries)]), media_type=XML)

@@ -8,12 +8,17 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery, PathParameter, QueryParameter, SkipValidation
 
 from mendflow.core.model.principals import Principal
+from mendflow.server.access import RequestOrigin
+from mendflow.server.event_feed import EventFeed
 from mendflow.server.open_requests import OpenRequests
+from mendflow.server.sign_in import SignIn
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.domain_reader import LAST
 
 TheDomain = NamedDependency[SkipValidation[Domain]]
 TheCaller = NamedDependency[SkipValidation[Principal]]
+TheEventFeed = NamedDependency[SkipValidation[EventFeed]]
+TheSignIn = NamedDependency[SkipValidation[SignIn]]
 TheOpenRequests = NamedDependency[SkipValidation[OpenRequests]]
 
 CaseName = Annotated[str, PathParameter(description="A case's id, or the word `last`.")]
@@ -43,6 +48,9 @@ CALLER = "mendflow_caller"
 SERVED = "mendflow_served"
 """Where the application stores what it serves in the request's scope."""
 
+ORIGIN = "mendflow_origin"
+"""Where it stores where the request comes from."""
+
 
 class Served(NamedTuple):
     """What the routes work on: it is not the same for each server of a process."""
@@ -50,6 +58,8 @@ class Served(NamedTuple):
     domain: Domain
     open_requests: OpenRequests
     file_bytes_max: int
+    sign_in: SignIn
+    event_feed: EventFeed
 
 
 def _caller(request: Request[Any, Any, Any]) -> Principal:
@@ -76,9 +86,26 @@ def _file_bytes_max(request: Request[Any, Any, Any]) -> int:
     return _served(request).file_bytes_max
 
 
+def _sign_in(request: Request[Any, Any, Any]) -> SignIn:
+    return _served(request).sign_in
+
+
+def _event_feed(request: Request[Any, Any, Any]) -> EventFeed:
+    return _served(request).event_feed
+
+
+def _origin(request: Request[Any, Any, Any]) -> RequestOrigin:
+    origin = request.scope["state"][ORIGIN]
+    assert isinstance(origin, RequestOrigin)
+    return origin
+
+
 DEPENDENCIES = {
     "domain": Provide(_domain, sync_to_thread=False),
     "open_requests": Provide(_open_requests, sync_to_thread=False),
     "file_bytes_max": Provide(_file_bytes_max, sync_to_thread=False),
     "caller": Provide(_caller, sync_to_thread=False),
+    "sign_in": Provide(_sign_in, sync_to_thread=False),
+    "event_feed": Provide(_event_feed, sync_to_thread=False),
+    "origin": Provide(_origin, sync_to_thread=False),
 }

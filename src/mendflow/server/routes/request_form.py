@@ -3,22 +3,23 @@
 import inspect
 import types
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 from litestar import Response
-from litestar.enums import RequestEncodingType
-from litestar.params import BodyKwarg, PathParameter, QueryParameter
+from litestar.datastructures import MultiDict
+from litestar.params import PathParameter, QueryParameter, RawBody
 
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.operations.arguments import IdParts, Parameter
 from mendflow.operations.operation import ApiOperation
+from mendflow.server.routes.json_body import decode_json
 from mendflow.server.routes.parameters import TheCaller, TheDomain, TheOpenRequests
 
 _KEY = "in_{}"
 """The name in Python of what stands in the query: some names of the API mean something else to the framework."""
 _BOUNDS = ("ge", "le", "min_length", "description")
-_JSON = BodyKwarg(media_type=RequestEncodingType.JSON)
 
 
 def signature_of(operation: ApiOperation) -> inspect.Signature:
@@ -55,13 +56,9 @@ def _in_query(operation: ApiOperation) -> Iterator[inspect.Parameter]:
 
 
 def _in_body(operation: ApiOperation) -> Iterator[inspect.Parameter]:
-    body = body_type(operation)
-    if body is None:
-        return
-    if all(not each.required for each in operation.parameters if each.place in ("field", "body")):
-        yield _wanted("data", Annotated[body | None, _JSON], None)
-    else:
-        yield _wanted("data", Annotated[body, _JSON])
+    """The body comes as its bytes: the framework would read `"3"` as a number, and 0 as false."""
+    if body_type(operation) is not None:
+        yield _wanted("body", RawBody)
 
 
 def path_types(operation: ApiOperation) -> dict[str, Any]:
@@ -83,6 +80,7 @@ def route_path(operation: ApiOperation) -> str:
     return path
 
 
+@cache
 def body_type(operation: ApiOperation) -> Any:
     """The type of the body: that of the argument which is all of it, or a struct of its fields that knows no other
     field, so that a misspelt one is not ignored."""
@@ -97,6 +95,22 @@ def body_type(operation: ApiOperation) -> Any:
     return _strict_struct(name, known) if fields else None
 
 
+def wants_body(operation: ApiOperation) -> bool:
+    """Whether a request without a body is refused."""
+    return any(each.required for each in operation.parameters if each.place in ("field", "body"))
+
+
+@cache
+def _decoder_of(operation: ApiOperation) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(body_type(operation))
+
+
+def _body_of(operation: ApiOperation, given: dict[str, Any]) -> Any:
+    if body_type(operation) is None or (not given["body"] and not wants_body(operation)):
+        return None
+    return decode_json(_decoder_of(operation), given["body"])
+
+
 def _strict_struct(name: str, fields: list[Any], base: type[msgspec.Struct] = msgspec.Struct) -> type[msgspec.Struct]:
     return msgspec.defstruct(
         f"{name}Body", fields, bases=(base,), module=__name__, frozen=True, kw_only=True, forbid_unknown_fields=True
@@ -107,9 +121,10 @@ def arguments_of(operation: ApiOperation, given: dict[str, Any]) -> dict[str, An
     """The arguments of the domain's function, from what the framework has found."""
     found: dict[str, Any] = {}
     spread: dict[str, dict[str, Any]] = {}
+    body = _body_of(operation, given)
     for each in operation.parameters:
         fields = spread.setdefault(each.argument, {}) if each.field else found
-        fields[each.field or each.argument] = _value(each, given)
+        fields[each.field or each.argument] = _value(each, given, body)
     found |= {argument: operation.struct_of(argument)(**fields) for argument, fields in spread.items()}
     for argument, field, _ in operation.placeholders:
         if field and (told := getattr(found[argument], field)) != given[field]:
@@ -120,7 +135,7 @@ def arguments_of(operation: ApiOperation, given: dict[str, Any]) -> dict[str, An
     return found
 
 
-def _value(parameter: Parameter, given: dict[str, Any]) -> Any:
+def _value(parameter: Parameter, given: dict[str, Any], body: Any) -> Any:
     if parameter.place == "query":
         value = given[_KEY.format(parameter.key)]
         return parameter.default if value is None and not parameter.required else value
@@ -130,10 +145,27 @@ def _value(parameter: Parameter, given: dict[str, Any]) -> Any:
         value = given[parameter.argument]
         # The rest of a path begins with a slash: so does a logical name, but no other id.
         return value if parameter.is_logical or not isinstance(value, str) else value.removeprefix("/")
-    body = given["data"]
     if parameter.place == "body":
         return parameter.type(**msgspec.structs.asdict(body)) if parameter.is_strict else body
     return parameter.default if body is None else getattr(body, parameter.key)
+
+
+def nullable_keys(signature: inspect.Signature) -> frozenset[str]:
+    """The names in the query of what is null where it is left out."""
+    found: set[str] = set()
+    for each in signature.parameters.values():
+        for mark in get_args(each.annotation)[1:] if get_origin(each.annotation) is Annotated else ():
+            if isinstance(mark, QueryParameter) and types.NoneType in get_args(get_args(each.annotation)[0]):
+                found.add(mark.name or each.name)
+    return frozenset(found)
+
+
+def demand_no_null(keys: frozenset[str], query: MultiDict[Any]) -> None:
+    """The framework takes the word `null` for what is left out, where that may be; whoever sends it means a word."""
+    for key in keys & query.keys():
+        if any(str(value).lower() == "null" for value in query.getall(key)):
+            told = "leave it out, or give it a value; `null` is none"
+            raise InvalidRequest(f"{key}: {told}", field=key, problems=[{"field": key, "message": told}])
 
 
 def _plain(type: Any) -> Any:

@@ -49,6 +49,7 @@ from mendflow.server.case_forwarding import relay_until_disconnect
 from mendflow.server.error_bodies import ClientDisconnected, WrongMethod
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.pilot_exchange import STOPPING
+from mendflow.server.request_audit import is_noted, note
 from mendflow.server.request_body import read_body
 from mendflow.services.messaging.contracts import CaseAccess, SoapGateway
 from mendflow.services.messaging.message_store import MessageReply
@@ -60,6 +61,7 @@ T = TypeVar("T")
 SOAP: Final = "/soap/"
 BYTE_ORDER_MARKS: Final = tuple(mark for mark, _ in MARKS)
 _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._-]{1,40})""", re.IGNORECASE)
+_JOB_ID: Final = re.compile(r"<(?:[\w.-]+:)?jobId\b[^<>]{0,500}>\s*([^<>\s]{1,300})\s*<")
 FLOWS: Final = "flows"
 THREAD_FROM_BYTES: Final = 1 << 16
 """From this size on a message is parsed in a thread, so that other requests are served meanwhile."""
@@ -102,7 +104,7 @@ class SoapHandler:
             elif scope["method"] == "POST":
                 await self._handle_post(scope, receive, send, caller)
             else:
-                raise WrongMethod("send a message by POST, or ask for ?wsdl by GET")
+                raise WrongMethod("send a message by POST, or ask for ?wsdl by GET", methods=("GET", "POST"))
         except ClientDisconnected:
             if self._open_requests.stopping:
                 await send_response(send, refusal_response(Unreachable(STOPPING)))
@@ -159,9 +161,15 @@ class SoapHandler:
 
     async def _demand_role(self, caller: Principal, role: ProjectRole, words: Sequence[str]) -> None:
         """A message starts and steers cases of a flow. Engines serve all projects."""
-        if caller.is_admin or ENGINE in caller.roles or len(words) < 2:
+        if len(words) < 2:
+            return
+        serves_all = caller.is_admin or ENGINE in caller.roles
+        if serves_all and not is_noted():
             return
         project = await self._find_project(words[1])
+        note(project=project or "")
+        if serves_all:
+            return
         if project is None or not caller.may("viewer", project):
             raise NotFound(f"there is no flow {words[1]!r:.100} in your projects")
         if not caller.may(role, project):
@@ -216,11 +224,13 @@ class SoapHandler:
         if port is None:
             raise NotFound(f"there is no port {'/'.join(words)} here")
         xml_text, id = await _parse_in_thread(data, _parse_port_request)
+        note(object="/".join([words[0], *_JOB_ID.findall(xml_text)[:1]]), project=caller.usual_project)
         try:
             answer = await port.handle_request(xml_text, who=caller.name, message_id=id, reach=reach_of(caller))
         except PortFault as fault:
             await send_response(send, _port_fault_response(fault))
             return
+        note(made="".join(_JOB_ID.findall(answer or "")[:1]))
         await send_response(send, SoapResponse(202) if answer is None else SoapResponse(200, write_envelope([answer])))
 
 

@@ -2,7 +2,7 @@
 
 A file's name may be given with `lfn:` or without."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace as replace_fields
 
@@ -82,8 +82,9 @@ class DataOperations(ViewOperations):
         self._server.runtime.notices.post(f"storage element {name} was removed by {who}")
         return removed
 
-    async def locate(self, request: LocateRequest) -> LocateAnswer:
-        return await self._catalogue.locate(request)
+    async def locate(self, request: LocateRequest, *, projects: Collection[str] = ()) -> LocateAnswer:
+        """Of files of these projects; without any, of all."""
+        return await self._catalogue.locate(request, projects=projects)
 
     async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
         """Refused if that pilot does not run the job under the token `who`, or if the job does not publish such an
@@ -137,7 +138,7 @@ class DataOperations(ViewOperations):
         if sight.projects is None:
             return found
         sets = {each.watch.data_set for each in found}
-        of = {name: await self.projects.find("data set", name) or DEFAULT_PROJECT for name in sets}
+        of = {name: await self.project_lookup.find("data set", name) or DEFAULT_PROJECT for name in sets}
         return [each for each in found if sight.sees(of[each.watch.data_set])]
 
     async def put_watch(self, watch: FolderWatch, *, who: str) -> WatchView:

@@ -17,7 +17,7 @@ from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, S
 from mendflow.core.model.data import StoreAnswer, StoreRequest
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
 from mendflow.core.model.flow import Flow, UnhandledPolicy
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
@@ -42,11 +42,15 @@ from mendflow.core.recovery.undo_sentences import (
 from mendflow.lazy import LazyModule
 from mendflow.services.api.archive_operations import ArchiveOperations
 from mendflow.services.api.audit_operations import AuditOperations
+from mendflow.services.api.comparison_operations import ComparisonOperations
 from mendflow.services.api.connection_operations import ConnectionOperations
 from mendflow.services.api.flow_operations import FlowOperations
+from mendflow.services.api.graph_operations import FlowTexts, GraphOperations
 from mendflow.services.api.learning_operations import LearningOperations
 from mendflow.services.api.limit_operations import LimitOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
+from mendflow.services.api.overview_operations import OverviewOperations
+from mendflow.services.api.project_operations import ProjectOperations
 from mendflow.services.api.repair_operations import RepairOperations
 from mendflow.services.api.result_operations import ResultOperations
 from mendflow.services.api.retention_operations import RetentionOperations
@@ -54,11 +58,13 @@ from mendflow.services.api.retry_waits import waiting_for, with_wait
 from mendflow.services.api.rule_editor_operations import RuleEditorOperations, RuleFiles
 from mendflow.services.api.schedule_operations import ScheduleOperations
 from mendflow.services.api.secret_operations import SecretOperations
+from mendflow.services.api.session_operations import SessionOperations
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.size_operations import SizeOperations
 from mendflow.services.api.source_operations import SourceOperations
 from mendflow.services.api.task_operations import TaskOperations
 from mendflow.services.api.token_operations import TokenOperations
+from mendflow.services.base.events import EventStream
 from mendflow.services.cases.case_starter import CaseStarter, demand_key, like_earlier
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.overview import ClusterOverview
@@ -79,6 +85,9 @@ class Domain(
     RuleEditorOperations,
     RepairOperations,
     FlowOperations,
+    OverviewOperations,
+    GraphOperations,
+    ComparisonOperations,
     TaskOperations,
     ArchiveOperations,
     SiteOperations,
@@ -89,13 +98,15 @@ class Domain(
     LearningOperations,
     ScheduleOperations,
     LimitOperations,
+    ProjectOperations,
     RetentionOperations,
     SecretOperations,
     TokenOperations,
+    SessionOperations,
     AuditOperations,
 ):
     """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
-    if there may be some. `rule_files` reads and writes rules as the texts of files."""
+    if there may be some. `rule_files` reads and writes rules as the texts of files, `flow_texts` reads flows."""
 
     def __init__(
         self,
@@ -104,8 +115,10 @@ class Domain(
         chance: Callable[[int], str] = secrets.token_hex,
         elsewhere: PeerStats | None = None,
         rule_files: RuleFiles | None = None,
+        flow_texts: FlowTexts | None = None,
     ) -> None:
         super().__init__(server, rule_files)
+        self._flow_texts = flow_texts
         self._elsewhere = elsewhere
         self._chance = chance
 
@@ -267,8 +280,20 @@ class Domain(
             document = await self._document(await self._id(case))
             source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
         async for event in source:
-            if await self.projects.sees_event(sight, event):
+            if await self.project_lookup.sees_event(sight, event):
                 yield event
+
+    def event_stream(self) -> EventStream:
+        """The changes of all cases of this server. Raises StoreUnavailable."""
+        return self._server.runtime.events
+
+    def now(self) -> Instant:
+        return self._server.clock.now()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may be on the same store."""
+        return self._server.membership.shared
 
     # Reasons
 

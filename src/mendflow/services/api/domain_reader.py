@@ -9,6 +9,7 @@ from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.views import CaseQuery, JobQuery
+from mendflow.services.api.file_readers import FileReaders
 from mendflow.services.api.project_lookup import ProjectLookup
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.visibility import in_sight
@@ -27,16 +28,17 @@ class DomainReader:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self.projects = ProjectLookup(server)
+        self.project_lookup = ProjectLookup(server)
+        self.file_readers = FileReaders(server)
 
     async def is_seen(self, id: str, sight: Sight) -> bool:
         """Whether a case, or what is named after one, is of a project that may be looked into."""
-        return sight.projects is None or sight.sees(await self.projects.of_case(id) or "")
+        return sight.projects is None or sight.sees(await self.project_lookup.of_case(id) or "")
 
     async def is_of_seen_flow(self, flow: str, sight: Sight) -> bool:
         """Whether what was counted for a flow of this name may be looked at. What no project has any more, as a flow
         that was removed, the default one has."""
-        return sight.projects is None or sight.sees(await self.projects.of_flow(flow) or DEFAULT_PROJECT)
+        return sight.projects is None or sight.sees(await self.project_lookup.of_flow(flow) or DEFAULT_PROJECT)
 
     async def newest_case(self, sight: Sight) -> CaseId:
         """What `last` means to whoever sees this."""

@@ -13,8 +13,8 @@ import msgspec
 from mendflow.core.engine import LiveItem, find_item, item_of, live_items
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import ItemId, JobId
-from mendflow.core.model.jobs import Job
-from mendflow.core.model.views import ItemState, ItemView
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.views import ITEM_END_STATES, ItemState, ItemView
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
@@ -28,6 +28,8 @@ from mendflow.stores.contract import FieldCondition, Store
 
 WINDOW = 500
 RUNS_MAX = 1_000
+NAMED_MAX = 5_000
+"""So many documents are read, at most, to tell which items can be in a state."""
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_item = msgspec.json.Decoder(ItemDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
@@ -85,8 +87,9 @@ class ItemList:
         self._case = document.id
         self._live: LiveCase | None = runtime.manager.live.get(document.id)
 
-    async def rows(self, after: str = "") -> AsyncIterator[ItemView]:
-        """Every item after a place, or from the first on."""
+    async def rows(self, after: str = "", state: str = "") -> AsyncIterator[ItemView]:
+        """Every item after a place, or from the first on. With a state, those may be left out that are not in it: so
+        the few that failed of very many are found without reading all."""
         if self._document.mends is not None:
             for view in await self._exlet_views(parse_cursor(after or "0").serial):
                 yield view
@@ -94,7 +97,7 @@ class ItemList:
         begin = parse_cursor(after) if after else ItemCursor(0)
         noted = self._rows_of_notes(begin)
         held: tuple[ItemView, ItemCursor] | None = await anext(noted, None)
-        async for view, place in self._rows_with_serial(begin):
+        async for view, place in self._rows_with_serial(begin, state):
             while held is not None and held[1].order < place.order:
                 yield _with_cursor(*held)
                 held = await anext(noted, None)
@@ -120,6 +123,15 @@ class ItemList:
             rest += await self._exlet_views(0)
         return next((view for view in rest if view.item == item), None)
 
+    async def views_of(self, serials: Iterable[int], noted: Iterable[ItemId] = ()) -> AsyncIterator[ItemView]:
+        """The items whose last runs have these serials, and those that are only noted."""
+        wanted = sorted(serials)
+        for begin in range(0, len(wanted), WINDOW):
+            async for view, place in self._views(wanted[begin : begin + WINDOW]):
+                yield _with_cursor(view, place)
+        for found in await self._store.get_many(ITEM_KIND, [f"{self._case}/{item}" for item in noted]):
+            yield item_views.of_document(_decode_item(found.body))
+
     async def _serials_of(self, item: ItemId) -> set[int]:
         case = FieldCondition("case", self._case)
         jobs = await self._store.search(JOB_KIND, [case, FieldCondition("spec.item", item)], limit=RUNS_MAX)
@@ -134,12 +146,39 @@ class ItemList:
 
     # Items with a serial
 
-    async def _rows_with_serial(self, after: ItemCursor) -> AsyncIterator[tuple[ItemView, ItemCursor]]:
+    async def _rows_with_serial(self, after: ItemCursor, state: str = "") -> AsyncIterator[tuple[ItemView, ItemCursor]]:
         last = self._live.case.last_serial if self._live is not None else await self._last_serial()
         first = after.serial if after.number else after.serial + 1
-        for begin in range(first, last + 1, WINDOW):
-            async for found in self._views(range(begin, min(begin + WINDOW, last + 1))):
+        some = await self._serials_in(state) if state else None
+        serials = range(first, last + 1) if some is None else sorted(each for each in some if first <= each <= last)
+        for begin in range(0, len(serials), WINDOW):
+            async for found in self._views(serials[begin : begin + WINDOW]):
                 yield found
+
+    async def _serials_in(self, state: str) -> set[int] | None:
+        """The serials of which an item can be in a state; None if they are too many to be named. An item that is not
+        over is one that the engine waits for; what the others came to is in the documents of their jobs, tasks and
+        called cases, or in a note."""
+        if state in ("completed", "cached"):
+            return None
+        await self._store.refresh()
+        case, states = FieldCondition("case", self._case), list[JobState]()
+        if state in ("failed", "cancelled"):
+            states = [JobState.FAILED]
+        elif state not in ITEM_END_STATES and self._live is None:
+            states = [JobState.AVAILABLE, JobState.RUNNING]
+        jobs = [(JOB_KIND, [case, FieldCondition("state", str(each))]) for each in states]
+        wanted = [*jobs, (TASK_KIND, [case]), (ITEM_KIND, [case, FieldCondition("state", state)])]
+        serials = {each.parent_serial for each in await self._runtime.manager.reader.cases_begun_by(self._case)}
+        for kind, where in wanted:
+            found = await self._store.search(kind, where, limit=NAMED_MAX)
+            if len(found) == NAMED_MAX:
+                return None
+            noted = kind == ITEM_KIND
+            serials |= {_decode_item(each.body).serial if noted else serial_of(each.id) for each in found}
+        if self._live is not None and state not in ITEM_END_STATES:
+            serials |= {each.serial for each in live_items(self._live.case)}
+        return serials - {0}
 
     async def _last_serial(self) -> int:
         """Only a case that was given up as unreadable does not know it."""
@@ -150,14 +189,14 @@ class ItemList:
     async def _views(self, serials: Iterable[int]) -> AsyncIterator[tuple[ItemView, ItemCursor]]:
         """One view for each item whose last run has one of these serials."""
         serials = list(serials)
-        asked = await self._documents(serials)
+        asked = await self.documents(serials)
         live = {serial: now for serial in serials if (now := self._live_item(serial)) is not None}
         items = {item for serial in serials if (item := asked.item(serial))} | {now.item for now in live.values()}
         ids = [f"{self._case}/{item}" for item in items]
         runs = [_decode_runs(found.body) for found in await self._store.get_many(RUNS_KIND, ids)]
         noted = [_decode_item(found.body) for found in await self._store.get_many(ITEM_KIND, ids)]
         begun, counts_as = {each.item: each.serials for each in runs}, {each.item: each for each in noted}
-        past = await self._documents({serial for each in runs for serial in each.serials})
+        past = await self.documents({serial for each in runs for serial in each.serials})
         for serial in serials:
             view = self._view(asked, serial, live.get(serial))
             if view is None or (serial in (earlier := begun.get(view.item, [])) and serial not in live):
@@ -173,7 +212,7 @@ class ItemList:
         held = now.suspended or self._live.case.status == "suspended"
         return msgspec.structs.replace(view, state="suspended") if held else view
 
-    async def _documents(self, serials: Iterable[int]) -> SerialDocuments:
+    async def documents(self, serials: Iterable[int]) -> SerialDocuments:
         ids = [f"{self._case}/{serial}" for serial in serials]
         called = [f"{self._case}.{serial}" for serial in serials]
         for found in await self._store.get_many(CONVERSATION_KIND, ids):
@@ -213,7 +252,7 @@ class ItemList:
         latest, number = first, passed
         while found := await self._store.search(ITEM_KIND, where, order_by="place", limit=WINDOW, offset=passed):
             noted = [_decode_item(each.body) for each in found]
-            listed = (await self._documents({each.serial for each in noted if each.serial})).serials()
+            listed = (await self.documents({each.serial for each in noted if each.serial})).serials()
             for each in noted:
                 latest, number = each.place, number + 1 if each.place == latest else 1
                 if each.serial not in listed:

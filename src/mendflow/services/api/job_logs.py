@@ -13,9 +13,9 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.jobs import Attempt, Job, StoredLog
 from mendflow.core.model.sync import LogPart
+from mendflow.core.model.text_masks import TextMask
 from mendflow.core.model.views import LogView
 from mendflow.services.base.contracts import FileStore
-from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.cases.item_views import numbered_attempts
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.facts import FarWaits
@@ -73,14 +73,13 @@ class LogStream:
 
 
 class StoredLogReader:
-    def __init__(self, file_store: FileStore, hidden: HiddenTexts) -> None:
+    def __init__(self, file_store: FileStore) -> None:
         self._file_store = file_store
-        self._hidden = hidden
         self._open: OrderedDict[tuple[str, int], LogStream] = OrderedDict()
 
-    async def read(self, stored: StoredLog, offset: int) -> tuple[int, bytes]:
+    async def read(self, stored: StoredLog, offset: int, mask: TextMask) -> tuple[int, bytes]:
         """Bytes that were printed from `offset` on, without a gap, and where they begin: later, if those were left
-        out. They end with whole characters and hidden texts, except at the gap and at the end of the log."""
+        out. They end with whole characters and masked texts, except at the gap and at the end of the log."""
         gap_end = stored.left_out_at + stored.left_out_bytes
         if stored.left_out_at <= offset < gap_end:
             offset = gap_end
@@ -99,7 +98,7 @@ class StoredLogReader:
             await stream.aclose()
             raise
         if offset + len(data) < run_end:
-            whole = _whole_texts(data, self._hidden) or len(data)
+            whole = _whole_texts(data, mask) or len(data)
             stream.put_back(data[whole:])
             data = data[:whole]
         await self._keep_open(stored, stream, over=not data or offset + len(data) >= stored.bytes)
@@ -130,7 +129,7 @@ class _Chosen(NamedTuple):
 class JobLogs:
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._stored = StoredLogReader(server.file_store, server.hidden)
+        self._stored = StoredLogReader(server.file_store)
 
     async def read(self, submissions: Sequence[Job], *, attempt: int = 0, offset: int = 0) -> LogView:
         """A part of the log of an attempt, of the last one unless it is given. `submissions` are those of one job."""
@@ -157,7 +156,7 @@ class JobLogs:
             return await self._live(chosen, offset)
         if chosen.attempt.log is not None:
             try:
-                start, data = await self._stored.read(chosen.attempt.log, offset)
+                start, data = await self._stored.read(chosen.attempt.log, offset, self._mask(chosen.job))
                 return self._view(chosen, start, data, chosen.attempt.log.bytes, over=True)
             except NotFound:
                 pass  # somebody has removed the file: the end of the log is in the job's document
@@ -168,14 +167,17 @@ class JobLogs:
         meta = self._server.runtime.meta
         part = await meta.read_log(chosen.job.id, offset)
         if part is not None:
-            data = _live_part(part, self._server.hidden)
+            data = _live_part(part, self._mask(chosen.job))
             return self._view(chosen, part.offset, data, part.size, over=False)
         tail = meta.log_tail(chosen.job.id) if not offset else ""
         view = _tail_view(chosen.job, chosen.number, tail, 0, over=False, attempt=chosen.attempt)
         return msgspec.structs.replace(view, offset=offset, next=offset, silent=True)
 
+    def _mask(self, job: Job) -> TextMask:
+        return self._server.hidden.of(job.spec.project)
+
     def _view(self, chosen: _Chosen, start: int, data: bytes, size: int, *, over: bool) -> LogView:
-        shown = self._server.hidden.mask_bytes(data)
+        shown = self._mask(chosen.job).mask_bytes(data)
         text = shown.decode(errors="replace")
         return LogView(
             job=chosen.job.id,
@@ -234,17 +236,17 @@ def _tail_view(job: Job, number: int, tail: str, offset: int, *, over: bool, att
     )
 
 
-def _live_part(part: LogPart, hidden: HiddenTexts) -> bytes:
+def _live_part(part: LogPart, mask: TextMask) -> bytes:
     """What its pilot read, up to the end of a character or of a hidden text. Of one that is still being printed the
     rest comes later; of one whose rest was left out there is no more, so its beginning is all that can be told."""
-    whole = _whole_texts(part.data, hidden)
+    whole = _whole_texts(part.data, mask)
     more_is_printed = part.offset + len(part.data) < part.size
     return part.data if not whole and more_is_printed else part.data[:whole]
 
 
-def _whole_texts(data: bytes, hidden: HiddenTexts) -> int:
+def _whole_texts(data: bytes, mask: TextMask) -> int:
     """How many bytes there are without the beginning of a character, or of a hidden text, at their end."""
-    return hidden.whole(data[: _whole_characters(data)])
+    return mask.whole(data[: _whole_characters(data)])
 
 
 def _whole_characters(data: bytes) -> int:

@@ -1,8 +1,9 @@
 """Which project something belongs to.
 
 A tree of cases is in one project for good, so what was once read of it is kept; of a case that lives here nothing is
-read at all. A name of a flow is that of its rules too, and belongs to the project of whichever there was first. A
-schedule belongs to the project of its flow."""
+read at all. A name of a flow is that of its rules and of its schedule too, and belongs to the project of whichever was
+there first. A schedule belongs to the project of its flow. Names of flows and schedules stay where they are when what
+they name is removed: cases, rules and statistics are found by them."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -13,7 +14,7 @@ import msgspec
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.principals import DEFAULT_PROJECT, Sight
+from mendflow.core.model.principals import DEFAULT_PROJECT, Sight, project_name_flaw
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ChangeEvent
 from mendflow.services.base.cluster import CASE_KIND, first_case_of
@@ -62,11 +63,12 @@ class ProjectLookup:
             "rules": self.of_rules,
             "secret": self._of_secret,
             "limit": self._of_limit,
-            "schedule": self._of_schedule,
+            "schedule": self._of_schedule_name,
             "data set": self._of_data_set,
             "logical file": self._of_logical_file,
             "proposal": self._of_proposal,
             "engine": self._of_engine,
+            "project": self._of_project,
             "anything": self._of_anything,
         }
 
@@ -107,10 +109,11 @@ class ProjectLookup:
         return pruned.project if pruned is not None else None
 
     async def sees_event(self, sight: Sight, event: ChangeEvent) -> bool:
+        return sight.projects is None or sight.sees(await self.of_event(event))
+
+    async def of_event(self, event: ChangeEvent) -> str:
         """What is about no case belongs to the default project."""
-        if sight.projects is None:
-            return True
-        return sight.sees(await self.of_case(event.case) or DEFAULT_PROJECT if event.case else DEFAULT_PROJECT)
+        return await self.of_case(event.case) or DEFAULT_PROJECT if event.case else DEFAULT_PROJECT
 
     # What has a name of its own
 
@@ -119,7 +122,9 @@ class ProjectLookup:
         if self._server.membership.shared or runtime.flows.deployed(name) is None:
             await runtime.flows.refresh(name)
         found = runtime.flows.project_of(name)
-        return found if found is not None else await self._of_rules_alone(name)
+        if found is None:
+            found = await self._of_rules_alone(name)
+        return found if found is not None else await runtime.flows.project_of_removed(name)
 
     async def _of_rules_alone(self, name: str) -> str | None:
         rules = self._server.runtime.exceptions.rules
@@ -142,7 +147,14 @@ class ProjectLookup:
         limit = _decode_limit(found) if found is not None else None
         return limit.project if limit is not None and limit.count is not None else None
 
+    async def _of_schedule_name(self, name: str) -> str | None:
+        found = await self._of_schedule(name)
+        return found if found is not None else await self.of_flow(name)
+
     async def _of_schedule(self, name: str) -> str | None:
+        """Of a schedule that is there, or was."""
+        if (claimed := await self._server.runtime.schedules.service.project_of(name)) is not None:
+            return claimed
         if (found := await self._stored(SCHEDULE_KIND, name)) is None:
             return None
         return await self.of_flow(_decode_schedule(found).spec.flow) or DEFAULT_PROJECT
@@ -157,6 +169,10 @@ class ProjectLookup:
 
     async def _of_engine(self, name: str) -> str | None:
         return self._server.runtime.engines.project_of(name)
+
+    async def _of_project(self, name: str) -> str | None:
+        """Itself, whether or not there is anything of it."""
+        return name if not project_name_flaw(name) else None
 
     async def _of_proposal(self, name: str) -> str | None:
         try:

@@ -339,7 +339,8 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
         *_hold_sentences(case),
         *await _removed_items(domain, case),
     ]
-    state, sentence = "running", f"case {case.id} is running: {running} items run, {waiting} wait."
+    run = "1 item runs" if running == 1 else f"{running} items run"
+    state, sentence = "running", f"case {case.id} is running: {run}, {waiting} {'waits' if waiting == 1 else 'wait'}."
     if case.stopped:
         state = "stopped"
         still = f", {running} still run" if running else ""

@@ -256,7 +256,12 @@ class RepairOperations(LevelOperations):
 
     # One history
 
-    async def history(self, case: str) -> list[HistoryEntry]:
+    async def history(self, case: str, *, last: int = 0) -> list[HistoryEntry]:
+        """Everything, or only the `last` entries."""
+        whole = await self._whole_history(case)
+        return whole[-last:] if last else whole
+
+    async def _whole_history(self, case: str) -> list[HistoryEntry]:
         if (foreign := self._foreign(case)) is not None:
             return await self.foreign_history(foreign)
         id = await self._id(case)

@@ -169,17 +169,25 @@ class RuleService:
         tried, past = await self._administration.try_rule(request, limit=limit, sight=sight)
         draft = insertion.Draft(condition=wish.condition, exlet=wish.exlet, steps=steps)
         breaks = _broken_cornerstone(rules, type, task, at_hand.context if at_hand else None, draft)
-        return _trial_view(tried, {decision.id: decision for decision in past}, members, breaks)
+        found = insertion.place(rules, type, task, at_hand.context if at_hand else {})
+        return msgspec.structs.replace(
+            _trial_view(tried, {decision.id: decision for decision in past}, members, breaks),
+            rules=name,
+            version=rules.version,
+            type=type,
+            task=found.tree,
+            under=found.parent,
+            side=found.side if found.parent is not None else "",
+        )
 
     async def _decision_and_group(self, wish: RuleSpec, sight: Sight) -> tuple[Decision | None, set[str]]:
         """The decision that the rule is for, and the decisions of its group, if a group was named."""
-        if wish.decision:
-            return await self._decisions.get(wish.decision), set()
+        at_hand = await self._decisions.get(wish.decision) if wish.decision else None
         if not wish.group:
-            return None, set()
+            return at_hand, set()
         await self._server.runtime.ledger.settled()
         _, members = await find_group(self._server.store, wish.group, sight)
-        return await self._decisions.get(members[0].id), {member.id for member in members}
+        return at_hand or await self._decisions.get(members[0].id), {member.id for member in members}
 
 
 def view_of(rules: RuleSet, *, newest: bool = True) -> RuleSetView:
@@ -224,6 +232,7 @@ def _rule_request(wish: RuleSpec, at_hand: Decision | None, steps: Flow | None) 
         task=wish.task,
         passive=wish.passive,
         note=wish.note,
+        expected=wish.expected,
     )
 
 
@@ -269,4 +278,6 @@ def _trial_row(decision: Decision) -> TrialEntry:
         exlet=decision.exlet,
         state=decision.state,
         result=decision.result,
+        rules=decision.conclusion.rules if decision.conclusion else "",
+        rule=decision.conclusion.rule if decision.conclusion else None,
     )

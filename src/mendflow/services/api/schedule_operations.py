@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.schedules import BackfillView, ScheduleSpec, ScheduleView
 from mendflow.core.model.views import CaseView
 from mendflow.services.api.view_operations import ViewOperations
+from mendflow.services.base.projects import kept_project
 from mendflow.services.cases.case_starter import demand_key
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class ScheduleOperations(ViewOperations):
         found = await self._schedules.all()
         if sight.projects is None:
             return found
-        return [each for each in found if sight.sees(await self.projects.find("schedule", each.spec.name) or "")]
+        return [each for each in found if sight.sees(await self.project_lookup.find("schedule", each.spec.name) or "")]
 
     async def schedule(self, name: str) -> ScheduleView:
         return await self._schedules.view(name)
@@ -31,17 +32,21 @@ class ScheduleOperations(ViewOperations):
         """The flow must be there, with these inputs: a schedule that can start nothing is a mistake."""
         runtime = self._server.runtime
         await runtime.flows.refresh(spec.flow)
-        declared = runtime.flows.newest(spec.flow).flow.inputs
+        document = runtime.flows.newest(spec.flow)
+        declared = document.flow.inputs
         missing = [name for name, each in declared.items() if each.required and name not in spec.inputs]
         unknown = [name for name in spec.inputs if name not in declared]
         if missing or unknown:
             flaw = f"needs {', '.join(missing)}" if missing else f"has no input {', '.join(unknown)}"
             there = ", ".join(declared) or "none"
             raise InvalidRequest(f"schedule {spec.name:.100}: flow {spec.flow} {flaw}; its inputs are: {there}")
-        return await self._schedules.put(spec, who=who)
+        stored = await self.project_lookup.find("schedule", spec.name)
+        project = kept_project(f"schedule {spec.name}", stored, document.project)
+        return await self._schedules.put(spec, who=who, project=project)
 
     async def remove_schedule(self, name: str, *, who: str) -> ScheduleView:
-        removed = await self._schedules.remove(name)
+        project = await self.project_lookup.find("schedule", name) or DEFAULT_PROJECT
+        removed = await self._schedules.remove(name, project=project)
         self._server.runtime.notices.post(f"schedule {name} was removed by {who}")
         await self._settled()
         return removed

@@ -138,7 +138,7 @@ class ViewOperations(EngineCaseOperations):
         after: str = "",
     ) -> ItemPage:
         search, found, looked_at = Search(ITEMS, where, self._server.clock.now()), list[ItemView](), 0
-        async for view in self._item_rows(case, after):
+        async for view in self._item_rows(case, after, state):
             looked_at += 1
             passed = (state and view.state != state) or (name and view.name != name)
             if not passed and (not where or search.holds(msgspec.to_builtins(view))):
@@ -148,13 +148,13 @@ class ViewOperations(EngineCaseOperations):
                 return ItemPage(rows=found, next=view.place, looked_at=looked_at)
         return ItemPage(rows=found, looked_at=looked_at)
 
-    async def _item_rows(self, case: str, after: str) -> AsyncIterator[ItemView]:
+    async def _item_rows(self, case: str, after: str, state: str) -> AsyncIterator[ItemView]:
         if (foreign := self._foreign(case)) is not None:
             for told in await self.foreign_items(foreign):
                 if not after or int(told.place) > int(after):
                     yield told
             return
-        async for view in (await self._items(await self._id(case))).rows(after):
+        async for view in (await self._items(await self._id(case))).rows(after, state):
             yield view
 
     async def item(self, case: str, item: str) -> ItemView:

@@ -148,12 +148,13 @@ def is_private_host(host: str) -> bool:
     return is_private_name(host) or is_private_text(host)
 
 
-def is_this_machine(host: str) -> bool:
-    """Whether the host name alone says that it is this machine: what is sent there is on no wire."""
-    if host == "localhost" or host.endswith(".localhost"):
+def is_loopback(host: str) -> bool:
+    """Whether a host, by its name or its address alone, is this machine: what is sent there is on no wire."""
+    name = host.strip("[]").lower()
+    if is_private_name(name):
         return True
     try:
-        address = ipaddress.ip_address(host.partition("%")[0])
+        address = ipaddress.ip_address(name.partition("%")[0])
     except ValueError:
         return False
     inside = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None

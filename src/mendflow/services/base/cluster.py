@@ -74,6 +74,7 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     pilots: int = 0
     cases: int = 0
     lease_ms: int = 0  # the lease that it promises pilots: a server that takes over its cases waits at least that long
+    job_owners: list[str] = []  # some of those who may let jobs run at it: who runs jobs as itself looks at these
     demand: list[JobGroup] = []  # its waiting jobs, by needs: provisioning counts them with its own
     inherited: dict[JobId, int] = {}
     """Jobs that it took over and whose pilots it has promised nothing since: how long the promise of an earlier server

@@ -3,9 +3,13 @@
 Each case keeps its latest changes, so that a listener whose connection was lost can continue after the last serial that
 it has read. Serials grow with time, so they grow across restarts, and across servers too: a server that takes a case
 over has a clock that is not behind the case's journal. A listener that is too slow is disconnected, and continues from
-where it was."""
+where it was.
+
+The latest changes of all cases are kept together as well. Whoever follows them has no queue of its own, only a place
+among them: so any number can follow, and one that stays away for too long finds that its place is gone."""
 
 import asyncio
+from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncGenerator
 
@@ -17,6 +21,8 @@ ENDED_CASES_MAX = 1_000
 """Of so many cases that have ended the changes stay in memory; who listens to an older one gets its present state."""
 SERIALS_PER_MS = 1_000
 SUBSCRIBER_QUEUE_MAX = 10_000
+RECENT_MAX = 20_000
+"""So many changes of all cases are kept for those who follow all."""
 
 _Event = tuple[int, Instant, ChangeKind, CaseId, ItemId | None, str, str]
 
@@ -38,6 +44,12 @@ class EventStream:
         self._latest: dict[CaseId, deque[_Event]] = {}
         self._not_live: dict[CaseId, None] = {}  # those of `_latest` that have ended, the oldest end first
         self._subscribers: dict[str, set[_Subscriber]] = {}
+        self._recent: list[_Event] = []  # a ring: the change of place `n` is at `n % RECENT_MAX`
+        self.dropped = self._serial  # changes up to this serial are not kept any more, or were before this stream
+        self._news = asyncio.Event()
+        self._awaited = False
+        self.told = 0  # how many changes there were: the place of the next one
+        self.is_stopped = False
 
     def tell(
         self,
@@ -56,8 +68,23 @@ class EventStream:
         elif case not in self._latest:
             self._keep_for_a_time(case)
         self._latest[case].append(event)
+        self._remember(event)
         if self._subscribers:
             self._deliver(case, event)
+
+    def _remember(self, event: _Event) -> None:
+        at = self.told % RECENT_MAX
+        if at == len(self._recent):
+            self._recent.append(event)
+        else:
+            self.dropped, self._recent[at] = self._recent[at][0], event
+        self.told += 1
+        if self._awaited:
+            self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news, self._awaited = asyncio.Event(), False
 
     def _deliver(self, case: CaseId, event: _Event) -> None:
         for name in (case, ""):
@@ -106,7 +133,38 @@ class EventStream:
         latest = self._latest.get(case)
         return latest is not None and any(event[2] == "case" and event[5] in CASE_END_STATES for event in latest)
 
+    # All cases
+
+    @property
+    def serial(self) -> int:
+        """The serial of the newest change."""
+        return self._serial
+
+    def place_after(self, serial: int) -> int | None:
+        """The place of the first change after this serial; None if not all of them are kept any more."""
+        if serial < self.dropped:
+            return None
+        kept = range(self.told - len(self._recent), self.told)
+        return kept.start + bisect_right(kept, serial, key=self._serial_at)
+
+    def _serial_at(self, place: int) -> int:
+        return self._recent[place % RECENT_MAX][0]
+
+    def recent(self, place: int, most: int) -> list[ChangeEvent] | None:
+        """The changes from a place on; None if they are not kept any more."""
+        if place < self.told - len(self._recent):
+            return None
+        return [_view(self._recent[each % RECENT_MAX]) for each in range(place, min(self.told, place + most))]
+
+    async def wait_beyond(self, place: int) -> None:
+        """Until there is a change at this place, or nothing more comes."""
+        while place >= self.told and not self.is_stopped:
+            self._awaited = True
+            await self._news.wait()
+
     def stop(self) -> None:
+        self.is_stopped = True
+        self._wake()
         for listeners in self._subscribers.values():
             for listener in listeners:
                 listener.queue.put_nowait(None)

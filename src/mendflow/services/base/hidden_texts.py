@@ -1,8 +1,10 @@
 """Texts that nobody is shown: tokens of this server, and of the pilots that it hears from, which a job of the same user
 may be able to read on its machine, and print; and the secrets that this server has given to jobs.
 
-Tokens are masked wherever they are. Secrets are masked in the logs and the faults of all jobs, but not in results: what
-people choose as a secret may be in results of others by chance, and pilots mask the results of a job that has it."""
+Tokens are masked wherever they are. The secrets of a project are masked in the logs and the faults of all jobs of that
+project, and of no other: whoever sees what is masked could print guesses, and learn the secrets of others from the
+stars. They are not masked in results: what people choose as a secret may be in results of others by chance, and pilots
+mask the results of a job that has it."""
 
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.secrets import MASKED_CHARS_MIN
@@ -11,7 +13,7 @@ from mendflow.core.model.text_masks import TextMask, forms_of
 VALUES_MAX = 2
 """Of each secret: the newest, and the one before it, which running jobs may have."""
 SECRETS_MAX = 1000
-"""So many secrets are known, those that were used last."""
+"""So many secrets of a project are known, those that were used last."""
 TOKENS_MAX = 1000
 """So many tokens of others are known, those that were told last: some issuers renew them every few minutes."""
 
@@ -20,9 +22,9 @@ class HiddenTexts:
     def __init__(self) -> None:
         self._own: tuple[str, ...] = ()
         self._used: dict[str, None] = {}  # the one that was told last is the last
-        self._secrets: dict[str, tuple[str, ...]] = {}  # their values by name, the newest last
+        self._secrets: dict[str, dict[str, tuple[str, ...]]] = {}  # values by project and name, the newest last
         self._token_mask = TextMask()
-        self._mask = TextMask()
+        self._masks: dict[str, TextMask] = {}  # by project
 
     def add(self, *texts: str) -> None:
         """Mask the server's own tokens, which nobody has by chance."""
@@ -42,15 +44,16 @@ class HiddenTexts:
         if not known:
             self._make_masks()
 
-    def add_secret(self, name: str, value: str) -> None:
-        """Mask the value that a secret has from now on."""
-        values = self._secrets.pop(name, ())
-        self._secrets[name] = (*(each for each in values if each != value), value)[-VALUES_MAX:]
-        if self._secrets[name] == values:
+    def add_secret(self, project: str, name: str, value: str) -> None:
+        """Mask the value that a secret of a project has from now on."""
+        secrets = self._secrets.setdefault(project, {})
+        values = secrets.pop(name, ())
+        secrets[name] = (*(each for each in values if each != value), value)[-VALUES_MAX:]
+        if secrets[name] == values:
             return
-        while len(self._secrets) > SECRETS_MAX:
-            del self._secrets[next(iter(self._secrets))]
-        self._make_mask()
+        while len(secrets) > SECRETS_MAX:
+            del secrets[next(iter(secrets))]
+        self._masks.pop(project, None)
 
     @property
     def _tokens(self) -> set[str]:
@@ -58,23 +61,19 @@ class HiddenTexts:
 
     def _make_masks(self) -> None:
         self._token_mask = TextMask(sorted(self._tokens, key=len, reverse=True))
-        self._make_mask()
+        self._masks.clear()
 
-    def _make_mask(self) -> None:
-        values = {value for each in self._secrets.values() for value in each}
-        forms = {form for value in values if len(value.strip()) >= MASKED_CHARS_MIN for form in forms_of(value)}
-        self._mask = TextMask(sorted({*self._tokens, *forms}, key=len, reverse=True))
+    def of(self, project: str) -> TextMask:
+        """What is masked in the logs and faults of jobs of this project."""
+        if project not in self._secrets:
+            return self._token_mask
+        if (mask := self._masks.get(project)) is None:
+            values = {value for each in self._secrets[project].values() for value in each}
+            forms = {form for value in values if len(value.strip()) >= MASKED_CHARS_MIN for form in forms_of(value)}
+            mask = self._masks[project] = TextMask(sorted({*self._tokens, *forms}, key=len, reverse=True))
+        return mask
 
-    def mask(self, text: str) -> str:
-        return self._mask.mask(text)
-
-    def mask_bytes(self, data: bytes) -> bytes:
-        return self._mask.mask_bytes(data)
-
-    def whole(self, data: bytes) -> int:
-        """How many of these bytes there are without the beginning of a hidden text at their end."""
-        return self._mask.whole(data)
-
-    def mask_outcome(self, outcome: Outcome) -> Outcome:
-        """The outcome with the end of its log and its fault as they may be shown, and its outputs without tokens."""
-        return self._token_mask.mask_outcome(self._mask.mask_texts(outcome))
+    def mask_outcome(self, outcome: Outcome, project: str) -> Outcome:
+        """The outcome of a job with the end of its log and its fault as they may be shown, and its outputs without
+        tokens."""
+        return self._token_mask.mask_outcome(self.of(project).mask_texts(outcome))

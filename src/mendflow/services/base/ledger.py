@@ -39,6 +39,7 @@ SHARED_KINDS = frozenset(
     (
         *("flow", "flow-triggers", "rules", "pattern", "compensation", "engine"),
         *("webhook", "source", "storage", "domain", "domain-own"),
+        *("project", "fair-share"),
     )
 )
 DEFERRED_MAX = 500

@@ -76,7 +76,11 @@ class CaseReader:
             try:
                 case = _decode_document(document.body)
             except msgspec.MsgspecError:
-                log.exception("the document of case %s cannot be read, so the case does not continue", document.id)
+                log.exception(
+                    "the document of case %s cannot be read, so the case does not continue",
+                    document.id,
+                    extra={"case": document.id},
+                )
                 continue
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
@@ -93,7 +97,9 @@ class CaseReader:
         except StoreUnavailable:
             raise
         except Exception as error:  # whatever is wrong with one case, the others must go on
-            log.exception("case %s cannot be read and has failed; run it again", document.id)
+            log.exception(
+                "case %s cannot be read and has failed; run it again", document.id, extra={"case": document.id}
+            )
             message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
             give_up(document, message)
             return None

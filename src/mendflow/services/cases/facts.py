@@ -46,6 +46,16 @@ class JobFailed(NamedTuple):
     outcome: Outcome
 
 
+class CaseAdmission(Protocol):
+    """Knows whether one more case of a project may begin."""
+
+    async def admit(self, case: CaseId, project: str) -> None:
+        """Refused if the project has used up a quota. Who was admitted and does not begin is dismissed."""
+        ...
+
+    def dismiss(self, case: CaseId, project: str) -> None: ...
+
+
 class LoadedJobs(Protocol):
     """Told of the jobs of a case that is being loaded."""
 

@@ -5,8 +5,9 @@ carried out, all in one step without waiting: so a case never sees two commands 
 that leaves the process waits for the ledger. After a crash each live case is loaded again and asked for its open
 orders; every order can be repeated."""
 
+import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -21,11 +22,13 @@ from mendflow.core.engine import (
     snapshot,
 )
 from mendflow.core.engine.messages import (
+    CUT_AT_ONCE,
     Command,
     Event,
     FinishItem,
     FireTimer,
     Order,
+    Proceed,
     RestartItem,
     Resume,
     StartCase,
@@ -46,7 +49,14 @@ from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.case_reader import SNAPSHOT_EVERY_EVENTS, CaseReader
-from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, SuspensionChanged, UndoLibrary
+from mendflow.services.cases.facts import (
+    CaseAdmission,
+    CaseEnded,
+    ItemFinished,
+    OrderExecutor,
+    SuspensionChanged,
+    UndoLibrary,
+)
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
@@ -57,6 +67,7 @@ from mendflow.services.cases.live_case import (
     Snapshot,
     journal_of,
 )
+from mendflow.services.cases.long_steps import LongSteps, StepFailed
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.cases")
@@ -85,7 +96,9 @@ class FlowManager:
         live: dict[CaseId, LiveCase],
         points: InterceptionPoints,
         counts: ServerMetrics,
+        long_steps: LongSteps | None = None,
     ) -> None:
+        self._long_steps = long_steps
         self.reader = CaseReader(store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub)
         self._hub = hub
         self._hear_ends = hub.listeners(ItemFinished)
@@ -121,7 +134,11 @@ class FlowManager:
             except StoreUnavailable:
                 raise
             except Exception as error:  # whatever is wrong with one case, the others must go on
-                log.exception("case %s has failed by an internal error when it was loaded; run it again", live.id)
+                log.exception(
+                    "case %s has failed by an internal error when it was loaded; run it again",
+                    live.id,
+                    extra={"case": live.id},
+                )
                 self._give_up(live.document, f"internal error of mendflow: {error!r:.300}; run the case again")
 
     def _give_up(self, document: CaseDocument, message: str) -> None:
@@ -159,8 +176,17 @@ class FlowManager:
             remember=library.tasks if library is not None else (),
         )
         events = decide(Case.blank(), command, now)
-        with self._ledger.atomic():
-            return await self._begin(document, events, earlier, now)
+        admission = self._hub.provider(CaseAdmission) if document.counted_project else None
+        try:
+            if admission is not None:
+                await admission.admit(document.id, document.project)
+                if document.id in self.live:  # somebody else began it meanwhile
+                    return self.live[document.id]
+            with self._ledger.atomic():
+                return await self._begin(document, events, earlier, now)
+        finally:  # also if whoever wants it has left while it was admitted
+            if admission is not None and document.id not in self.live:
+                admission.dismiss(document.id, document.project)
 
     async def _begin(
         self, document: CaseDocument, events: list[Event], earlier: dict[ItemId, Job], now: Instant
@@ -202,27 +228,79 @@ class FlowManager:
     async def command(self, case: CaseId, command: Command) -> None:
         """Apply a command to a live case. Raises what `decide` raises."""
         await self._homes.wait_until_loaded(case)
-        live = self.live.get(case)
+        live = await self.at_hand(case)
         if live is None:
             raise NotFound(f"case {case} is not running")
         events = decide(live.case, command, self._clock.now())
+        if isinstance(command, Proceed) and self._long_steps is not None and self._is_aside(live):
+            async with self._long_steps.turn(live.document.project):
+                await self._proceed_aside(case, command, self._long_steps)
+            return
         with self._ledger.atomic():
             begun = find_item(live.case, command.item) if isinstance(command, RestartItem) else None
             orders = self._record(live, events)
             if begun is not None:
                 self._note_run(live, begun)
-            self._note_status(live)
             if isinstance(command, Suspend | Resume):
+                self._note_status(live)
                 self._hub.publish(SuspensionChanged(live))
-            await self._carry_out(live, orders)
-            if live.held:
-                await self._points.recheck(live)
+            await self._go_on(live, orders)
+
+    async def _go_on(self, live: LiveCase, orders: list[Order]) -> None:
+        self._note_status(live)
+        await self._carry_out(live, orders)
+        if live.held:
+            await self._points.recheck(live)
+
+    # Long steps
+
+    def _is_aside(self, live: LiveCase) -> bool:
+        return self._long_steps is not None and self._long_steps.wants(live.document.project, live.case)
+
+    async def at_hand(self, case: CaseId) -> LiveCase | None:
+        """The case in memory, when no step of it is being done aside."""
+        while (live := self.live.get(case)) is not None and live.away is not None:
+            await live.away.wait()
+        return live
+
+    async def later(self, case: CaseId, go: Callable[[], Awaitable[None]]) -> None:
+        """Do something when no step of the case is being done aside."""
+        await self.at_hand(case)
+        await go()
+
+    async def _proceed_aside(self, case: CaseId, command: Proceed, long_steps: LongSteps) -> None:
+        """Do a step in another process. The case does not change meanwhile: whoever has a command for it waits, and is
+        served before the next step."""
+        async with long_steps.alone():
+            if (live := await self.at_hand(case)) is None:
+                return
+            [event] = decide(live.case, command, self._clock.now())
+            live.away, problem = asyncio.Event(), ""
+            try:
+                done = await long_steps.do(live.document.project, live.case, event)
+            except StepFailed as error:
+                problem = f"internal error of mendflow: {error}; run the case again"
+            finally:
+                live.away.set()
+                live.away = None
+        if self.live.get(live.id) is not live:
+            return  # another server has it by now
+        with self._ledger.atomic():
+            if problem:
+                log.error("case %s has failed: %s", live.id, problem, extra={"case": live.id})
+                self._note_event(live, event)
+                self._give_up(live.document, problem)
+                return
+            live.case = done.case
+            self._note_event(live, done.event)
+            live.work += done.work
+            await self._go_on(live, done.orders)
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """The order of an item has ended. Reported twice, it counts once."""
         if self._homes.loads_some:
             await self._homes.wait_until_loaded(case)
-        live = self.live.get(case)
+        live = await self.at_hand(case)
         if live is None:
             return
         try:
@@ -253,29 +331,43 @@ class FlowManager:
             self._drop_case(live.id)
 
     async def fire(self, case: CaseId, serial: int) -> None:
+        await self._command_if_due(case, FireTimer(serial=serial))
+
+    async def proceed(self, case: CaseId, serial: int) -> None:
+        await self._command_if_due(case, Proceed(serial=serial))
+
+    async def _command_if_due(self, case: CaseId, command: FireTimer | Proceed) -> None:
         try:
-            await self.command(case, FireTimer(serial=serial))
+            await self.command(case, command)
         except (StaleAnswer, NotFound):
             pass  # the case has gone on without it
 
     def _record(self, live: LiveCase, events: list[Event]) -> list[Order]:
         """Apply new events and append them to the journal, each with where it was cut."""
         orders: list[Order] = []
+        is_aside = self._is_aside(live)
         for event in events:
             problem = ""
+            if is_aside and not isinstance(event.fact, Proceed):
+                event = Event(event.at, event.fact, CUT_AT_ONCE)
             try:
                 event, given = evolve_new(live.case, event)
                 orders += given
             except Exception as error:  # a case that cannot continue must not affect the others
-                log.exception("case %s has failed by an internal error; run it again", live.id)
+                log.exception("case %s has failed by an internal error; run it again", live.id, extra={"case": live.id})
                 problem = f"internal error of mendflow: {error!r:.300}; run the case again"
-            self._ledger.append(journal_of(live.id), live.position, _encode(event))
-            live.position += 1
+            self._note_event(live, event)
             if problem:
                 self._give_up(live.document, problem)
                 return []
             live.work += live.case.meter.work
+            if self._long_steps is not None:
+                self._long_steps.count(live.document.project, live.case.meter.work)
         return orders
+
+    def _note_event(self, live: LiveCase, event: Event) -> None:
+        self._ledger.append(journal_of(live.id), live.position, _encode(event))
+        live.position += 1
 
     def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
         """An item was restarted: its earlier orders belong to an earlier run."""

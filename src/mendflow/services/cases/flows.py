@@ -54,8 +54,16 @@ class FlowDocument(msgspec.Struct, kw_only=True):
         )
 
 
+class _FlowVersion(msgspec.Struct):
+    """What is read of a version that is known no longer than its flow was."""
+
+    version: int
+    project: str = DEFAULT_PROJECT
+
+
 log = logging.getLogger("mendflow.flows")
 _decode = msgspec.json.Decoder(FlowDocument).decode
+_decode_version = msgspec.json.Decoder(_FlowVersion).decode
 
 
 def check_names(flow: Flow) -> None:
@@ -142,19 +150,26 @@ class Flows:
         digest = self.digest(flow)
         for _ in range(TRIES):
             newest = self._newest.get(flow.name)
-            stays_in = kept_project(f"flow {flow.name}", newest.project if newest is not None else None, project)
+            last = newest or await self._removed(flow.name)
+            stays_in = kept_project(f"flow {flow.name}", last.project if last is not None else None, project)
             if newest is not None and newest.digest == digest:
                 return newest.view(whole=False)
-            version = newest.version + 1 if newest else await self._next_version(flow.name)
+            version = last.version + 1 if last is not None else 1
             if (made := await self._put(flow, digest, version, who, stays_in)) is not None:
                 return made.view(whole=False)
             await self.refresh(flow.name)
         raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
 
-    async def _next_version(self, name: str) -> int:
-        """The first version, unless there were some before the flow was removed."""
-        versions = [found.id.rpartition("@")[2] async for found in self._store.scan(VERSION_KIND, f"{name}@")]
-        return max((int(version) for version in versions), default=0) + 1
+    async def _removed(self, name: str) -> "_FlowVersion | None":
+        """The last version of a flow that was removed; None if there was none of this name."""
+        versions = [_decode_version(found.body) async for found in self._store.scan(VERSION_KIND, f"{name}@")]
+        return max(versions, key=lambda each: each.version, default=None)
+
+    async def project_of_removed(self, name: str) -> str | None:
+        """The project that a name of a flow stays in when the flow is removed: its cases, rules and statistics are
+        found by that name."""
+        last = await self._removed(name)
+        return last.project if last is not None else None
 
     async def remove(self, name: str) -> FlowView:
         """Nobody can start it from now on. Its cases have their own copies of it, and its versions stay known."""
@@ -199,11 +214,12 @@ class Flows:
         return document.project if document is not None else None
 
     def newest(self, name: str) -> FlowDocument:
+        """The refusal does not name the others: they may be of other projects."""
         document = self._newest.get(name)
         if document is None:
-            known = ", ".join(sorted(self._newest)) or "none is deployed yet"
             raise NotFound(
-                f"there is no flow {name!r} here (known: {known}); `mendflow flows deploy FILE` makes it known"
+                f"there is no flow {name!r} here; `mendflow flows` lists those that are, and `mendflow flows deploy"
+                " FILE` makes another known"
             )
         return document
 

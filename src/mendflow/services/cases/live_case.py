@@ -2,6 +2,7 @@
 
 The document is for people and for finding live cases after a restart; the journal is what decides."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -94,6 +95,11 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     @property
     def live(self) -> bool:
         return self.status in LIVE_STATUSES
+
+    @property
+    def counted_project(self) -> str:
+        """The project whose quota of cases it counts against; empty if another case has called it, or it mends one."""
+        return self.project if self.parent is None and self.mends is None else ""
 
     def view(self, counts: list[NameCount] | None = None) -> CaseView:
         return CaseView(
@@ -288,6 +294,7 @@ class LiveCase:
         self.position = 0
         self.snapshot_due = 0
         self.work = 0  # steps in XML since the last snapshot; negative after a large one
+        self.away: asyncio.Event | None = None  # while a step is done aside
         self.earlier: EarlierResults | None = None  # of the case that it runs again
         self.equal_jobs: dict[int, int] | None = None  # the counts of its tree, by what jobs are made from
         self.stored_keys: dict[int, str] = {}  # by serial: of its jobs that were loaded and whose orders are open
@@ -307,6 +314,10 @@ class LiveCase:
     @property
     def id(self) -> CaseId:
         return self.document.id
+
+    @property
+    def counted_project(self) -> str:
+        return self.document.counted_project
 
     @property
     def flow(self) -> Flow:

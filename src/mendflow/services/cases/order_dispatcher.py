@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from mendflow.core.engine import StaleAnswer, find_item, item_of
+from mendflow.core.engine import find_item, item_of
 from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import (
     CallPartner,
@@ -24,7 +24,6 @@ from mendflow.core.engine.messages import (
     ListenerAdded,
     OfferTask,
     Order,
-    Proceed,
     ResumeJob,
     RunPrimitive,
     RunStyleSheet,
@@ -36,7 +35,6 @@ from mendflow.core.engine.messages import (
     SuspendJob,
     WithdrawTask,
 )
-from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.jobs import Outcome, Submission
@@ -182,6 +180,9 @@ class OrderDispatcher:
         if live is None:
             self._tell_of_another_try(case, serial, outcome)  # nobody waited for it, and its case is over
             return
+        if live.away is not None:  # no pilot waits for a step that is done aside
+            self._background.start(self._manager.later(case, partial(self.job_finished, case, serial, outcome)))
+            return
         if not outcome.ok:
             await self._job_finished(case, serial, outcome)
             return
@@ -248,6 +249,9 @@ class OrderDispatcher:
     async def fired(self, case: CaseId, serial: int) -> None:
         """A timer has fired."""
         live, go = self._manager.live.get(case), partial(self._manager.fire, case, serial)
+        if live is not None and live.away is not None:  # no other timer waits for a step that is done aside
+            self._background.start(self._manager.later(case, partial(self.fired, case, serial)))
+            return
         watched = live is not None and ExceptionType.TIMEOUT in self._interception_points.points(live)
         if live is None or not watched or not self._interception_points.before_timeout(live, serial, go):
             await go()
@@ -300,7 +304,7 @@ class OrderDispatcher:
         self._timers.drop(live.id, order.serial)
 
     async def _begin_case(self, live: LiveCase, order: ContinueLater, reissued: bool) -> None:
-        go = partial(self._resume_case, live.id, order.serial)
+        go = partial(self._manager.proceed, live.id, order.serial)
         if not self._interception_points.beginning(live, order, go):
             self._background.start(go())
 
@@ -308,12 +312,6 @@ class OrderDispatcher:
         recovery = self._hub.provider(RecoveryHooks)
         assert recovery is not None, "only exlets have primitives, and only the exception service starts exlets"
         self._background.start(recovery.do(live, order, reissued))
-
-    async def _resume_case(self, case: CaseId, serial: int) -> None:
-        try:
-            await self._manager.command(case, Proceed(serial=serial))
-        except (StaleAnswer, NotFound):
-            pass  # the case has gone on without it
 
     # Other cases and partners
 
@@ -389,8 +387,7 @@ class OrderDispatcher:
         fault: Fault | None = None,
     ) -> None:
         """Write a document for an item that was never started, or whose result is not used, so that people see it."""
-        now = self._clock.now()
-        name = item_name(order.item)
+        now, name = self._clock.now(), item_name(order.item)
         serial = order.serial if isinstance(order, ItemSkipped) else 0
         live.tally.move(name, order.kind, live.take_back(serial), state)
         noted = ItemDocument(
@@ -419,8 +416,7 @@ class OrderDispatcher:
     async def _publish_end(self, live: LiveCase, order: EndCase) -> None:
         document = live.document
         if document.status in LIVE_STATUSES:
-            document.status = order.status
-            document.ended_at = live.case.ended_at
+            document.status, document.ended_at = order.status, live.case.ended_at
             document.outputs = order.outputs
             document.fault = order.fault
             document.counts = live.tally.counts()

@@ -59,7 +59,9 @@ class Timers:
         except StoreUnavailable:
             raise  # everything is loaded again
         except Exception:  # an error of one timer must not stop those of all cases
-            log.exception("timer %s of %s has fired, and what follows from it failed", serial, case)
+            log.exception(
+                "timer %s of %s has fired, and what follows from it failed", serial, case, extra={"case": case}
+            )
 
     def _due(self) -> list[tuple[CaseId, int]]:
         now = self._clock.now()

@@ -23,9 +23,9 @@ from mendflow.core.model.access_tokens import (
     require_token_request,
     roles_of,
 )
-from mendflow.core.model.errors import Conflict, NotFound, StoreUnavailable
+from mendflow.core.model.errors import Conflict, Forbidden, NotFound, StoreUnavailable
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.principals import Principal, ProjectRole
+from mendflow.core.model.principals import USER, Principal, ProjectRole
 from mendflow.services.base.contracts import TRIES
 from mendflow.stores.contract import Delete, Put, Store, StoredDocument, WriteDone
 
@@ -185,6 +185,14 @@ class AccessTokens:
         uses = {each.id: _used_at(each) for each in found}
         views = [self._view(each, max(uses.get(each.id, 0), self._used.get(each.id, 0))) for each in tokens]
         return sorted(views, key=lambda each: (each.name, each.made_at, each.id))
+
+    def no_jobs_because(self) -> str:
+        """Why nobody is given a token here that lets jobs run; empty if somebody may be."""
+        try:
+            self.demand_new(Principal("", frozenset({USER})))
+        except Forbidden as refused:
+            return refused.message
+        return ""
 
     async def create(self, request: TokenRequest, *, who: str) -> CreatedToken:
         require_token_request(request)

@@ -122,5 +122,7 @@ class Takeover:
             raise
         except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is loaded again
             if not isinstance(error, StoreUnavailable):
-                log.exception("the cases of %s could not be taken over; trying again", tree.root)
+                log.exception(
+                    "the cases of %s could not be taken over; trying again", tree.root, extra={"case": tree.root}
+                )
             self._ledger.give_up(f"the cases of {tree.root} could not be taken over: {error}")

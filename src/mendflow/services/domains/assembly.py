@@ -164,7 +164,7 @@ class DomainServices:
         parts.hub.provide(WorkSender, self)
         parts.hub.provide(WorkCounter, self)
         parts.hub.subscribe(ConnectionsChanged, lambda _: self._connections_changed())
-        parts.hub.subscribe(DomainDisconnected, lambda fact: self._background.start(self.hosted.disconnect(fact.name)))
+        parts.hub.subscribe(DomainDisconnected, self._domain_disconnected)
         self._background = BackgroundTasks(parts.ledger)
         self._store = store
         parts.hub.provide(DomainServices, self)
@@ -176,6 +176,9 @@ class DomainServices:
     def _connections_changed(self) -> None:
         self.runs.connections_changed()
         self.sent.lines_changed()
+
+    def _domain_disconnected(self, fact: DomainDisconnected) -> None:
+        self._background.start(self.hosted.disconnect(fact.name))
 
     async def sent_to(self, job: JobId) -> str:
         """The domain that a job was sent to; empty if it was sent to none."""

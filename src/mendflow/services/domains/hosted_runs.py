@@ -175,7 +175,12 @@ class HostedRuns:
             now, due, loading = self.leases.now(), list[HostedWork](), list[CaseId]()
             for work in self.register.by_case.values():
                 if self.is_live(work) and self.leases.stop_at(*work.sender) <= now:
-                    log.warning("case %s is stopped: %s no longer vouches for it", work.case, work.document.origin)
+                    log.warning(
+                        "case %s is stopped: %s no longer vouches for it",
+                        work.case,
+                        work.document.origin,
+                        extra={"case": work.case},
+                    )
                     due.append(work)
             await self._note_stopped(due, SILENT_ORIGIN)
             for work in due:

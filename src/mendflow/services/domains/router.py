@@ -40,6 +40,7 @@ from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.domains.case_files import FORBIDDEN_HERE, CaseFiles
 from mendflow.services.domains.connections import Connections
 from mendflow.services.domains.domain_lines import PeerLines
+from mendflow.services.domains.file_origins import FileOrigins, demand_own_files
 from mendflow.services.domains.peer_contacts import Contacts
 from mendflow.services.domains.reports import DomainReporter
 from mendflow.services.domains.sent_work import REFUSED_THERE
@@ -202,6 +203,8 @@ class DomainRouter:
         way = self._way_of(new.case)
         if way and (files := self._hub.provider(CaseFiles)) is not None:
             await _demand_files(files, new)
+        elif (origins := self._hub.provider(FileOrigins)) is not None and new.spec.domain:
+            await demand_own_files(origins, new)
         if new.spec.domain == ANY_DOMAIN and new.spec.secrets:
             return RoutingDecision(domain="", reason="it uses secrets, which are of this domain")
         if new.spec.domain != ANY_DOMAIN:

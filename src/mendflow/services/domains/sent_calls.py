@@ -23,6 +23,7 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.interception_points import is_suspended
 from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase
 from mendflow.services.domains.case_files import CaseFiles
+from mendflow.services.domains.file_origins import FileOrigins
 from mendflow.services.domains.flow_bundling import FlowCloser
 from mendflow.services.domains.sent_work import SentWorks
 from mendflow.services.domains.work_documents import SentDocument
@@ -82,6 +83,8 @@ class SentCalls:
         inputs = await self._closer.closed_inputs(flow, order.inputs)
         if (hosted := self._hub.provider(CaseFiles)) is not None:
             await hosted.demand_value(live.id, [closed, inputs])
+        if (origins := self._hub.provider(FileOrigins)) is not None:
+            await origins.demand_value(live.id, order.inputs)
         files = [*(files_in_flow(closed) if closed is not None else []), *_files_in(inputs)]
         key = f"{live.id}.{order.serial}"
         work = SentWork(

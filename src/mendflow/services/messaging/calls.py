@@ -78,7 +78,9 @@ class PartnerCaller:
         except CallFailed as failed:
             outcome = Outcome(fault=failed.fault)
         except Exception:  # an error in one call must not affect the others; the traceback goes to the log
-            log.exception("the call of %s by %s/%s failed", order.partner, live.id, order.serial)
+            log.exception(
+                "the call of %s by %s/%s failed", order.partner, live.id, order.serial, extra={"case": live.id}
+            )
             fault = Fault(
                 name=REFUSED,
                 category=Category.REFUSED,

@@ -107,6 +107,8 @@ class ListenerIndex:
         for names, values in keys:
             if (live.document.digest, names) not in known:
                 kind = kind or listened_type(live.case, name) or ""
+                if not kind:
+                    return False  # it listens no longer; what is found out now would hold for other cases too
                 found = properties_of(live.flow.xml, names, kind, message)
                 known[live.document.digest, names] = None if found is None else _encode(found)
             if known[live.document.digest, names] == values:

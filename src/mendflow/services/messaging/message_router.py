@@ -109,11 +109,19 @@ class MessageRouter:
                 one_way=channel not in plan.requests,
             )
             self._demand_room(document, newest)
-            with self._ledger.atomic():
-                self._messages.add(document)
-                await self._route(document, newest)
+            self._messages.add(document)
+            await self._routed(document)
         await self._ledger.settled()
         return PostReceipt(id=name, repeated=repeated)
+
+    async def _routed(self, message: MessageDocument) -> None:
+        """Route a new message, also if its sender leaves meanwhile: one that was given to a case begins that case, or
+        is delivered to it."""
+        routing = self._background.start(self._reroute(message))
+        await asyncio.wait([routing])
+        if routing.cancelled():
+            raise StoreUnavailable("everything is being read again; send the message once more")
+        routing.result()
 
     def _demand_room(self, message: MessageDocument, newest: FlowDocument) -> None:
         """Refuse a message that no case listens for where too many wait already. Messages that have waited for very

@@ -124,7 +124,9 @@ class ExceptionService(RepairRunner):
         except StoreUnavailable:
             raise
         except Exception:  # an error in one report must not end the watch over everything else
-            log.exception("exception %s could not be decided; it continues without a repair", event.id)
+            log.exception(
+                "exception %s could not be decided; it continues without a repair", event.id, extra={"case": event.case}
+            )
             return False
         conclusion = verdict.conclusion
         if conclusion is None and not verdict.errors:
@@ -165,7 +167,9 @@ class ExceptionService(RepairRunner):
         except StoreUnavailable:
             raise
         except Exception as error:  # what cannot be decided continues as if there were no rules
-            log.exception("exception %s could not be decided; it continues without a repair", event.id)
+            log.exception(
+                "exception %s could not be decided; it continues without a repair", event.id, extra={"case": event.case}
+            )
             message = f"internal error of mendflow: nothing could be decided about {event.id}: {error!r:.300}"
             self._notices.post(message, case=event.case, item=event.item)
             return None

@@ -110,7 +110,7 @@ class Primitives:
         except (RequestError, SubmissionFailed) as problem:
             outcome = failed(order, problem)
         except Exception as error:  # an internal error fails the exlet, and what it mends continues
-            log.exception("primitive %s of %s failed", order.do.value, live.id)
+            log.exception("primitive %s of %s failed", order.do.value, live.id, extra={"case": live.id})
             outcome = failed(order, RequestError(f"internal error of mendflow: {error!r:.300}"))
         if outcome is not None:
             await self._manager.finish(live.id, order.serial, outcome)

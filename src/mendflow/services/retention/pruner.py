@@ -215,7 +215,7 @@ class Pruner:
             try:
                 (self._reports / f"{case}.html").unlink(missing_ok=True)
             except OSError as error:
-                log.warning("the report of case %s could not be removed: %s", case, error)
+                log.warning("the report of case %s could not be removed: %s", case, error, extra={"case": case})
 
 
 def _note(group: CaseGroup, reason: str, view: PruneView, now: Instant, files: set[str]) -> PrunedDocument:

@@ -39,6 +39,7 @@ from mendflow.services.cluster.progress import ProgressWriter
 from mendflow.services.cluster.shared_secret import known_secret, shared_secret
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.domains.file_origins import FileOrigins
 from mendflow.services.learning.sizes import SizeLearner
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
@@ -52,11 +53,13 @@ from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.runtime.service_wiring import (
     data_services_of,
     learning_of,
+    projects_of,
     relay_of,
     secrets_of,
     sites_of,
     takeover_of,
 )
+from mendflow.services.scheduling.drained_pilots import DrainedPilots
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
 from mendflow.services.scheduling.limit_service import LimitService
@@ -145,6 +148,7 @@ class Runtime:
             live=live,
             points=self.interception_points,
             counts=server.counts,
+            long_steps=server.long_steps,
         )
         repairing = hub if settings.recovery else Hub()  # a hub of its own: no rule is asked
         self.levels = Levels(
@@ -199,14 +203,19 @@ class Runtime:
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         hub.subscribe(DecisionBegun, lambda begun: self._decision_moved(begun.decision))
         hub.subscribe(DecisionEnded, lambda ended: self._decision_moved(ended.decision))
+        self.file_origins = FileOrigins(
+            store=store, ledger=ledger, manager=self.manager, hub=hub, resolve=self.catalogue.resolve
+        )
         self.domains = work_across(self, server)
         self._data = data_services_of(self, server)
         self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = sites_of(self, server)
-        self.limits = LimitService(store=store, ledger=ledger, clock=clock, meta=self.meta, homes=self.homes)
+        self.limits = LimitService(store=store, ledger=ledger, clock=clock, meta=self.meta, homes=self.homes, live=live)
+        self.projects = projects_of(self, server)
         self.secrets = secrets_of(self, server)
-        self.waiting_reasons = WaitingReasons(self.meta, clock, self.sites.monitor.help_for, self.limits)
+        self.waiting_reasons = WaitingReasons(self.meta, clock, self.sites.monitor.help_for, self.limits, self.projects)
         hub.provide(WaitingReasons, self.waiting_reasons)
+        self.drains = DrainedPilots(store, clock, self.meta)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
@@ -219,6 +228,7 @@ class Runtime:
             hidden=server.hidden,
             limits=self.limits,
             secrets=self.secrets,
+            drains=self.drains,
         )
         self.recovery = self._build_recovery(server, repairing)
         self.exceptions = self.recovery.exceptions
@@ -278,8 +288,10 @@ class Runtime:
         self.learning.start()
         self.timers.start()
         self.limits.start()
+        self.projects.start()
         self.exchange.start()
         self.watch.start()
+        await self.drains.start()
         self.sites.monitor.start()
         self._data.start()
         if self._server.settings.schedules:
@@ -293,6 +305,7 @@ class Runtime:
     async def read_shared(self) -> None:
         """Load what all servers on the store share; other servers may have changed it."""
         await self.sealer.start()
+        await self.projects.read_shared()
         await self.flows.start()
         await self.connected.read_shared()
         await self._data.read_shared()
@@ -369,6 +382,7 @@ class Runtime:
         await self._progress.stop()
         await cancel_tasks(self._reading)
         await self.exchange.stop()
+        await self.projects.stop()
         await self.limits.stop()
         if self._signals is not None:
             await self._signals.stop()

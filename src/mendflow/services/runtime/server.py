@@ -7,15 +7,17 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.views import Health
 from mendflow.core.recovery.patterns import Patterns
+from mendflow.lazy import LazyModule
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import NO_PEERS, Peers, ServerDocument
@@ -28,6 +30,7 @@ from mendflow.services.base.secret_sources import MemorySecretSources, SecretSou
 from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
+from mendflow.services.cases.long_steps import LongSteps, ProcessStepRunner
 from mendflow.services.cluster.access_tokens import AccessTokens
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.data.watches.storage import NO_STORAGE, StorageReader
@@ -45,6 +48,11 @@ from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.pilot_monitor import groups_of
 from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
+
+if TYPE_CHECKING:
+    from mendflow.services.cluster import browser_sessions
+else:
+    browser_sessions = LazyModule("mendflow.services.cluster.browser_sessions")
 
 log = logging.getLogger("mendflow.runtime")
 _FIRST_RETRY_MS = 500
@@ -134,6 +142,7 @@ class Server:
         self._started_at: Instant = clock.now()
         self.counts = counts or ServerMetrics()
         self.transformer = transformer or ProcessTransformer(counted=self.counts.transforms)
+        self.long_steps = LongSteps(ProcessStepRunner()) if settings.long_steps_aside else None
         self.tracer = tracer
         self.meter = meter or clock.now
         self.peers = peers
@@ -216,8 +225,15 @@ class Server:
         await cancel_tasks(self._rebuilding)
         if self._runtime is not None:
             await self._runtime.stop()
+        if self.long_steps is not None:
+            await self.long_steps.stop()
         await self.membership.close()
         await self.store.close()
+
+    @cached_property
+    def browser_sessions(self) -> "browser_sessions.BrowserSessions":
+        """Built when they are first asked for: only a server that listens has some."""
+        return browser_sessions.BrowserSessions(self.store, self.wall)
 
     def listens_at(self, url: str) -> None:
         """This server is reached at this address from now on."""

@@ -18,6 +18,7 @@ from mendflow.services.base.secret_sources import SecretSources
 from mendflow.services.base.source_reader import SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
+from mendflow.services.cases.long_steps import LongSteps
 from mendflow.services.data.watches.storage import StorageReader
 from mendflow.services.domains.domain_lines import DomainLines, PeerLines
 from mendflow.services.messaging.contracts import PartnerClient
@@ -50,6 +51,7 @@ class ServerContext(Protocol):
     source_reader: SourceReader
     caller: PartnerClient
     transformer: Transformer
+    long_steps: LongSteps | None
     url: str
     read_job: JobReader
     elements: StorageReader

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 from mendflow.core.engine.flow_needs import secrets_named
+from mendflow.lazy import LazyModule
 from mendflow.services.base.hub import Hub
 from mendflow.services.cases.case_starter import CaseStarter
+from mendflow.services.cases.facts import CaseAdmission, CaseEnded
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.relay import Relay
 from mendflow.services.cluster.remote_pilots import RemotePilots
@@ -12,11 +14,15 @@ from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.learning.service import LearningService
 from mendflow.services.runtime.server_context import ServerContext
+from mendflow.services.scheduling.project_service import ProjectService
 from mendflow.services.scheduling.secret_service import SecretService
 from mendflow.services.scheduling.sites.service import SiteService
 
 if TYPE_CHECKING:
+    from mendflow.services.runtime import retention_wiring
     from mendflow.services.runtime.runtime import Runtime
+else:
+    retention_wiring = LazyModule("mendflow.services.runtime.retention_wiring")
 
 
 def sites_of(runtime: "Runtime", server: ServerContext) -> SiteService:
@@ -94,6 +100,25 @@ def learning_of(runtime: "Runtime", server: ServerContext) -> LearningService:
         flow_of=lambda job: live.document.flow if (live := runtime.manager.live.get(job.case)) is not None else "",
         look_ms=server.settings.learning_look_ms,
     )
+
+
+def projects_of(runtime: "Runtime", server: ServerContext) -> ProjectService:
+    def ended(end: CaseEnded) -> None:
+        if end.document.counted_project:
+            runtime.limits.case_ended(end.document.id, end.document.project)
+
+    projects = ProjectService(
+        store=server.store,
+        ledger=runtime.ledger,
+        clock=server.clock,
+        meta=runtime.meta,
+        limits=runtime.limits,
+        membership=server.membership,
+        count_bytes=lambda project: retention_wiring.stored_bytes_of(server, project),
+    )
+    runtime.hub.provide(CaseAdmission, projects)
+    runtime.hub.subscribe(CaseEnded, ended)
+    return projects
 
 
 def secrets_of(runtime: "Runtime", server: ServerContext) -> SecretService:

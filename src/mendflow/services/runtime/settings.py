@@ -21,7 +21,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     called like the machine, `host`. `domain_lease_ms` is the lease on what this domain sends to others; 0: as long as a
     restart of theirs may take. Without `schedules` none of them is started here, as in a server that ends with its
     case. `owner_only`: it works for whoever has started it, whatever tokens its store has. Without `learning` nothing
-    that ends is counted, and no sizes are learned."""
+    that ends is counted, and no sizes are learned. `long_steps_aside`: a process beside the server does the steps of
+    cases whose expressions do much work."""
 
     lease_ms: int = 30_000
     domain_lease_ms: int = 0
@@ -42,3 +43,4 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     reports: Path | None = None  # where `mendflow run` writes a page about each case
     domain: str = ""
     host: str = ""
+    long_steps_aside: bool = False

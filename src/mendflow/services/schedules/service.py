@@ -73,9 +73,15 @@ class Schedules:
         found = await self._schedules.find(name)
         return await self._view(found.document) if found is not None else None
 
-    async def put(self, spec: ScheduleSpec, *, who: str) -> ScheduleView:
-        """Make a schedule, or say one anew. `who` owns the cases that it starts."""
+    async def project_of(self, name: str) -> str | None:
+        """The project that the name belongs to, if somebody has claimed it."""
+        return await self._schedules.project_of(name)
+
+    async def put(self, spec: ScheduleSpec, *, who: str, project: str) -> ScheduleView:
+        """Make a schedule, or say one anew. `who` owns the cases that it starts. The name belongs to the project from
+        then on; refused if it belongs to another."""
         demand_spec(spec)
+        await self._schedules.claim(spec.name, project)
         for _ in range(TRIES):
             found = await self._schedules.find(spec.name)
             before = found.document if found is not None else None
@@ -89,8 +95,10 @@ class Schedules:
                 return await self._view(document)
         raise Conflict(f"schedule {spec.name} is changed by several at once, again and again; try again")
 
-    async def remove(self, name: str) -> ScheduleView:
-        """No more cases are started by it; those that are there go on."""
+    async def remove(self, name: str, *, project: str) -> ScheduleView:
+        """No more cases are started by it; those that are there go on. The name stays in the project."""
+        await self._schedules.get(name)
+        await self._schedules.claim(name, project)
         for _ in range(TRIES):
             found = await self._schedules.get(name)
             if found.document.of_flow:

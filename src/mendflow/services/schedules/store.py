@@ -9,10 +9,22 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.schedules import ScheduleDocument
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.projects import kept_project
 from mendflow.stores.contract import Store
 
 SCHEDULE_KIND: Final = "schedule"
+SCHEDULE_NAME_KIND: Final = "schedule-name"
+
+
+class ScheduleNameDocument(msgspec.Struct):
+    """The project that a name of a schedule belongs to, also when the schedule is removed: its cases have keys with
+    that name."""
+
+    project: str
+
+
 _decode = msgspec.json.Decoder(ScheduleDocument).decode
+_decode_name = msgspec.json.Decoder(ScheduleNameDocument).decode
 
 
 class StoredSchedule(NamedTuple):
@@ -39,6 +51,16 @@ class ScheduleStore:
         if found is None:
             raise NotFound(f"there is no schedule {name!r:.100}; `mendflow schedules` lists them")
         return found
+
+    async def project_of(self, name: str) -> str | None:
+        """The project that the name belongs to, if somebody has claimed it."""
+        found = await self._store.get(SCHEDULE_NAME_KIND, name)
+        return _decode_name(found.body).project if found is not None else None
+
+    async def claim(self, name: str, project: str) -> None:
+        """From now on the name belongs to this project. Refused if it belongs to another."""
+        if await self._ledger.put_now(SCHEDULE_NAME_KIND, name, ScheduleNameDocument(project), 0) is None:
+            kept_project(f"schedule {name}", await self.project_of(name), project)
 
     async def put(self, name: str, document: ScheduleDocument | None, version: int) -> int | None:
         """Write a schedule, or delete it; None if it has changed since that version."""

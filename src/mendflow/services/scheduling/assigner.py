@@ -39,7 +39,7 @@ class Assigner:
     def expect(self, pilot: PilotRecord, request: SyncRequest) -> None:
         """The pilot reports ended jobs, and wants more. Jobs that follow from them are put into the queue while its
         reports are processed, and read what it has just made: no other pilot gets these before it has asked."""
-        if request.reports and request.want > 0 and self._meta.caches.holds(pilot.id):
+        if request.reports and request.want > 0 and not pilot.drained and self._meta.caches.holds(pilot.id):
             now = self._clock.now()
             self._meta.queue.expect(pilot.offer((), rounds=1, now=now, idle_ms=EXPECTED_MS), request.want, now)
 
@@ -47,7 +47,7 @@ class Assigner:
         """Give the pilot jobs that fit. If these are fewer than it wants, it counts as idle for so long."""
         if self._meta.pilots.get(pilot.id) is not pilot:
             return  # this server was paused for a whole lease in the middle of this, and counts the pilot as gone
-        want = request.want - len(draft.jobs)
+        want = request.want - len(draft.jobs) if not pilot.drained else 0
         if want <= 0 or not (len(self._meta.queue) or self._meta.caches.holds(pilot.id)):
             pilot.wants_jobs = want > 0
             self._meta.queue.mark_busy(pilot.id)
@@ -58,7 +58,7 @@ class Assigner:
         if self._meta.queue.take_freed(now):
             self._meta.idle.wake()
         jobs = [self._meta.jobs[id] for id in taken]
-        limited = [job for job in jobs if job.spec.limits.named]
+        limited = [job for job in jobs if self._is_limited(job)]
         values: dict[JobId, dict[str, str]] = {}
         if limited or any(job.spec.secrets for job in jobs):
             taken, values = await self._prepare_or_put_back(pilot, request, jobs, limited)
@@ -86,6 +86,9 @@ class Assigner:
         if limited and self._limits is not None:
             self._limits.granted(limited)
 
+    def _is_limited(self, job: Job) -> bool:
+        return bool(self._limits.uses(job) if self._limits is not None else job.spec.limits.named)
+
     async def _prepare_or_put_back(
         self, pilot: PilotRecord, request: SyncRequest, jobs: list[Job], limited: list[Job]
     ) -> tuple[list[JobId], dict[JobId, dict[str, str]]]:
@@ -111,9 +114,8 @@ class Assigner:
         into the queue, and those whose secrets cannot be opened end. Meanwhile jobs and pilots may have changed: what
         was cancelled or suspended is not granted, nor anything to a pilot that has asked anew."""
         may_start = await self._limits.take(limited) if self._limits is not None and limited else frozenset()
-        values, faults = await self._open_secrets(
-            [job for job in jobs if not job.spec.limits.named or job.id in may_start]
-        )
+        may_not = {job.id for job in limited} - may_start
+        values, faults = await self._open_secrets([job for job in jobs if job.id not in may_not])
         there = self._meta.pilots.get(pilot.id) is pilot and pilot.newest == request.serial and not pilot.released
         ready: list[JobId] = []
         for job in jobs:
@@ -122,7 +124,7 @@ class Assigner:
             if (fault := faults.get(job.id)) is not None:
                 self._meta.apply(job, job_lifecycle.refuse(job, fault, now=self._clock.now()))
                 await self._meta.finish(job)
-            elif not there or (job.spec.limits.named and job.id not in may_start):
+            elif not there or job.id in may_not:
                 self._meta.enqueue(job)
             else:
                 ready.append(job.id)

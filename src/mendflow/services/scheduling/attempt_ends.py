@@ -64,7 +64,7 @@ class AttemptEnds:
         now, policy, outcome = self._clock.now(), self._meta.policy, accepted_outcome(job.spec, report.outcome)
         if error := self._unprocessed.error_of(report.job, report.fence):
             outcome = unprocessed_outcome(report.outcome, error)
-        outcome = self._hidden.mask_outcome(outcome)
+        outcome = self._hidden.mask_outcome(outcome, job.spec.project)
         verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1

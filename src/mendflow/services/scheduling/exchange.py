@@ -35,6 +35,7 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.scheduling.answer import AnswerBuilder
 from mendflow.services.scheduling.assigner import Assigner
 from mendflow.services.scheduling.attempt_ends import AttemptEnds
+from mendflow.services.scheduling.drained_pilots import DrainedPilots
 from mendflow.services.scheduling.facts import (
     AttemptHeartbeat,
     BorrowedWork,
@@ -76,16 +77,19 @@ class Exchange:
         hidden: HiddenTexts | None = None,
         limits: LimitService | None = None,
         secrets: SecretService | None = None,
+        drains: DrainedPilots | None = None,
     ) -> None:
         """Without a relay this server is alone, and decides about everything. `sites` knows the pilots that were
         submitted to batch systems, `unprocessed` the reports that have raised an internal error, `hidden` what no log
-        may show, `limits` who may use named limits, `secrets` what jobs get with their grants."""
+        may show, `limits` who may use named limits, `secrets` what jobs get with their grants,
+        `drains` which pilots get no new jobs."""
         self._meta = meta
         self._hub = meta.hub
         self._relay = relay
         self._sites = sites
         self._assigner = Assigner(meta, clock, limits, secrets)
         self._limits = limits
+        self._drains = drains
         self._ledger = ledger
         self._clock = clock
         self._notices = notices
@@ -138,6 +142,8 @@ class Exchange:
 
     async def sync(self, request: SyncRequest, who: str = "") -> SyncAnswer:
         """A pilot's request, directly or forwarded by the server that it is connected to."""
+        if self._drains is not None and self._relay is not None and request.pilot not in self._meta.pilots:
+            await self._drains.look(request.pilot)
         pilot = self._admit(request, who)
         if request.serial <= pilot.newest:
             return SyncAnswer(serial=request.serial, lease_ms=0)  # a newer request, which said more, came first
@@ -147,6 +153,7 @@ class Exchange:
                 self._relay.pilot_arrived(pilot.id, request.serial)
         if request.submission and self._sites is not None and _is_news(pilot, request):
             self._sites.pilot_reported(request)
+        pilot.drained = self._drains.sentence(pilot.id) if self._drains is not None else ""
         lacked_room = pilot.lacks_room
         pilot.hear(request, self._clock.now())
         if pilot.lacks_room and not lacked_room and not request.front:
@@ -293,7 +300,8 @@ class Exchange:
                 self._hub.publish(AttemptHeartbeat(beat.job))
                 self._repeat_order(pilot, beat)
                 if beat.log_tail:
-                    pilot.log_tails[beat.job] = self._hidden.mask(beat.log_tail)
+                    mask = self._hidden.of(self._meta.jobs[beat.job].spec.project)
+                    pilot.log_tails[beat.job] = mask.mask(beat.log_tail)
         named |= self._held_reports(pilot, unjudged)
         for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:
             if id in pilot.held:

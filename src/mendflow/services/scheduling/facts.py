@@ -8,6 +8,7 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, LearnedRequest, Outcome
+from mendflow.core.model.named_limits import NamedLimits
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.scheduling import job_events
 from mendflow.services.base.contracts import NewJob
@@ -56,6 +57,18 @@ class JobSizer(Protocol):
 
     def size_of(self, job: Job) -> LearnedRequest | None:
         """What it is to ask for; None: as it does."""
+        ...
+
+
+class JobQuotas(Protocol):
+    """Knows the quotas of projects, and what jobs use of them."""
+
+    def uses(self, job: Job) -> NamedLimits:
+        """The named limits that a job uses while it runs, and the quotas of its project."""
+        ...
+
+    def admits(self, job: Job) -> bool:
+        """Whether the job may enter the queue now; otherwise it does later."""
         ...
 
 

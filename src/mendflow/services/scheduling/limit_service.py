@@ -6,28 +6,32 @@ the job. So only the home of a job's case gives its hold back, because only that
 
 - when the attempt was reported, or its lease is over;
 - after a cancelled attempt, when its pilot no longer names it, or its lease would be over;
-- when it finds a hold for a job that it does not run, for a whole lease: a server was killed between two writes."""
+- when it finds a hold for a job that it does not run, for a whole lease: a server was killed between two writes.
+
+The quotas of projects are limits too (quota_holds.py). Cases hold some of them in the same way, while they live."""
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable
-from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.named_limits import (
     LimitDemand,
     LimitDocument,
-    LimitHolderView,
     LimitView,
+    NamedLimits,
     limit_count_flaw,
     limit_name_flaw,
 )
+from mendflow.core.model.projects import is_quota_name, quota_name
 from mendflow.core.model.sync import SyncRequest
-from mendflow.core.scheduling.limit_decisions import Grantor, HoldRequest, fresh_demands, why_limited
+from mendflow.core.scheduling.limit_decisions import Grantor, HoldRequest, why_limited
+from mendflow.lazy import LazyModule
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
@@ -37,7 +41,24 @@ from mendflow.services.base.projects import kept_project
 from mendflow.services.scheduling.facts import JobMoved
 from mendflow.services.scheduling.limit_store import LimitStore
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.services.scheduling.quota_holds import (
+    CASE_FENCE,
+    SERVER_MARK,
+    Kinds,
+    LiveCases,
+    names_of_job_quotas,
+    quotas_set,
+    uses_of,
+    with_case,
+    with_cases,
+    with_running,
+)
 from mendflow.stores.contract import Store
+
+if TYPE_CHECKING:
+    from mendflow.services.scheduling import limit_views
+else:
+    limit_views = LazyModule("mendflow.services.scheduling.limit_views")
 
 log = logging.getLogger("mendflow.limits")
 
@@ -67,13 +88,24 @@ class EndedHold(NamedTuple):
 
 class LimitService:
     def __init__(
-        self, *, store: Store, ledger: Ledger, clock: Clock, meta: PilotScheduler, homes: HomeRegistry
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        meta: PilotScheduler,
+        homes: HomeRegistry,
+        live: LiveCases | None = None,
     ) -> None:
+        """`live` are the cases of this server."""
         self.store = LimitStore(store, ledger)
         self._ledger = ledger
         self._clock = clock
         self._meta = meta
         self._homes = homes
+        self._live = live if live is not None else {}
+        self.kinds: Kinds = {}
+        self._ended_cases: dict[CaseId, str] = {}
         self._lock = asyncio.Lock()
         self._changes = asyncio.Event()
         self._taking: set[JobId] = set()
@@ -91,15 +123,29 @@ class LimitService:
     async def stop(self) -> None:
         await cancel_tasks(self._task)
 
+    def grantor(self) -> Grantor:
+        return Grantor(self._homes.server, self._meta.leases.lease_ms)
+
+    async def read_shared(self) -> None:
+        """Another server may have set a quota, or this one begins: no job is granted before it is known."""
+        async with self._lock:
+            await self.store.read_all()
+            self._has_read = True
+            self._show_levels()
+        self._changes.set()
+
     # Granting
+
+    def uses(self, job: Job) -> NamedLimits:
+        """The named limits that a job uses while it runs, and the quotas of its project."""
+        return uses_of(job, self.kinds) if self.kinds else job.spec.limits.named
 
     async def take(self, jobs: Sequence[Job]) -> frozenset[JobId]:
         """Those of these jobs that may start now: they hold what they use. Whoever asks says `granted` afterwards."""
         wanted = [
-            HoldRequest(job=job.id, fence=job.fence + 1, named=job.spec.limits.named, since=job.created_at)
-            for job in jobs
+            HoldRequest(job=job.id, fence=job.fence + 1, named=self.uses(job), since=job.created_at) for job in jobs
         ]
-        grantor = Grantor(self._homes.server, self._meta.leases.lease_ms)
+        grantor = self.grantor()
         async with self._lock:
             self._taking.update(job.id for job in jobs)
             try:
@@ -124,7 +170,7 @@ class LimitService:
 
     def _job_moved(self, fact: JobMoved) -> None:
         job = fact.job
-        if not job.spec.limits.named:
+        if not self.uses(job):
             return
         if job.state is JobState.AVAILABLE and not job.fence:
             self._changes.set()  # it begins to wait
@@ -151,7 +197,32 @@ class LimitService:
 
     def why(self, job: Job) -> tuple[str, bool]:
         """Why the limits that a job uses let it wait, and whether only an administrator can change that."""
-        return why_limited(job.spec.limits.named, self.store.documents) if job.spec.limits.named else ("", False)
+        uses = self.uses(job)
+        return why_limited(uses, self.store.documents) if uses else ("", False)
+
+    # What happens to cases
+
+    async def take_case(self, case: CaseId, project: str) -> LimitDocument | None:
+        """Let a new case hold one of the quota of its project; if it may not, that quota as it is."""
+        if "cases" not in self.kinds.get(project, ()):
+            return None
+        changed = await self.change_quota(
+            quota_name(project, "cases"),
+            lambda document: with_case(document, case, self.grantor(), self._clock.now()),
+        )
+        return None if changed.count is None or JobId(case) in changed.holds else changed
+
+    def case_ended(self, case: CaseId, project: str) -> None:
+        """The case is over, or did not begin."""
+        if "cases" in self.kinds.get(project, ()):
+            self._ended_cases[case] = project
+            self._changes.set()
+
+    async def change_quota(self, name: str, new: Callable[[LimitDocument], LimitDocument]) -> LimitDocument:
+        async with self._lock:
+            changed = await self.store.change(name, new)
+            self._show_levels()
+        return changed
 
     # In the background
 
@@ -174,7 +245,7 @@ class LimitService:
                 continue
 
     def _pause_s(self) -> float | None:
-        if self._said or self._cancelled or self._ended:
+        if self._said or self._cancelled or self._ended or self._ended_cases:
             return LOOK_EVERY_S
         return REST_S if self.store.documents else None
 
@@ -183,11 +254,14 @@ class LimitService:
         await self._ledger.settled()
         async with self._lock:
             await self._give_back_ended()
+            await self._give_back_cases()
             demands = self._demands()
             if self._has_read and not (demands or self._said or self.store.documents):
                 return
             await self.store.read_all()
             self._has_read = True
+            self._note_quotas()
+            await self._hold_unheld()
             await self._give_back_orphans()
             await self._say_demands(demands)
             self._show_levels()
@@ -202,16 +276,44 @@ class LimitService:
                 continue  # its pilot may still run it
             self._cancelled.pop(id, None)
             if job.state is not JobState.RUNNING and id not in self._taking:
-                await self.store.give_back(id, fence, [name for name, _ in job.spec.limits.named], now)
+                await self.store.give_back(id, fence, [name for name, _ in self.uses(job)], now)
             if self._ended.get(id) is ended:  # not before it is written: otherwise the next look tries again
                 del self._ended[id]
+
+    async def _give_back_cases(self) -> None:
+        now = self._clock.now()
+        for case, project in list(self._ended_cases.items()):
+            if case not in self._live:  # it stays there while jobs are under way that it does not wait for
+                await self.store.give_back(JobId(case), CASE_FENCE, [quota_name(project, "cases")], now)
+                del self._ended_cases[case]
+
+    async def _hold_unheld(self) -> None:
+        """A quota that was set a moment ago counts what runs and lives already."""
+        if not self.kinds:
+            return
+        grantor, now = self.grantor(), self._clock.now()
+        held = [id for pilot in self._meta.pilots.values() for id in pilot.held]
+        jobs = [job for id in held if (job := self._meta.jobs.get(id)) is not None and job.spec.project in self.kinds]
+        jobs = [job for job in jobs if job.state is JobState.RUNNING]
+        for project, kinds in self.kinds.items():
+            own = [job for job in jobs if job.spec.project == project]
+            for name in names_of_job_quotas(project, self.kinds) if own else ():
+
+                def running(document: LimitDocument, own: list[Job] = own) -> LimitDocument:
+                    return with_running(document, own, self.kinds, grantor, now)
+
+                await self.store.change(name, running)
+            if "cases" in kinds:
+                await self.store.change(
+                    quota_name(project, "cases"), lambda document: with_cases(document, self._live, grantor, now)
+                )
 
     async def _give_back_orphans(self) -> None:
         """Holds of jobs that we decide about, and do not run; and of cases that no server has any more."""
         now, steady, found = self._clock.now(), self._meta.steady_ms_now(), set()
         for name, document in list(self.store.documents.items()):
             for job, hold in document.holds.items():
-                if self._is_in_use(job):
+                if self._is_in_use(job) or job.startswith(SERVER_MARK):
                     continue
                 key = (job, hold.fence)
                 found.add(key)
@@ -228,7 +330,8 @@ class LimitService:
     def _is_in_use(self, id: JobId) -> bool:
         job = self._meta.jobs.get(id)
         running = job is not None and job.state is JobState.RUNNING
-        return running or id in self._taking or id in self._ended or self._homes.is_loading(id)
+        counted = running or id in self._taking or id in self._ended or self._homes.is_loading(id)
+        return counted or CaseId(id) in self._live
 
     # What waits
 
@@ -264,13 +367,22 @@ class LimitService:
         """Tell the queue what is free, and wake pilots if that is more than before."""
         levels = self._meta.queue.limits
         before = levels.free
+        self._note_quotas()
         levels.free = {name: each.free for name, each in self.store.documents.items() if each.count is not None}
         if any(free > max(0, before.get(name, 0)) for name, free in levels.free.items()):
             self._meta.idle.wake()
 
+    def _note_quotas(self) -> None:
+        """Whoever set or removed a quota: the jobs that wait here ask for those that are set now."""
+        kinds = quotas_set(self.store.documents.values())
+        if kinds != self.kinds:
+            changed = {each for each in {*kinds, *self.kinds} if kinds.get(each) != self.kinds.get(each)}
+            self.kinds = kinds
+            self._meta.queue_again(changed)
+
     def _hide_levels(self, job: Job) -> None:
         """A job was refused although all that it uses looks free: no other is tried before limits are read again."""
-        levels, named = self._meta.queue.limits, job.spec.limits.named
+        levels, named = self._meta.queue.limits, self.uses(job)
         if levels.room(1).fits(named):
             for name, _ in named:
                 levels.free[name] = 0
@@ -280,13 +392,14 @@ class LimitService:
     async def all(self) -> list[LimitView]:
         async with self._lock:
             await self.store.read_all()
-        return [self._view(each) for each in self.store.documents.values()]
+        return self.views()
 
     def views(self) -> list[LimitView]:
-        """The limits as they were last read."""
-        return [self._view(each) for each in self.store.documents.values()]
+        """The limits as they were last read, without the quotas of projects."""
+        return [self._view(each) for name, each in self.store.documents.items() if not is_quota_name(name)]
 
     async def view(self, name: str) -> LimitView:
+        limit_views.demand_no_quota(name)
         async with self._lock:
             return self._view(await self.store.get(name))
 
@@ -308,6 +421,7 @@ class LimitService:
 
     async def remove(self, name: str) -> LimitView:
         """Nobody has set the limit any more: jobs that use it wait, and those that run go on."""
+        limit_views.demand_no_quota(name)
         async with self._lock:
             found = await self.store.get(name)
         if found.count is None:
@@ -322,23 +436,7 @@ class LimitService:
         return self._view(changed)
 
     def _view(self, document: LimitDocument) -> LimitView:
-        return view_of(document, self._clock.now())
-
-
-def view_of(document: LimitDocument, now: Instant) -> LimitView:
-    return LimitView(
-        name=document.name,
-        project=document.project,
-        count=document.count,
-        used=document.used,
-        waiting=sum(each.jobs for each in fresh_demands(document, now).values()),
-        set_by=document.set_by,
-        set_at=document.set_at,
-        jobs=[
-            LimitHolderView(job=job, amount=hold.amount, since=hold.since)
-            for job, hold in sorted(document.holds.items(), key=lambda each: each[1].since)
-        ],
-    )
+        return limit_views.view_of(document, self._clock.now())
 
 
 def _is_old(said: LimitDemand, now: Instant) -> bool:

@@ -67,6 +67,7 @@ class PilotRecord:
         self.front = ""  # the server that the pilot is connected to, if it is not this one
         self.paused = ""  # why it takes no new job for now
         self.paused_since: Instant = 0
+        self.drained = ""  # who wants that it takes no new job, and why
         self.is_unfit = False  # it takes no job ever again, and only delivers its results
         self.projects: frozenset[str] | None = None  # those that it works for; None: all
         self.submission = ""  # the name under which it was submitted to a batch system
@@ -197,4 +198,5 @@ class PilotRecord:
             cache_files=cache[0],
             cache_bytes=cache[1],
             projects=sorted(self.projects or ()),
+            drained=self.drained,
         )

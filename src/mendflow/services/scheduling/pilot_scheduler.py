@@ -4,7 +4,7 @@ Every job is a document with a version. It goes from available to running by a g
 report under an older fence changes it. This module has the jobs and the queue; the exchange with pilots is in
 exchange.py."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -29,7 +29,15 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.job_runs import run_to_end
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.scheduling.cache_records import CacheRegistry
-from mendflow.services.scheduling.facts import AttemptEnding, JobEnded, JobMoved, JobSizer, LogTails, WorkAnnouncer
+from mendflow.services.scheduling.facts import (
+    AttemptEnding,
+    JobEnded,
+    JobMoved,
+    JobQuotas,
+    JobSizer,
+    LogTails,
+    WorkAnnouncer,
+)
 from mendflow.services.scheduling.idle_pilots import IdlePilots
 from mendflow.services.scheduling.live_logs import LiveLogReader
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
@@ -248,11 +256,23 @@ class PilotScheduler:
             if spec.resources.is_learned and (sizer := self.hub.provider(JobSizer)) is not None:
                 job_lifecycle.resize(job, sizer.size_of(job))
                 spec = job.spec
-            files = files_of(spec) if spec.inputs else ()
+            quotas = self.hub.provider(JobQuotas)
+            if quotas is not None and not quotas.admits(job):
+                return
             self.queue.add(
-                job.id, job_lifecycle.effective_needs(job), spec.priority, job.created_at, job.available_at, files
+                job.id,
+                job_lifecycle.effective_needs(job, quotas.uses(job) if quotas is not None else None),
+                spec.priority,
+                job.created_at,
+                job.available_at,
+                files_of(spec) if spec.inputs else (),
+                self.queue.shares.account(spec.project, spec.account or spec.owner),
             )
             self.idle.wake()
+
+    def queue_again(self, projects: Collection[str]) -> None:
+        """Other quotas or shares hold for these projects: their waiting jobs are put into the queue anew."""
+        self.size_waiting_again([job for job in self.jobs.values() if job.spec.project in projects] if projects else ())
 
     def size_waiting_again(self, jobs: Iterable[Job]) -> None:
         """More is known of what these jobs need: those that still wait ask for that from now on."""

@@ -88,7 +88,7 @@ class SecretService:
         if found is not None and project == DEFAULT_PROJECT:
             if flaw := secret_value_flaw(found.value):
                 raise SecretUnavailable(f"secret {name}, of {found.source}: {flaw}")
-            self._hidden.add_secret(f"{name} of the machine", found.value)
+            self._hidden.add_secret(project, f"{name} of the machine", found.value)
             return found.value
         if kept is not None and kept.project == project:
             value = await self._opened(kept)
@@ -98,7 +98,7 @@ class SecretService:
             raise SecretUnavailable(
                 f"there is no secret {name}; an administrator sets it with mendflow secrets set {name}"
             )
-        self._hidden.add_secret(name, value)
+        self._hidden.add_secret(project, name, value)
         return value
 
     async def _opened(self, kept: StoredSecret) -> str:
@@ -152,7 +152,7 @@ class SecretService:
             set_at=self._clock.now(),
         )
         new = await self._put(new, project)
-        self._hidden.add_secret(name, value)
+        self._hidden.add_secret(new.project, name, value)
         return self._view(new)
 
     async def _demand_same_key(self) -> None:

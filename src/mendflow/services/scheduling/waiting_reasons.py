@@ -13,11 +13,13 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.limit_service import LimitService
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.services.scheduling.project_service import ProjectService
 from mendflow.services.scheduling.sites.pilot_monitor import SiteHelp
 
 
 class WaitingReasons:
-    """`help_for` says what sites do for jobs with such needs, `limits` who uses named limits."""
+    """`help_for` says what sites do for jobs with such needs, `limits` who uses named limits, `projects`
+    what quotas and shares have to do with it."""
 
     def __init__(
         self,
@@ -25,9 +27,11 @@ class WaitingReasons:
         clock: Clock,
         help_for: Callable[[Resources], SiteHelp],
         limits: LimitService | None = None,
+        projects: ProjectService | None = None,
     ) -> None:
         self._meta = meta
         self._limits = limits
+        self._projects = projects
         self._clock = clock
         self._help_for = help_for
 
@@ -45,7 +49,7 @@ class WaitingReasons:
         told = explanations.why_waiting(
             job,
             [self._facts(pilot) for pilot in meta.pilots.values() if pilot.seen_at],
-            meta.queue.jobs_ahead(job.id),
+            meta.queue.jobs_ahead(job.id, now),
             now,
             coming=sites.helps or sites.cannot,
         )
@@ -56,6 +60,8 @@ class WaitingReasons:
             f"{job.spec.shown}: {data_explanations.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
         )
         limited, needs_administrator = self._limits.why(job) if self._limits is not None else ("", False)
+        outside = self._projects.why_not_queued(job) if self._projects is not None else ""
+        limited = outside or limited
         if limited and not job.suspended and job.available_at <= now:
             return Reason(
                 subject=job.id,
@@ -66,8 +72,16 @@ class WaitingReasons:
                 needs_limit=needs_administrator,
             )
         about = [*sites.helps, *sites.cannot][: explanations.FACTS_MAX]
-        facts = [*told.facts, *data, *about]
+        facts = [*told.facts, *data, *about, *self._share_facts(job)]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
+
+    def _share_facts(self, job: Job) -> list[str]:
+        """Whose turn it is before this job's; other projects are not named, for the reader may not know them."""
+        others = self._projects.others_first(job) if self._projects is not None else 0
+        if not others:
+            return []
+        who, have = ("another", "has") if others == 1 else (f"{others} others", "have")
+        return [f"by the fair share {who} of the projects and users that wait {have} used less, and so goes first"]
 
     def _facts(self, pilot: PilotRecord) -> explanations.PilotFacts:
         meta, now = self._meta, self._clock.now()
@@ -84,6 +98,6 @@ class WaitingReasons:
             ttl_ms=free.ttl_ms,
             reserved_for=meta.queue.reserved_for(pilot.id) or "",
             slots_free=pilot.slots_open(),
-            paused=pilot.paused,
+            paused=pilot.paused or pilot.drained,
             projects=pilot.projects,
         )

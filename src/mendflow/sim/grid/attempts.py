@@ -282,6 +282,8 @@ class SimulatedAttempt:
                 own_bytes=counted.own_bytes,
                 shared_bytes=counted.shared_bytes,
                 fetched_bytes=counted.fetched_bytes,
+                project=self.spec.project,
+                user=self.spec.account or self.spec.owner,
             )
         )
 

@@ -6,6 +6,7 @@ from itertools import groupby
 import msgspec
 
 from mendflow.core.model.ids import item_name
+from mendflow.core.model.principals import DEFAULT_PROJECT
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +34,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     own_bytes: int = 0
     shared_bytes: int = 0
     fetched_bytes: int = 0
+    project: str = DEFAULT_PROJECT
+    user: str = ""
 
     @property
     def step(self) -> str:

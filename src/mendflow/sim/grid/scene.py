@@ -11,6 +11,7 @@ import msgspec
 
 from mendflow.core.caching.policies import policy_by_name
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.projects import ProjectSettings
 
 Spread = tuple[float, float]
 """A mean and a standard deviation."""
@@ -86,6 +87,8 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     hold_s: float = 0.0  # how long an idle pilot leaves a request with the server; 0: until its next heartbeat
     monitor_s: float = 10.0  # how often the pilot monitor checks a site
     limits: Mapping[str, int] = {}  # counts of named limits; others do not bound anything
+    projects: Mapping[str, ProjectSettings] = {}  # weights and quotas
+    half_life_s: float = 0.0  # of what projects have used; 0: as a server has it
     files: Mapping[str, int] = {}  # sizes of the flow's input files, by path, by name, or as lfn:NAME
     # busy pilots keep a request open, so that orders reach them at once and not with a heartbeat
     attentive: bool = False

@@ -20,6 +20,8 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobState
 from mendflow.core.model.named_limits import COUNT_MAX, LimitCount
+from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.projects import FairShareSettings
 from mendflow.core.model.secrets import FoundSecret
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
@@ -53,12 +55,15 @@ SELDOM_MS = 3_600_000
 
 
 class CaseScene(msgspec.Struct, frozen=True, kw_only=True):
-    """A case of a flow, started at a given time. The priority is for its jobs that have none."""
+    """A case of a flow, started at a given time by somebody of a project, which then owns the flow. The priority is for
+    its jobs that have none."""
 
     flow: Flow
     inputs: Mapping[str, Value] = {}
     priority: int = 0
     at_s: float = 0.0
+    project: str = DEFAULT_PROJECT
+    user: str = "grid"
 
 
 class Stuck(RequestError):
@@ -155,6 +160,7 @@ class _GridWorld:
         await self._server.open()
         self._subscribe_to_ends()
         await register_files(self._domain, self._scene.files)
+        await self._set_projects()
         await self._start_pilots()
         self._expected = len(cases)
         beginning = asyncio.get_running_loop().create_task(self._begin(cases))
@@ -193,9 +199,17 @@ class _GridWorld:
         )
         if self._deployed.get(flow.name) != flow:
             await self._set_limits(flow)
-            await self._domain.deploy(flow)
+            await self._domain.deploy(flow, project=case.project)
             self._deployed[flow.name] = flow
-        await self._domain.start(flow.name, dict(case.inputs), who="grid")
+        await self._domain.start(flow.name, dict(case.inputs), who=case.user)
+
+    async def _set_projects(self) -> None:
+        for name, settings in self._scene.projects.items():
+            await self._domain.set_project(name, settings, who="grid")
+        if self._scene.half_life_s:
+            await self._domain.set_fair_share(
+                FairShareSettings(half_life_ms=round(self._scene.half_life_s * 1000)), who="grid"
+            )
 
     async def _set_limits(self, flow: Flow) -> None:
         for name in limits_named(flow):

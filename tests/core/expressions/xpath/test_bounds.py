@@ -46,6 +46,35 @@ def test_predicates_that_explode_end_at_the_bound(text: str) -> None:
     assert "too much work" in said(text, WIDE)
 
 
+LONG = 1 << 18
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("+".join(["$s"] * 10_000), "1" * LONG),
+        ("+".join(["$s"] * 10_000), " " * LONG + "x"),
+        (" or ".join(["translate($s, $s, 'x')='y'"] * 100), "é" * LONG),
+        (" or ".join(["normalize-space($s)='y'"] * 200), " a" * (LONG // 2)),
+        (" or ".join(["$s!=concat($s, '')"] * 500), "a" * LONG),
+    ],
+    ids=["digits", "space", "translate", "words", "equal"],
+)
+def test_what_is_done_with_long_texts_is_counted(text: str, given: str) -> None:  # SE-3
+    """Each of these took many seconds, and some were not counted at all."""
+    with pytest.raises(xpath.TooMuchXPathWork):
+        xpath.evaluate(Expr(text, XPATH), xpath.XPathEnvironment({"s": given}.__getitem__))
+
+
+def test_nodes_that_are_joined_or_given_as_values_are_counted() -> None:  # SE-3
+    many = read(f"<r>{'<a/>' * 20_000}</r>")
+    with pytest.raises(xpath.TooMuchXPathWork):
+        xpath.evaluate(Expr(f"count({'|'.join(['a'] * 1000)})", XPATH), NOTHING, many)
+    nested = read(f"{'<a>' * 80}{'<b/>' * 5000}{'</a>' * 80}")
+    with pytest.raises(xpath.TooMuchXPathWork):
+        xpath.value(Expr("//*", XPATH), NOTHING, nested)
+
+
 @pytest.mark.full
 def test_the_bound_is_the_same_each_time() -> None:
     """Documents that differ by a little, of which one is the first that is too large: wherever that is, it stays."""

@@ -7,6 +7,8 @@ from typing import Final
 from mendflow.core.engine.faults import SELECTION_FAILURE, UNINITIALIZED_VARIABLE, FlowFault, flow_fault
 from mendflow.core.engine.xml.copies import root_of
 from mendflow.core.expressions import xpath
+from mendflow.core.expressions.xpath.evaluation import Evaluation
+from mendflow.core.expressions.xpath.flow_functions import value_of
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import PropertyAlias, XmlDefinitions, XmlType, element_text
@@ -46,15 +48,16 @@ def _selected(query: Expr, value: Value, name: str) -> Value:
     """A value of a simple type is looked into as an element that has it as its text, so `.` and `text()` select it."""
     text = element_text(value)
     context = root_of(value, XmlType(), VALUE) if text is None else read_shared(text)
+    world = xpath.XPathEnvironment(_no_variables)
     try:
-        found = xpath.evaluate(query, xpath.XPathEnvironment(_no_variables), context)
+        found = xpath.evaluate(query, world, context)
     except xpath.XPathError as error:
         raise flow_fault(error.fault, f"the property {name}: {error}") from None
     if isinstance(found, list) and len(found) != 1:
         raise flow_fault(
             SELECTION_FAILURE, f"the query of the property {name} selects {len(found)} nodes; it must be one"
         )
-    return xpath.value_of(found)
+    return value_of(found, Evaluation(world))
 
 
 def _no_variables(name: str) -> Value:

@@ -93,7 +93,7 @@ def truth(case: Case, env: int, expr: Expr, links: Mapping[str, bool] | None = N
 def result(case: Case, env: int, expr: Expr) -> Value:
     """What an expression gives, as data."""
     try:
-        return xpath.value_of(xpath.evaluate(expr, XPathVariables(case, env).world))
+        return xpath.value(expr, XPathVariables(case, env).world)
     except xpath.XPathError as error:
         raise fault_of(error, expr) from None
 

@@ -11,21 +11,24 @@ from mendflow.core.expressions.xpath.calls import CallTerm
 from mendflow.core.expressions.xpath.evaluation import (
     Evaluation,
     Focus,
+    TooMuchXPathWork,
     UninitializedVariable,
     XPathEnvironment,
     XPathError,
 )
-from mendflow.core.expressions.xpath.flow_functions import PROPERTY, node_value, value_of
+from mendflow.core.expressions.xpath.flow_functions import PROPERTY, value_of
 from mendflow.core.expressions.xpath.parser import parse
 from mendflow.core.expressions.xpath.paths import nodes_of
 from mendflow.core.expressions.xpath.terms import StringTerm, Term, VariableTerm
 from mendflow.core.expressions.xpath.values import XValue, to_boolean, to_number, to_string
 from mendflow.core.model.expr import Expr
+from mendflow.core.model.values import Value
 from mendflow.core.xml.tree import Node
 
 T = TypeVar("T")
 
 __all__ = [
+    "TooMuchXPathWork",
     "UninitializedVariable",
     "XPathEnvironment",
     "XPathError",
@@ -33,18 +36,22 @@ __all__ = [
     "evaluate",
     "flaw",
     "names",
-    "node_value",
     "number",
     "select",
     "text",
     "truth",
-    "value_of",
+    "value",
 ]
 
 
 def evaluate(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> XValue:
     """What it gives: a truth value, a number, a text, or a list of nodes in document order."""
     return _evaluated(expr, world, context, _whole)
+
+
+def value(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> Value:
+    """What it gives, as a value of the flow."""
+    return _evaluated(expr, world, context, value_of)
 
 
 def select(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> list[Node]:

@@ -30,6 +30,13 @@ class XPathError(ExpressionError):
         self.fault = fault
 
 
+class TooMuchXPathWork(XPathError):
+    """It has used up the budget of an evaluation. The same expression on the same data does so everywhere."""
+
+    def __init__(self) -> None:
+        super().__init__("it takes too much work; give it less data, or ask for less of it")
+
+
 class UninitializedVariable(XPathError):
     """A variable, or a part of one, has no value yet, or there is none of that name."""
 
@@ -75,12 +82,13 @@ class Evaluation:
         """What terms gave that are the same at every focus, by the identity of the term."""
         self._most = self._left = work_max
         self._orders: dict[int, tuple[int, Node, dict[int, int]]] = {}
+        self._order_below: dict[int, tuple[int, Node, dict[int, int]]] = {}
         self._namespaces: dict[int, list[NamespaceNode]] = {}
 
     def spend(self, amount: int) -> None:
         self._left -= amount
         if self._left < 0:
-            raise XPathError("it takes too much work; give it less data, or ask for less of it")
+            raise TooMuchXPathWork
 
     def end(self) -> None:
         """Tell who asked what it took."""
@@ -105,6 +113,7 @@ class Evaluation:
         """The namespace nodes of an element: the same ones each time that it is asked."""
         found = self._namespaces.get(id(element))
         if found is None:
+            self.spend(sum(1 + len(each.nsmap) // 10 for each in _elements_around(element)))
             scope = element.namespaces()
             found = [NamespaceNode(prefix, scope[prefix], element) for prefix in sorted(scope)]
             self._namespaces[id(element)] = found
@@ -123,13 +132,23 @@ class Evaluation:
             assert node.parent is not None
             number, place, _ = self._key(node.parent)
             return number, place, f" {node.local}"
+        number, _, places = self._order_around(node)
+        return number, places[id(node)], ""
+
+    def _order_around(self, node: Node) -> tuple[int, Node, dict[int, int]]:
+        """The order of the tree that a node is in. Siblings ask for it once."""
+        parent = node.parent
+        if parent is not None and (kept := self._order_below.get(id(parent))) is not None:
+            return kept
         top: Node = node
         while top.parent is not None:
             top = top.parent
         if id(top) not in self._orders:
             self._orders[id(top)] = (len(self._orders), top, self._order(top))
-        number, _, places = self._orders[id(top)]
-        return number, places[id(node)], ""
+        found = self._orders[id(top)]
+        if parent is not None:
+            self._order_below[id(parent)] = found
+        return found
 
     def _order(self, top: Node) -> dict[int, int]:
         kept = top.order if isinstance(top, XmlDocument) and top.shared else None
@@ -139,6 +158,13 @@ class Evaluation:
                 top.order = kept
         self.spend(len(kept))
         return kept
+
+
+def _elements_around(element: Element) -> Iterable[Element]:
+    at: Node | None = element
+    while isinstance(at, Element):
+        yield at
+        at = at.parent
 
 
 def _places(top: Node) -> dict[int, int]:

@@ -18,6 +18,7 @@ from mendflow.core.xml.tree import Attribute, Comment, Element, Instruction, Nod
 
 PRINCIPAL: Final[dict[str, type[Node]]] = {"attribute": Attribute, "namespace": NamespaceNode}
 SEARCH_AXES: Final = frozenset({"child", "attribute"})
+JOINED_NODES: Final = 10
 INDEXED_AXES: Final = 100
 """So many nodes are found by their name with the work of looking at one."""
 
@@ -184,7 +185,11 @@ class UnionTerm(Term, frozen=True):
         return self.parts
 
     def value(self, focus: Focus) -> XValue:
-        found = [node for part in self.parts for node in nodes_of(part.value(focus), "`|` joins")]
+        found: list[Node] = []
+        for part in self.parts:
+            more = nodes_of(part.value(focus), "`|` joins")
+            focus.run.spend(len(more) // JOINED_NODES)
+            found += more
         return focus.run.document_order(found)
 
 

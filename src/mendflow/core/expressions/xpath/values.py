@@ -21,7 +21,11 @@ from mendflow.lazy import lazy_pattern
 XValue = bool | float | str | list[Node]
 """A node-set is a list without repetitions, in document order."""
 
-NUMBER: Final = lazy_pattern(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*", re.ASCII)
+SPACE: Final = " \t\r\n"
+NUMBER: Final = lazy_pattern(r"(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))", re.ASCII)
+NUMBER_CHARS: Final = 50
+"""So many characters of a text are read as a number for one unit of work."""
+COMPARED_CHARS: Final = 1000
 ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
@@ -77,13 +81,15 @@ def to_number(value: XValue, run: Evaluation) -> float:
         return value
     if isinstance(value, bool):
         return float(value)
-    return text_number(to_string(value, run))
+    text = to_string(value, run)
+    run.spend(len(text) // NUMBER_CHARS)
+    return text_number(text)
 
 
 def text_number(text: str) -> float:
     if text.isdecimal() and text.isascii():
         return float(text)
-    found = NUMBER.fullmatch(text)
+    found = NUMBER.fullmatch(text.strip(SPACE))
     return float(found.group(1)) if found else math.nan
 
 
@@ -107,6 +113,7 @@ def compare(operator: str, left: XValue, right: XValue, run: Evaluation) -> bool
     elif isinstance(left, float) or isinstance(right, float):
         equal = to_number(left, run) == to_number(right, run)
     else:
+        run.spend(min(len(left), len(right)) // COMPARED_CHARS)
         equal = left == right
     return equal == (operator == "=")
 

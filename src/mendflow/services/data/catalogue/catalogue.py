@@ -9,7 +9,7 @@ job that is over, and of which nothing was published, is free.
 A place has one name, see `holds`: each place that is given out or registered as a replica is claimed for its file,
 after the file's document names it."""
 
-from collections.abc import AsyncIterator, Callable, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Collection, Sequence, Set
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -227,7 +227,8 @@ class Catalogue:
 
     # For pilots
 
-    async def locate(self, request: LocateRequest) -> LocateAnswer:
+    async def locate(self, request: LocateRequest, *, projects: Collection[str] = ()) -> LocateAnswer:
+        """Where files can be read. To a pilot that works for some projects only, those of others are not there."""
         _demand_not_too_many(request.names)
         if not request.names:
             return LocateAnswer(near=await self.elements.find(request.storage) if request.storage else None)
@@ -236,6 +237,8 @@ class Catalogue:
         wrong: dict[str, str] = {}
         for name in request.names:
             file = known.get(name)
+            if file is not None and projects and file.project not in projects:
+                file = None
             if file is None or not file.replicas:
                 why = self._awaited_text(file) if file is not None else "the catalogue does not know it"
                 wrong[name] = f"{name:.200} cannot be read anywhere: {why}"

@@ -66,6 +66,7 @@ class RuleRequest(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""
     passive: bool = False
     note: str = ""
+    expected: int | None = None
 
 
 class AddedRule(NamedTuple):
@@ -143,7 +144,7 @@ class RuleEditor:
     async def _change(self, name: str, change: RuleRevision, who: str) -> RuleChange:
         before = self._rules.newest(name)
         if change.expected is not None and change.expected != before.version:
-            raise Conflict(f"rule set {name!r} is at version {before.version}, not {change.expected}; look at it again")
+            raise _changed_meanwhile(before, change.expected)
         exlet = str(change.flow.name) if change.flow is not None and change.exlet is None else change.exlet
         if exlet is None and change.condition is None and change.note is None:
             raise InvalidRequest("say what changes: the condition, the exlet or the note", field="condition")
@@ -199,6 +200,8 @@ class RuleEditor:
             at_hand = await self._decisions.get(wish.decision)
             if (known := self._existing_rule(before, at_hand, wish.condition, wish.exlet, wish.steps)) is not None:
                 return AddedRule(before, type, known.tree, known.rule, found, [])
+        if wish.expected is not None and wish.expected != before.version:
+            raise _changed_meanwhile(before, wish.expected)
         await self._demand_worklet(before, type, wish.exlet, wish.steps)
         trial = find_passive_rule(before, type, task, context, self._draft(wish, who)) if not wish.passive else None
         if trial is not None:
@@ -277,3 +280,12 @@ class RuleEditor:
             note=wish.note,
             passive=wish.passive,
         )
+
+
+def _changed_meanwhile(found: RuleSet, expected: int) -> Conflict:
+    """The set is not what whoever changes it has looked at."""
+    return Conflict(
+        f"rule set {found.name!r} is at version {found.version}, not {expected}; look at it again",
+        name=found.name,
+        version=found.version,
+    )

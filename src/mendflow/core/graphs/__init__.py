@@ -1,0 +1,1 @@
+"""Flows drawn as graphs."""

@@ -1,0 +1,92 @@
+"""The state of everything at a glance: what runs, what waits and why, what failed in the last day and what was mended.
+
+Counts are of the projects that whoever asks can look into; pilots, sites and alerts are as the lists of them say."""
+
+from typing import Literal
+
+from mendflow.core.model.alerts import AlertView
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.views import View
+
+HOURS = 24
+"""Of so many hours there are counts: the present one is the last."""
+
+WaitingKind = Literal["job", "retry", "user-task", "person"]
+
+
+class WaitingReason(View, frozen=True):
+    """Why so many wait, in words. `sample` is one of them: a job, a user task or a decision. Jobs wait for a pilot, or
+    for their next try (`retry`); user tasks and decisions wait for people. Of jobs that wait for a pilot, `samples`
+    has one of each lot of like needs, so that all that are counted can be found."""
+
+    kind: WaitingKind
+    reason: str
+    jobs: int
+    sample: str
+    samples: list[str] = []
+
+
+class FailureTrend(View, frozen=True):
+    """Failures of one cause in the last day, by the hour."""
+
+    group: str
+    type: str
+    message: str
+    count: int
+    waiting: int
+    unhandled: int
+    last_at: Instant
+    per_hour: list[int]
+
+
+class RuleRecoveries(View, frozen=True):
+    """How often a rule's exlet mended a failure. `rules` is empty where a person chose the exlet."""
+
+    rules: str
+    rule: int
+    exlet: str
+    count: int
+
+
+class Recoveries(View, frozen=True):
+    count: int = 0
+    by_rule: list[RuleRecoveries] = []
+
+
+class PilotTotals(View, frozen=True):
+    up: int = 0
+    slots: int = 0
+    busy: int = 0
+
+
+class SiteTotals(View, frozen=True):
+    """A site, or the pilots that name none. `note` says what is wrong with it."""
+
+    name: str
+    state: str = "active"
+    pilots: int = 0
+    slots: int = 0
+    busy: int = 0
+    note: str = ""
+
+
+class CasesPerHour(View, frozen=True):
+    started: list[int]
+    completed: list[int]
+    failed: list[int]
+
+
+class OverviewView(View, frozen=True):
+    """`since` is when the first of the hours began. `cases` are all that the store has, by status; `jobs` are those
+    that have not ended."""
+
+    since: Instant
+    cases: dict[str, int]
+    jobs: dict[str, int]
+    waiting: list[WaitingReason]
+    failures: list[FailureTrend]
+    recovered: Recoveries
+    pilots: PilotTotals
+    sites: list[SiteTotals]
+    alerts: list[AlertView]
+    per_hour: CasesPerHour

@@ -1,0 +1,40 @@
+"""Flow files as texts, for an editor that talks to a server and has no files there.
+
+Only YAML is read on a server: to read a flow in Python is to run it, and a process in BPEL needs the documents beside
+it. Whatever else a text names stays unread."""
+
+from pathlib import PurePosixPath
+from typing import Final
+
+from mendflow.core.engine.inserted_inputs import inserted_inputs
+from mendflow.core.engine.plan import compile_flow
+from mendflow.core.engine.remarks import remarks_on
+from mendflow.core.model.errors import BadFlow, InvalidRequest, Problem
+from mendflow.core.model.flow_checks import FlowCheck, FlowProblem
+from mendflow.formats import YAML
+from mendflow.formats.yaml import read_flow_alone
+
+ELSEWHERE: Final = "only flow files in YAML are checked on a server; check this one where it is: mendflow check {}"
+
+
+def check(text: str, name: str) -> FlowCheck:
+    """Everything that is wrong with a text, and the flow if nothing is. `name` is the file's, or the flow's."""
+    file = PurePosixPath(name or "flow").name
+    suffix = PurePosixPath(file).suffix
+    if suffix and suffix not in YAML and suffix in (".py", ".bpel", ".jsdl", ".xml", ".json"):
+        raise InvalidRequest(ELSEWHERE.format(file), field="name")
+    file = file if suffix in YAML else f"{file}.yaml"
+    try:
+        flow = read_flow_alone(text, file)
+        compile_flow(flow)
+    except BadFlow as error:
+        return FlowCheck(ok=False, problems=[_problem(each) for each in error.problems])
+    remarks = [*remarks_on(flow), *inserted_inputs(flow)]
+    found = [FlowProblem(severity="remark", message=str(each)) for each in remarks]
+    return FlowCheck(ok=True, problems=found, flow=flow)
+
+
+def _problem(problem: Problem) -> FlowProblem:
+    return FlowProblem(
+        line=problem.line, column=problem.column, severity="error", message=problem.message, hint=problem.suggestion
+    )

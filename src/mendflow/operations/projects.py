@@ -1,0 +1,35 @@
+"""Projects: their weights in the fair share, their quotas, and what they use."""
+
+from mendflow.core.model.projects import FairShareSettings, ProjectSettings, ProjectView
+from mendflow.operations.arguments import Body, StrictBody
+from mendflow.operations.operation import Calls, operation
+from mendflow.operations.roles import ADMINISTRATORS, VIEWERS
+from mendflow.operations.subjects import INSTALLATION, LISTED, PROJECT
+
+
+class ProjectCalls(Calls, tag="projects"):
+    @operation("GET", "/projects", VIEWERS, LISTED)
+    async def projects(self) -> list[ProjectView]:
+        """Projects, by name: those for which something is set, that own flows, or have run jobs. Members see their own.
+        The share of each in all is told to administrators."""
+
+    @operation("GET", "/projects/{name}", VIEWERS, PROJECT)
+    async def project(self, name: str) -> ProjectView:
+        """A project: its weight, its quotas, and what it uses."""
+
+    @operation("PUT", "/projects/{name}", ADMINISTRATORS, INSTALLATION, repeatable=True)
+    async def set_project(self, name: str, settings: StrictBody[ProjectSettings]) -> ProjectView:
+        """Set the weight and the quotas of a project, all of them: a quota that is left out does not hold. It holds at
+        once: if more is in use, nothing is stopped, and nothing starts until enough has ended."""
+
+    @operation("DELETE", "/projects/{name}", ADMINISTRATORS, INSTALLATION)
+    async def remove_project_settings(self, name: str) -> ProjectView:
+        """Remove what is set for a project. It has no quotas then, and the weight 1. What it owns stays."""
+
+    @operation("GET", "/fair-share", VIEWERS, INSTALLATION)
+    async def fair_share(self) -> FairShareSettings:
+        """After how long what was used counts half in the fair share."""
+
+    @operation("PUT", "/fair-share", ADMINISTRATORS, INSTALLATION, repeatable=True)
+    async def set_fair_share(self, settings: Body[FairShareSettings]) -> FairShareSettings:
+        """Set after how long what was used counts half. It holds at once, for what was used before too."""

@@ -1,0 +1,197 @@
+"""Long steps of cases, done beside the server by a process of its own.
+
+An expression may do much work, and a case may evaluate one after the other. Within the server that would stand between
+everybody else and an answer. So the server counts what the expressions of each project do. A project that has done more
+than its share of late, or one very long step, gets the rest aside: its events are taken at once and cut before their
+first step, and what was cut is done where nobody waits, one step of each project at a time. The outcome is the same,
+and so is the journal: a step is a function of the state and the event."""
+
+import asyncio
+import os
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Protocol
+
+import msgspec
+
+from mendflow.core.engine import Case, snapshot
+from mendflow.core.engine.messages import Event, Order
+from mendflow.core.engine.state import restore_beside
+from mendflow.services.base.buckets import Bucket, BucketTable
+
+UNITS_PER_S: Final = 100_000
+UNITS_AT_ONCE: Final = 400_000
+"""Work that the expressions of one project may do within the server, in the units of the engine's meter."""
+
+LONG_UNITS: Final = 50_000
+LONG_FOR_S: Final = 600.0
+"""After a step of more than so many units the steps of its project are done aside for so long."""
+
+INSTANCES_MAX: Final = 5_000
+"""A case with more activities at once stays within the server: sending it costs more than its steps."""
+
+PROJECTS_MAX: Final = 10_000
+RUNNER_MODULE: Final = "mendflow.services.cases.step_process"
+PASSED_VARIABLES: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
+LENGTH_BYTES: Final = 8
+ATTEMPTS_MAX: Final = 3
+AGAIN_S: Final = 0.5
+
+
+class StepTask(msgspec.Struct, frozen=True, array_like=True):
+    """What the process is given: a case, and the event to apply."""
+
+    state: bytes
+    event: Event
+
+
+class StepResult(msgspec.Struct, frozen=True, array_like=True):
+    """What it gives back: the case after the event, the event with where it was cut, and what follows. `problem` is an
+    internal error; then there is no case."""
+
+    state: bytes = b""
+    event: Event | None = None
+    orders: list[Order] = []
+    work: int = 0
+    problem: str = ""
+
+
+class StepRunner(Protocol):
+    async def run(self, task: StepTask) -> StepResult: ...
+
+    async def stop(self) -> None: ...
+
+
+class DoneStep(msgspec.Struct, frozen=True):
+    case: Case
+    event: Event
+    orders: list[Order]
+    work: int
+
+
+class LongSteps:
+    """Counts the work of projects, and does the steps of those that have done too much aside."""
+
+    def __init__(self, runner: StepRunner, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._runner = runner
+        self._now_s = now_s
+        self._buckets = BucketTable(lambda now: Bucket(UNITS_PER_S, UNITS_AT_ONCE, now), PROJECTS_MAX)
+        self._long_until: OrderedDict[str, float] = OrderedDict()
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    def count(self, project: str, units: int) -> None:
+        """A step of a case of this project has done so much work."""
+        now = self._now_s()
+        self._buckets.of(project, now).take(units)
+        if units >= LONG_UNITS:
+            self._long_until[project] = now + LONG_FOR_S
+            self._long_until.move_to_end(project)
+            if len(self._long_until) > PROJECTS_MAX:
+                self._long_until.popitem(last=False)
+
+    def wants(self, project: str, case: Case) -> bool:
+        """Whether the steps of this case are to be done aside by now."""
+        if len(case.instances) > INSTANCES_MAX:
+            return False
+        now = self._now_s()
+        if self._long_until.get(project, 0.0) > now:
+            return True
+        bucket = self._buckets.find(project)
+        return bucket is not None and bucket.wait_s(0, now) > 0
+
+    @asynccontextmanager
+    async def turn(self, project: str) -> AsyncIterator[None]:
+        """Wait until a step of this project may be done. The steps of a project wait for each other, so that each
+        project that has some gets its turn."""
+        async with self._turns.setdefault(project, asyncio.Lock()):
+            yield
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Wait until no other project has a step in the process. Whoever has its turn asks for it, and keeps it only
+        for the step: what follows from that is nothing that others wait for."""
+        async with self._one_at_a_time:
+            yield
+
+    async def do(self, project: str, case: Case, event: Event) -> DoneStep:
+        """Apply the event to a copy of the case, which must not change meanwhile. Raises StepFailed for an internal
+        error."""
+        done = await self._runner.run(StepTask(snapshot(case), event))
+        if done.problem or done.event is None:
+            raise StepFailed(done.problem)
+        self.count(project, done.work)
+        return DoneStep(restore_beside(done.state, case), done.event, done.orders, done.work)
+
+    async def stop(self) -> None:
+        await self._runner.stop()
+
+
+class StepFailed(Exception):
+    """The engine has raised an internal error; the message has it."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class ProcessStepRunner:
+    """Does steps in a process, which is started for the first of them and stays."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._decoder: msgspec.msgpack.Decoder[StepResult] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    async def run(self, task: StepTask) -> StepResult:
+        """A process that was killed is started anew. Whatever kills it again and again is in this case, which fails."""
+        given, problem = _encode(task), ""
+        for attempt in range(ATTEMPTS_MAX):
+            try:
+                return await self._ask(given)
+            except (OSError, asyncio.IncompleteReadError) as error:
+                await self.stop()
+                problem = f"the process for long steps has ended {attempt + 1} times: {error}"
+                await asyncio.sleep(AGAIN_S)
+            except asyncio.CancelledError:
+                await self.stop()  # what it answers now would be taken for the answer to the next one
+                raise
+        return StepResult(problem=problem)
+
+    async def _ask(self, given: bytes) -> StepResult:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await _start_process()
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(len(given).to_bytes(LENGTH_BYTES, "big"))
+        self._process.stdin.write(given)
+        await self._process.stdin.drain()
+        length = int.from_bytes(await self._process.stdout.readexactly(LENGTH_BYTES), "big")
+        found = await self._process.stdout.readexactly(length)
+        self._decoder = self._decoder or msgspec.msgpack.Decoder(StepResult)
+        return self._decoder.decode(found)
+
+    async def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def _start_process() -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-m",
+        RUNNER_MODULE,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
+        start_new_session=True,
+        limit=1 << 24,
+    )

@@ -1,0 +1,141 @@
+"""The log of a server: in lines of text or JSON, with the request, the case and whoever asked, in files of a bounded
+size. SE-7"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.errors import InvalidRequest, RequestError
+from mendflow.server.log_output import LogOptions, LogOutput
+from mendflow.services.api.domain import Domain
+from tests.server.conftest import Serving
+from tests.server.conversation import job_flow
+from tests.server.people import KnownPeople
+
+Opening = Callable[..., LogOutput]
+log = logging.getLogger("mendflow.tried")
+
+
+@pytest.fixture
+def opening(tmp_path: Path) -> Iterator[Opening]:
+    """Opens logs in the file `log` of the folder, and closes them in the end."""
+    opened: list[LogOutput] = []
+
+    def begin(**options: Any) -> LogOutput:
+        opened.append(LogOutput(LogOptions(**{"file": str(tmp_path / "log"), **options})))
+        return opened[-1]
+
+    yield begin
+    for each in opened:
+        each.close()
+
+
+def lines(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def test_each_line_has_who_asked_what_about_which_case(
+    opening: Opening, serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, http: aiohttp.ClientSession
+) -> None:
+    served = await serving(KnownPeople())
+    async with Client(served.url, token="ann") as ann:
+        await ann.deploy(job_flow("one"))
+        case = (await ann.start("one")).id
+        suspend, later, left = Domain.suspend, asyncio.Event(), list[asyncio.Task[None]]()
+
+        async def and_tell(domain: Domain, case: str, item: str = "", **more: Any) -> Any:
+            log.warning("said on\nthe way")
+
+            async def afterwards() -> None:
+                await later.wait()
+                log.warning("said afterwards", extra={"case": "other"})
+
+            left.append(asyncio.create_task(afterwards()))
+            return await suspend(domain, case, item, **more)
+
+        monkeypatch.setattr(Domain, "suspend", and_tell)
+        opening(form="json", level="info")
+        headers = {"authorization": "Bearer ann", "x-request-id": "mine-17"}
+        async with http.post(f"{served.url}/api/v1/cases/{case}/suspend", headers=headers, json={}) as response:
+            assert response.status == 200
+        later.set()
+        await asyncio.gather(*left)
+    said, asked, after = [each for each in lines(tmp_path / "log") if each["logger"].startswith("mendflow.")]
+    assert said["time"].endswith("Z") and len(said.pop("time")) == 24
+    assert said == {
+        "level": "warning",
+        "logger": "mendflow.tried",
+        "message": "said on\nthe way",
+        "request": "mine-17",
+        "case": case,
+        "who": "ann",
+    }
+    assert (asked["logger"], asked["request"], asked["who"]) == ("mendflow.requests", "mine-17", "ann")
+    assert asked["message"].startswith(f"POST /api/v1/cases/{case}/suspend: 200 in ")
+    assert "request" not in after and "who" not in after, "the request was over"
+    assert after["case"] == "other"
+
+
+def test_an_error_is_in_the_line_too(opening: Opening, tmp_path: Path) -> None:
+    opening(form="json")
+    try:
+        raise RequestError("no \x1b[31m way")
+    except RequestError:
+        log.exception("it failed")
+    log.info("too little to be told")
+    [line] = lines(tmp_path / "log")
+    assert line["message"] == "it failed" and line["error"].endswith("no \x1b[31m way")
+    assert "\x1b" not in (tmp_path / "log").read_text()
+
+
+def test_lines_of_text_are_told_apart(opening: Opening, tmp_path: Path) -> None:
+    opening()
+    log.warning("one\n2026-11-17T00:00:00.000Z ERROR mendflow: forged", extra={"case": "c-1"})
+    first, second = (tmp_path / "log").read_text().splitlines()
+    assert " WARNING mendflow.tried: one" in first
+    assert second.startswith("  2026") and second.endswith("[case=c-1]")
+
+
+def test_a_large_file_is_continued_in_a_new_one(opening: Opening, tmp_path: Path) -> None:
+    opening(form="json", bytes_max=1000, kept=2)
+    for number in range(50):
+        log.warning("line %d", number)
+    files = sorted(each.name for each in tmp_path.iterdir())
+    assert files == ["log", "log.1", "log.2"]
+    for each in files:
+        assert (tmp_path / each).stat().st_size <= 1000
+        assert (tmp_path / each).stat().st_mode & 0o777 == 0o600
+    assert lines(tmp_path / "log")[-1]["message"] == "line 49"
+
+
+def test_a_file_that_was_moved_is_opened_again(opening: Opening, tmp_path: Path) -> None:
+    output = opening(form="json")
+    log.warning("before")
+    (tmp_path / "log").rename(tmp_path / "moved")
+    log.warning("still there")
+    output.reopen()
+    log.warning("after")
+    assert [each["message"] for each in lines(tmp_path / "moved")] == ["before", "still there"]
+    assert [each["message"] for each in lines(tmp_path / "log")] == ["the log file was opened again", "after"]
+
+
+def test_a_file_that_cannot_be_opened_again_is_written_on(opening: Opening, tmp_path: Path) -> None:
+    output = opening(form="json")
+    (tmp_path / "log").rename(tmp_path / "moved")
+    (tmp_path / "log").mkdir()
+    output.reopen()
+    log.warning("after")
+    told = [each["message"] for each in lines(tmp_path / "moved")]
+    assert "cannot be opened again: Is a directory" in told[0] and told[1] == "after"
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match=r"--log-file .*/none/log cannot be written: No such file or directory"):
+        LogOutput(LogOptions(file=str(tmp_path / "none" / "log")))

@@ -1,0 +1,84 @@
+"""A name stays in its project when what it names is removed: cases, rules and statistics are found by it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.errors import Conflict, Forbidden, NotFound
+from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.schedules import ScheduleSpec
+from tests.server.conftest import Serving
+from tests.server.conversation import job_flow, task_flow
+from tests.server.people import PEOPLE, KnownPeople
+
+As = Callable[[str], Client]
+
+
+@pytest.fixture
+async def people(serving: Serving) -> AsyncIterator[As]:
+    served = await serving(KnownPeople())
+    async with AsyncExitStack() as stack:
+        clients = {name: await stack.enter_async_context(Client(served.url, token=name)) for name in PEOPLE}
+        yield clients.__getitem__
+
+
+def nightly(flow: str, name: str = "nightly") -> ScheduleSpec:
+    return ScheduleSpec(name=name, flow=flow, cron="0 3 * * *")
+
+
+async def is_taken(asked: Awaitable[object]) -> bool:
+    try:
+        await asked
+    except Forbidden as error:
+        return "belongs to another project" in error.message
+    return False
+
+
+async def test_the_name_of_a_removed_flow_stays_in_its_project(people: As) -> None:  # SE-1
+    ann, boris, root = people("ann"), people("boris"), people("root")
+    await ann.deploy(job_flow("night"))
+    case = (await ann.start("night")).id
+    await root.remove_flow("night")
+    assert await is_taken(boris.deploy(task_flow("night")))
+    assert await is_taken(boris.put_rules(RuleSet(name="night")))
+    with pytest.raises(Conflict, match="another project"):
+        await root.deploy(task_flow("night"), project="blue")
+    with pytest.raises(NotFound, match="in your projects"):
+        await boris.flow("night")
+    assert (await root.put_rules(RuleSet(name="night"))).project == "red"
+    assert ((await ann.deploy(task_flow("night"))).version, (await ann.case(case)).project) == (2, "red")
+
+
+async def test_whoever_asks_for_a_removed_flow_is_not_told_which_flows_others_have(people: As) -> None:  # SE-1
+    await people("boris").deploy(job_flow("hidden"))
+    await people("ann").deploy(job_flow("night"))
+    await people("root").remove_flow("night")
+    with pytest.raises(NotFound) as refused:
+        await people("ann").start("night")
+    assert "hidden" not in refused.value.message
+
+
+async def test_the_name_of_a_removed_schedule_stays_in_its_project(people: As) -> None:  # SE-1
+    ann, boris = people("ann"), people("boris")
+    await ann.deploy(job_flow("of-ann"))
+    await boris.deploy(job_flow("of-boris"))
+    await ann.put_schedule(nightly("of-ann"))
+    await ann.remove_schedule("nightly")
+    assert await is_taken(boris.put_schedule(nightly("of-boris")))
+    with pytest.raises(NotFound, match="in your projects"):
+        await boris.backfill_schedule("nightly", "2020-01-01", "2020-01-02", dry_run=True)
+    with pytest.raises(NotFound, match="there is no schedule"):
+        await ann.schedule("nightly")
+    assert (await ann.put_schedule(nightly("of-ann"))).owner == "ann"
+
+
+async def test_a_schedule_goes_to_no_other_project_and_takes_no_name_of_anothers_flow(people: As) -> None:  # SE-1
+    ann, boris, root = people("ann"), people("boris"), people("root")
+    await ann.deploy(job_flow("of-ann"))
+    await boris.deploy(job_flow("of-boris"))
+    await ann.put_schedule(nightly("of-ann"))
+    with pytest.raises(Conflict, match="another project"):
+        await root.put_schedule(nightly("of-boris"))
+    assert await is_taken(boris.put_schedule(nightly("of-boris", name="of-ann")))

@@ -1,0 +1,110 @@
+"""Everything at a glance: what runs, what waits and why, what failed in the last day and what was mended."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.flow import ForEach, JobActivity, UserTask
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.overview import HOURS, OverviewView
+from mendflow.core.model.principals import Sight
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.services.api.paced_answers import PacedAnswers
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.memory import MemoryStore
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
+
+A = JobActivity(name="a", command="true")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    world = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None, check_ms=30))
+    await world.server.open()
+    yield world
+    await world.server.close()
+
+
+async def looked(world: World, sight: Sight | None = None) -> OverviewView:
+    """As whoever has not looked before sees it."""
+    return await type(world.domain)(world.server).overview(**({"sight": sight} if sight else {}))
+
+
+async def test_an_empty_server_has_nothing_to_show(world: World) -> None:
+    seen = await looked(world)
+    assert (seen.cases, seen.jobs, seen.waiting, seen.failures, seen.alerts) == ({}, {}, [], [], [])
+    assert len(seen.per_hour.started) == HOURS and not any(seen.per_hour.started)
+    assert seen.since % 3_600_000 == 0
+
+
+async def test_what_waits_says_for_what_and_names_one_of_them(world: World) -> None:
+    case = await world.start(flow(ForEach(name="each.a", first=1, last=3, body=A)))
+    await world.start(flow(UserTask(name="ask", role="clerk"), "asking"))
+    await world.quiet()
+    seen = await looked(world)
+    assert seen.cases == {"running": 2} and seen.jobs == {"waiting": 3}
+    [jobs, task] = seen.waiting
+    assert (jobs.kind, jobs.jobs, jobs.sample) == ("job", 3, f"{case}/1")
+    assert "pilot" in jobs.reason
+    assert (task.kind, task.jobs) == ("user-task", 1)
+    assert seen.per_hour.started[-1] + seen.per_hour.started[-2] == 2
+
+
+async def test_pilots_and_their_jobs_are_counted(world: World) -> None:
+    await world.start(flow(ForEach(name="each.a", first=1, last=6, body=A)))
+    await world.take(items=4)
+    seen = await looked(world)
+    assert (seen.pilots.up, seen.pilots.slots, seen.pilots.busy) == (1, 4, 4)
+    assert [(site.name, site.pilots, site.slots, site.busy) for site in seen.sites] == [("", 1, 4, 4)]
+    assert sum(seen.jobs.values()) == 6 and seen.jobs["running"] == 4
+
+
+async def test_failures_are_counted_by_cause_and_what_was_mended_by_rule(world: World) -> None:
+    again = exlet("again", mend(Primitive.RESTART))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "again"), exlets=[again]))
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(case, "completed")
+    seen = await looked(world)
+    [cause] = seen.failures
+    assert cause.count == 1 == sum(cause.per_hour) and "exit code" in cause.message
+    [group] = await world.domain.failures()
+    assert cause.group == group.id
+    assert seen.recovered.count == 1
+    [by] = seen.recovered.by_rule
+    assert (by.rules, by.exlet, by.count) == ("f", "again", 1)
+    assert seen.cases["completed"] == 2, "the case and the exlet, as the list has them"
+    assert sum(seen.per_hour.completed) == 2
+
+
+async def test_only_what_may_be_seen_is_counted(world: World) -> None:
+    await world.domain.deploy(flow(A, "red"), project="red")
+    await world.domain.deploy(flow(ForEach(name="e", first=1, last=2, body=A), "blue"), project="blue")
+    for name in ("red", "blue"):
+        await world.domain.start(name, {}, who="me")
+    await world.quiet()
+    red, nobody = await looked(world, Sight(frozenset({"red"}))), await looked(world, Sight(frozenset({"other"})))
+    assert red.cases == {"running": 1} and red.jobs == {"waiting": 1}
+    assert [(each.jobs, each.sample.split("-")[0]) for each in red.waiting] == [(1, "red")]
+    assert (nobody.cases, nobody.jobs, nobody.waiting) == ({}, {}, [])
+    assert (await looked(world)).jobs == {"waiting": 3}
+
+
+async def test_an_answer_is_made_again_when_ten_times_as_long_has_passed_as_it_took() -> None:
+    now, made = 0, 0
+
+    async def make() -> int:
+        nonlocal now, made
+        now, made = now + 5, made + 1
+        return made
+
+    answers: PacedAnswers[int] = PacedAnswers(lambda: now)
+    assert await answers.get("a", make) == 1
+    now = 54
+    assert await answers.get("a", make) == 1 and await answers.get("b", make) == 2
+    now = 120
+    assert await answers.get("a", make) == 3

@@ -1,0 +1,177 @@
+"""What can be done with one case and one item of it, clicked; a reload and the way back keep the place."""  # UI-1
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from mendflow.core.model.ids import CaseId
+from tests.patience import PATIENCE_S
+from tests.web.dialogs import choose, confirm, noted
+from tests.web.web_server import WebServer
+
+PAIR = """
+name: pair
+jobs:
+  left: {run: sleep 600}
+  right: {run: sleep 600}
+"""
+
+
+@pytest.fixture
+def watching(server: WebServer) -> Iterator[CaseId]:
+    case = server.begin("watching")
+    server.item_came_to(case, "watch", "running")
+    yield case
+    if server.client.case(case).status in ("running", "suspended"):
+        server.client.cancel(case)
+
+
+@pytest.fixture(scope="module")
+def pair(server: WebServer) -> Iterator[CaseId]:
+    """A case of two long jobs beside each other."""
+    server.deploy("pair", PAIR)
+    case = server.begin("pair")
+    for item in ("left", "right"):
+        server.item_came_to(case, item, "running")
+    yield case
+    server.client.cancel(case)
+
+
+def details(page: Page, item: str) -> Locator:
+    return page.get_by_role("complementary", name=f"Item {item}")
+
+
+def test_a_case_is_suspended_and_resumed(server: WebServer, page: Page, watching: CaseId) -> None:
+    page.goto(f"/cases/{watching}")
+    choose(page, "Acts", "Suspend")
+    expect(page.get_by_role("dialog")).to_contain_text("Nothing new is started in the case")
+    confirm(page, "Suspend")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("suspended")
+    server.came_to(watching, "suspended")
+    page.get_by_role("button", name="Resume", exact=True).click()
+    confirm(page, "Resume")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("running")
+    server.came_to(watching, "running")
+    server.item_came_to(watching, "watch", "running")
+
+
+def test_a_case_is_cancelled_and_the_reason_is_in_its_history(server: WebServer, page: Page, watching: CaseId) -> None:
+    page.goto(f"/cases/{watching}")
+    choose(page, "Acts", "Cancel")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("This cannot be taken back")
+    dialog.get_by_role("button", name="Not now").click()
+    assert server.client.case(watching).status == "running"
+    choose(page, "Acts", "Cancel")
+    dialog.get_by_label("Reason").fill("the clouds came")
+    confirm(page, "Cancel")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("cancelled")
+    assert server.client.case(watching).status == "cancelled"
+    page.get_by_role("link", name="History").click()
+    expect(page.get_by_role("grid", name="History")).to_contain_text("the clouds came")
+
+
+def test_an_item_is_suspended_and_resumed_while_the_other_runs(server: WebServer, page: Page, pair: CaseId) -> None:
+    page.goto(f"/cases/{pair}?view=items&item=left")
+    left = details(page, "left")
+    choose(page, "Acts on left", "Suspend", within=left)
+    expect(page.get_by_role("dialog")).to_contain_text("Other items go on")
+    confirm(page, "Suspend")
+    noted(page, "left is suspended")
+    server.item_came_to(pair, "left", "suspended")
+    expect(left).to_contain_text("suspended")
+    assert server.ask("GET", f"/cases/{pair}/items/right")["state"] == "running"
+    choose(page, "Acts on left", "Resume", within=left)
+    confirm(page, "Resume")
+    server.item_came_to(pair, "left", "running")
+    expect(page.locator('[data-row="left"]')).to_contain_text("running")
+
+
+def test_an_item_is_cancelled_and_the_other_runs_on(server: WebServer, page: Page, pair: CaseId) -> None:
+    page.goto(f"/cases/{pair}?view=items&item=right")
+    choose(page, "Acts on right", "Cancel", within=details(page, "right"))
+    expect(page.get_by_role("dialog")).to_contain_text("What needs it does not run")
+    confirm(page, "Cancel the item")
+    noted(page, "right is cancelled")
+    server.item_came_to(pair, "right", "cancelled")
+    expect(details(page, "right").get_by_role("button", name="Acts on right")).to_have_count(0)
+    assert server.ask("GET", f"/cases/{pair}/items/left")["state"] == "running"
+
+
+def test_a_case_is_run_again_with_other_inputs(server: WebServer, page: Page) -> None:
+    before = server.ended("survey", fields=["m51", "m101"])
+    page.goto(f"/cases/{before}")
+    choose(page, "Acts", "Run again with other inputs")
+    expect(page.get_by_text(f"The fields begin with the inputs of {before}")).to_be_visible()
+    expect(page.get_by_label("fields")).to_have_value("m51\nm101")
+    page.get_by_label("fields").fill("m51\nm81\nm82")
+    page.get_by_role("button", name="Run again").click()
+    expect(page.get_by_text(f"runs {before} again")).to_be_visible()
+    again = CaseId(page.url.rpartition("/")[2])
+    assert again != before
+    done = server.client.wait(again, timeout_s=PATIENCE_S)
+    assert (done.status, done.inputs, done.rerun_of) == ("completed", {"fields": ["m51", "m81", "m82"]}, before)
+
+
+def test_a_failed_case_is_run_again_from_what_failed(server: WebServer, page: Page) -> None:
+    before = server.ended("broken")
+    page.goto(f"/cases/{before}")
+    page.get_by_role("button", name="Run again from what failed").click()
+    confirm(page, "Run again from what failed")
+    expect(page.get_by_text(f"runs {before} again")).to_be_visible()
+    again = CaseId(page.url.rpartition("/")[2])
+    assert server.client.wait(again, timeout_s=PATIENCE_S).status == "failed"
+    states = {each["item"]: each["state"] for each in server.ask("GET", f"/cases/{again}/items")}
+    assert states["prepare"] == "cached"
+    assert states["measure[1]"] == "failed"
+
+
+def test_the_list_keeps_its_filters_over_a_reload_and_the_way_back(server: WebServer, page: Page) -> None:
+    good, bad = server.ended("quick"), server.ended("broken")
+    page.goto("/cases")
+    page.get_by_label("Flow").select_option("broken")
+    page.get_by_label("Started").select_option("1 day")
+    page.get_by_role("navigation", name="Status").get_by_role("link", name=re.compile("failed")).click()
+    page.locator(f'[data-row="{bad}"]').get_by_text("no stars in field").click()
+    beside = page.get_by_role("complementary", name=f"Case {bad}")
+
+    def is_kept() -> None:
+        expect(beside).to_be_visible()
+        expect(page.get_by_label("Flow")).to_have_value("broken")
+        expect(page.get_by_label("Started")).to_have_value("1 day")
+        failed = page.get_by_role("navigation", name="Status").get_by_role("link", name=re.compile("failed"))
+        expect(failed).to_have_attribute("aria-current", re.compile("true|page"))
+        expect(page.locator(f'[data-row="{bad}"]')).to_be_visible()
+        expect(page.locator(f'[data-row="{good}"]')).to_have_count(0)
+
+    is_kept()
+    page.reload()
+    is_kept()
+    beside.get_by_role("link", name="Open").click()
+    expect(page).to_have_url(re.compile(f"/cases/{bad}"))
+    page.go_back()
+    is_kept()
+
+
+def test_a_case_keeps_its_view_and_its_item_over_a_reload_and_the_way_back(server: WebServer, page: Page) -> None:
+    case = server.ended("broken")
+    page.goto(f"/cases/{case}")
+    page.get_by_role("link", name=re.compile("^Items")).click()
+    page.get_by_role("link", name="failed", exact=True).click()
+    page.locator('[data-row="measure[1]"]').get_by_text("no stars").click()
+    expect(details(page, "measure[1]")).to_be_visible()
+    page.reload()
+    expect(details(page, "measure[1]")).to_be_visible()
+    expect(page.locator('[data-row="measure[0]"]')).to_have_count(0)
+    page.get_by_role("link", name="History").click()
+    expect(page.get_by_role("grid", name="History")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("grid", name="Items")).to_be_visible()
+    expect(details(page, "measure[1]")).to_be_visible()
+    page.get_by_role("link", name="Cases", exact=True).first.click()
+    expect(page.get_by_role("heading", name="Cases")).to_be_visible()
+    page.go_back()
+    expect(details(page, "measure[1]")).to_be_visible()
+    expect(page.locator('[data-row="measure[0]"]')).to_have_count(0)

@@ -1,0 +1,135 @@
+"""Home, the list of cases and the page of a case, as a person uses them."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.watched import Complaints
+from tests.web.web_server import WebServer
+
+
+def row(page: Page, case: str) -> str:
+    return f'[data-row="{case}"]'
+
+
+@pytest.mark.short
+def test_a_failure_is_found_from_home_to_the_line_that_says_why(server: WebServer, page: Page) -> None:
+    case = server.ended("broken")
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
+    expect(page.get_by_role("list", name="Failures by cause").get_by_text("no stars in field")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("c")
+    expect(page).to_have_url(re.compile("/cases$"))
+    expect(page.locator(row(page, case))).to_contain_text("no stars in field 1")
+    page.locator(row(page, case)).get_by_role("link", name=case).click()
+    expect(page.get_by_role("region", name="Why").first).to_contain_text("no stars in field 1")
+    page.get_by_role("link", name=re.compile("^Items")).click()
+    page.get_by_role("link", name="failed", exact=True).click()
+    page.locator('[data-row="measure[1]"]').click()
+    expect(
+        page.get_by_role("complementary", name="Item measure[1]").get_by_role("region", name=re.compile("^Log of"))
+    ).to_contain_text("ERROR: no stars in field 1")
+    page.reload()
+    expect(page.get_by_role("complementary", name="Item measure[1]")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("complementary", name="Item measure[1]")).not_to_be_visible()
+
+
+def test_the_list_follows_what_happens_without_being_asked(server: WebServer, page: Page) -> None:
+    page.goto("/cases?flow=quick")
+    expect(page.get_by_text("No case matches").or_(page.get_by_role("grid", name="Cases"))).to_be_visible()
+    case = server.begin("quick")
+    expect(page.locator(row(page, case))).to_contain_text("done", timeout=20_000)
+
+
+def test_a_condition_narrows_the_list_and_is_in_the_address(
+    server: WebServer, page: Page, complaints: Complaints
+) -> None:
+    good, bad = server.ended("survey"), server.ended("broken")
+    page.goto("/cases")
+    expect(page.locator(row(page, good))).to_be_visible()
+    page.get_by_role("textbox", name="Condition").click()
+    page.keyboard.type("status == 'fai")
+    page.keyboard.press("Escape")
+    page.keyboard.type("led'")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("where="))
+    expect(page.locator(row(page, bad))).to_be_visible()
+    expect(page.locator(row(page, good))).not_to_be_visible()
+    complaints.expected.append("400")
+    page.goto("/cases?where=nonsense%20%3D%3D%201")
+    expect(page.get_by_role("alert")).to_contain_text("nonsense")
+
+
+def test_bulk_acts_say_what_they_do_and_report_each_case(server: WebServer, page: Page) -> None:
+    over, running = server.ended("quick"), server.begin("watching")
+    page.goto("/cases")
+    for case in (over, running):
+        page.get_by_role("checkbox", name=f"Select {case}").check()
+    page.get_by_role("toolbar").get_by_role("button", name="Cancel").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("cannot be taken back")
+    expect(dialog).to_contain_text("1 case is left out: it is over")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog.get_by_role("status")).to_contain_text("1 case done, 0 refused")
+    dialog.get_by_role("button", name="Close", exact=True).last.click()
+    expect(page.locator(row(page, running))).to_contain_text("cancelled")
+
+
+def test_a_case_is_run_again_and_the_new_one_is_shown(server: WebServer, page: Page) -> None:
+    case = server.ended("survey")
+    page.goto(f"/cases/{case}")
+    page.get_by_role("button", name="Run again", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("A new case with the same inputs is started")
+    dialog.get_by_role("button", name="Run again", exact=True).click()
+    expect(page.get_by_text(f"runs {case} again")).to_be_visible()
+
+
+def test_the_graph_has_a_loop_as_one_node_that_leads_to_its_items(server: WebServer, page: Page) -> None:
+    case = server.ended("survey")
+    page.goto(f"/cases/{case}")
+    page.get_by_role("button", name="measure: 3 done").click()
+    expect(page).to_have_url(re.compile("view=items"))
+    expect(page.locator('[data-row="measure[2]"]')).to_be_visible()
+    expect(page.locator('[data-row="prepare"]')).not_to_be_visible()
+
+
+def test_every_view_of_a_case_is_shown(server: WebServer, page: Page) -> None:
+    case = server.ended("survey")
+    page.goto(f"/cases/{case}?view=timeline")
+    expect(page.get_by_role("img", name=re.compile("^Timeline of"))).to_be_visible()
+    page.get_by_role("link", name="History").click()
+    expect(page.get_by_role("grid", name="History")).to_contain_text("report")
+    page.get_by_role("link", name="full").click()
+    expect(page.get_by_role("grid", name="History")).to_contain_text("measure[0]")
+    page.get_by_role("link", name="Inputs and outputs").click()
+    page.get_by_role("button", name="report.json").click()
+    expect(page.get_by_role("group", name="report.json")).to_contain_text("30")
+    page.get_by_role("link", name="Messages").click()
+    expect(page.get_by_text("No messages")).to_be_visible()
+
+
+def test_a_log_grows_while_the_job_prints(server: WebServer, page: Page) -> None:
+    case = server.begin("watching")
+    page.goto(f"/cases/{case}?view=items&item=watch")
+    log = page.get_by_role("region", name=re.compile("^Log of"))
+    expect(log).to_contain_text("sample 3", timeout=30_000)
+    expect(log).to_contain_text("sample 12", timeout=30_000)
+    server.client.cancel(case)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("cancelled")
+
+
+def test_keys_are_listed_and_the_look_is_chosen(page: Page) -> None:
+    page.goto("/cases")
+    expect(page.get_by_role("heading", name="Cases")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next row")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")

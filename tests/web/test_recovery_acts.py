@@ -1,0 +1,204 @@
+"""Acts on failures, rules and proposals, clicked: a repair for these cases alone, a cause handed to a person, proposals
+adopted and dismissed, and one rule that two tabs change."""  # UI-1
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.patience import PATIENCE_S
+from tests.web.dialogs import confirm, noted
+from tests.web.recovery_case import fail, passing_trouble
+from tests.web.watched import Complaints, WatchedContext, watched
+from tests.web.web_server import WebServer
+
+STUCK = """
+name: stuck
+on-unhandled: hold
+steps:
+  - name: valve
+    run: 'echo "the valve is rusted shut" >&2; exit 13'
+  - name: pump
+    run: echo pumping
+"""
+
+
+@pytest.fixture
+def profile(browser: Browser, recovery: WebServer, complaints: Complaints) -> Iterator[WatchedContext]:
+    with watched(browser, recovery.url, complaints=complaints) as context:
+        yield context
+
+
+@pytest.fixture
+def page(profile: WatchedContext) -> Page:
+    return profile.page()
+
+
+def test_cases_that_wait_are_begun_again_once(recovery: WebServer, page: Page) -> None:
+    passing_trouble(recovery, "tide", "the tide is out", code=31)
+    group, cases = fail(recovery, "tide", "AB")
+    page.goto(f"/failures/{group}")
+    page.get_by_role("button", name="Mend once").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("all 2 that wait")).to_be_checked()
+    expect(dialog.get_by_role("button", name="Choose a repair").last).to_be_disabled()
+    dialog.get_by_role("button", name=re.compile("more repair")).click()
+    dialog.get_by_role("radio", name=re.compile("^begin-again")).click()
+    dialog.get_by_role("button", name="Do begin-again to 2 cases").click()
+    for case in cases:
+        expect(dialog.get_by_role("row").filter(has_text=case)).to_be_visible()
+    dialog.get_by_role("button", name="Done").click()
+    for case in cases:
+        assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
+    expect(page.get_by_label("Cases of this cause")).to_contain_text("restarted")
+    names = [each["name"] for each in recovery.ask("GET", "/rules")]
+    assert "tide" not in names or recovery.ask("GET", "/rules/tide")["rule_count"] == 0, "a rule was made of it"
+
+
+def test_an_item_that_cannot_succeed_is_counted_as_done(recovery: WebServer, page: Page) -> None:
+    recovery.deploy("stuck", STUCK)
+    case = recovery.begin("stuck")
+    group = recovery.wait_for("/failures?flow=stuck", lambda groups: groups and groups[0]["waiting"])[0]["id"]
+    page.goto(f"/failures/{group}")
+    page.get_by_role("button", name="Mend once").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Compose an exlet").click()
+    dialog.get_by_role("button", name="Add force-complete").click()
+    dialog.get_by_label("Name of the exlet").fill("the-valve-is-open")
+    dialog.get_by_role("button", name="Do the-valve-is-open to 1 case").click()
+    expect(dialog.get_by_role("row").filter(has_text=case)).to_be_visible()
+    dialog.get_by_role("button", name="Done").click()
+    assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
+    valve = recovery.ask("GET", f"/cases/{case}/items/valve")
+    assert valve["state"] == "completed"
+    assert valve["reason"].startswith("force-completed")
+
+
+def test_a_failure_that_waits_and_a_choice_that_was_wrong_stand_in_the_worklist(
+    recovery: WebServer, page: Page
+) -> None:
+    passing_trouble(recovery, "attic", "a bat is in the attic", code=32)
+    group, (case,) = fail(recovery, "attic", "A")
+    page.goto("/worklist?show=failures")
+    page.get_by_role("link", name=re.compile("a bat is in the attic")).click()
+    expect(page).to_have_url(re.compile(f"/failures/{group}"))
+    expect(page.get_by_role("button", name="Hand to a person")).to_have_count(0)
+    recovery.client.resume(case)
+    assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
+    page.get_by_role("button", name="Hand to a person").click()
+    expect(page.get_by_role("dialog")).to_contain_text("An author is asked")
+    page.get_by_role("dialog").get_by_label("What should they know?").fill("the bat is a protected one")
+    confirm(page, "Ask an author")
+    noted(page, f"An author is asked about {case}")
+    page.goto("/worklist?show=failures")
+    page.get_by_role("link", name=re.compile("the bat is a protected one")).click()
+    expect(page).to_have_url(re.compile(f"/failures/{group}"))
+
+
+PROPOSED = {
+    "owl": "an owl sits on the antenna",
+    "fox": "the fox has eaten the fibre",
+    "elk": "an elk stands in the beam",
+}
+
+
+@pytest.fixture(scope="module")
+def proposed(recovery: WebServer) -> dict[str, str]:
+    """By flow, a proposal: people have tried its cases again twice, and it helped."""
+    for number, (flow, words) in enumerate(PROPOSED.items()):
+        passing_trouble(recovery, flow, words, code=41 + number)
+        for case in fail(recovery, flow, "AB")[1]:
+            recovery.client.resume(case)
+            assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
+
+    def of_flows(proposals: Any) -> dict[str, str]:
+        return {each["rules"]: each["id"] for each in proposals if each["rules"] in PROPOSED}
+
+    return of_flows(recovery.wait_for("/proposals", lambda found: of_flows(found).keys() == PROPOSED.keys()))
+
+
+def open_proposal(page: Page, words: str) -> None:
+    page.goto("/proposals")
+    page.get_by_role("row").filter(has_text=words).get_by_text("by-hand").click()
+    expect(page.get_by_role("complementary", name="Proposal")).to_be_visible()
+
+
+def state_of(recovery: WebServer, proposal: str) -> Any:
+    return {each["id"]: each for each in recovery.ask("GET", "/proposals?every=true")}[proposal]
+
+
+def test_a_proposal_is_adopted_on_trial_and_then_put_in_force(
+    recovery: WebServer, page: Page, proposed: dict[str, str]
+) -> None:
+    open_proposal(page, "owl sits")
+    page.get_by_role("button", name="Adopt on trial").click()
+    confirm(page, "Adopt on trial")
+    expect(page.get_by_role("row").filter(has_text="owl sits")).to_contain_text("on-trial")
+    assert state_of(recovery, proposed["owl"])["state"] == "on-trial"
+    page.get_by_role("button", name="Put in force").click()
+    confirm(page, "Put in force")
+    noted(page, "It is in force")
+    assert state_of(recovery, proposed["owl"])["state"] == "in-force"
+    again = recovery.begin("owl", sample="C")
+    assert recovery.client.wait(again, timeout_s=PATIENCE_S).status == "completed"
+
+
+def test_a_proposal_is_put_in_force_at_once(recovery: WebServer, page: Page, proposed: dict[str, str]) -> None:
+    open_proposal(page, "fox has eaten")
+    page.get_by_role("button", name="Put in force").click()
+    expect(page.get_by_role("dialog")).to_contain_text("From now on try-again is done where it holds")
+    confirm(page, "Put in force")
+    noted(page, "It is in force")
+    assert state_of(recovery, proposed["fox"])["state"] == "in-force"
+    page.goto("/rules/fox")
+    expect(page.get_by_role("button", name=re.compile("the fox has eaten the fibre"))).to_be_visible()
+
+
+def test_a_proposal_is_dismissed_with_a_reason(recovery: WebServer, page: Page, proposed: dict[str, str]) -> None:
+    open_proposal(page, "elk stands")
+    page.get_by_role("button", name="Dismiss").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Dismiss", exact=True)).to_be_disabled()
+    dialog.get_by_role("button", name="It is mended at its cause").click()
+    confirm(page, "Dismiss")
+    expect(page.get_by_role("row").filter(has_text="elk stands")).to_have_count(0)
+    decided = state_of(recovery, proposed["elk"])
+    assert (decided["state"], decided["why"]) == ("dismissed", "It is mended at its cause")
+    page.get_by_label("also those that are decided").check()
+    expect(page.get_by_role("row").filter(has_text="elk stands")).to_contain_text("dismissed")
+
+
+def test_of_two_tabs_that_change_one_rule_the_second_is_refused_and_keeps_its_text(
+    recovery: WebServer, profile: WatchedContext
+) -> None:
+    profile.complaints.expected.append("409")  # what the browser itself says of the server's refusal
+    passing_trouble(recovery, "twins", "both twins are asleep", code=33)
+    group, _ = fail(recovery, "twins", "A")
+    recovery.ask("POST", "/rule-drafts", {"condition": "fault.exit_code == 33", "exlet": "try-again", "group": group})
+    before = recovery.ask("GET", "/rules/twins")["version"]
+    first, second = profile.page(), profile.page()
+    for page in (first, second):
+        page.goto("/rules/twins?rule=1")
+    second.get_by_role("button", name="live").click()  # a tab that does not hear of changes by itself
+    for page in (first, second):
+        page.get_by_role("button", name="Change", exact=True).click()
+    first.get_by_role("dialog").get_by_label("Note").fill("twins sleep until noon")
+    first.get_by_role("dialog").get_by_role("button", name="Save").click()
+    noted(first, f"Rule 1 is changed: version {before + 1}")
+    dialog = second.get_by_role("dialog")
+    mine = 'fault.exit_code == 33 && fault.message.contains("twins")'
+    dialog.get_by_role("textbox", name="Condition").fill(mine)
+    dialog.get_by_role("button", name="Save").click()
+    conflict = dialog.get_by_role("alert")
+    expect(conflict).to_contain_text("Somebody else has changed these rules meanwhile")
+    expect(dialog.get_by_role("textbox", name="Condition")).to_have_text(mine)
+    assert recovery.ask("GET", "/rules/twins")["version"] == before + 1
+    expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
+    dialog.get_by_role("button", name=f"Go on with version {before + 1}").click()
+    dialog.get_by_role("button", name="Save").click()
+    noted(second, f"Rule 1 is changed: version {before + 2}")
+    (tree,) = recovery.ask("GET", "/rules/twins")["rules"]["trees"]["abort"].values()
+    rule = tree["rules"]["1"]
+    assert (rule["condition"], rule["note"]) == (mine, "twins sleep until noon"), "what the first wrote is undone"

@@ -1,0 +1,100 @@
+"""Starting a flow by its form, writing one, its next version, and its end."""
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.patience import PATIENCE_S
+from tests.web.dialogs import confirm
+from tests.web.web_server import WebServer
+
+TYPED = """
+name: typed
+description: Takes all kinds of inputs
+inputs:
+  copies: {type: number, description: How many}
+  names: {type: list, default: [ada], description: Who gets one}
+  urgent: {type: boolean, default: false}
+jobs:
+  say: {run: "echo ${{ inputs.copies }}"}
+"""
+COUNTED = """
+name: counted
+inputs: {text: {type: file}}
+jobs:
+  count:
+    inputs: {text.txt: "${{ inputs.text }}"}
+    run: echo "it has $(wc -w < text.txt) words"
+"""
+
+
+def test_a_flow_is_picked_and_started_by_its_form(page: Page, server: WebServer) -> None:
+    server.deploy("typed", TYPED)
+    page.goto("/run")
+    page.get_by_label("Find a flow").fill("typed")
+    page.get_by_role("link", name="typed", exact=True).click()
+    expect(page.get_by_role("img", name="typed: say")).to_be_visible()
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("A value is needed")).to_be_visible()
+    page.get_by_label("copies").fill("3")
+    page.get_by_label("names").fill("ada\ngrace")
+    page.get_by_label("urgent").select_option("Yes")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/cases/typed-*")
+    case = server.client.cases(flow="typed")[0]
+    assert case.inputs == {"copies": 3, "names": ["ada", "grace"], "urgent": True}
+    assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
+
+
+def test_a_flow_is_written_checked_where_it_is_wrong_and_deployed(page: Page, server: WebServer) -> None:
+    page.goto("/run?write=true")
+    editor = page.get_by_role("textbox", name="Flow file")
+    expect(page.get_by_text("hello has no problems")).to_be_visible()
+    editor.fill("name: written\njobs:\n  one: {rum: echo one}\n")
+    problems = page.get_by_role("list", name="Problems")
+    expect(problems).to_contain_text("line 3")
+    expect(page.get_by_role("button", name="Deploy")).to_be_disabled()
+    editor.fill("name: written\njobs:\n  one: {run: echo one}\n")
+    page.get_by_role("button", name="Deploy written").click()
+    page.wait_for_url("**/run/written")
+    assert server.client.flow("written").version == 1
+
+
+def test_a_flow_is_looked_at_from_all_sides(page: Page, server: WebServer) -> None:
+    page.goto("/flows/survey")
+    expect(page.get_by_role("img", name="survey: prepare, measure, report")).to_be_visible()
+    page.get_by_role("link", name="Deployments").click()
+    page.reload()
+    expect(page.get_by_role("heading", name="Version 1")).to_be_visible()
+    page.get_by_role("link", name="Model").click()
+    expect(page.get_by_role("textbox", name="Model of survey")).to_contain_text('"survey"')
+    page.go_back()
+    expect(page.get_by_role("heading", name="Version 1")).to_be_visible()
+
+
+def test_a_file_from_here_is_given_to_a_flow(page: Page, server: WebServer, tmp_path: Path) -> None:
+    server.deploy("counted", COUNTED)
+    (tmp_path / "poem.txt").write_text("what is this life")
+    page.goto("/run/counted")
+    page.get_by_label("text: a file from here").set_input_files(tmp_path / "poem.txt")
+    expect(page.get_by_text("poem.txt")).to_be_visible()
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/cases/counted-*")
+    case = server.client.cases(flow="counted")[0]
+    assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
+    page.goto(f"/cases/{case.id}?view=items&item=count")
+    expect(page.get_by_role("complementary", name="Item count")).to_contain_text("it has 4 words")
+
+
+def test_a_flow_gets_a_next_version_and_is_removed(page: Page, server: WebServer) -> None:
+    server.deploy("brief", "name: brief\nsteps: [echo one]\n")
+    page.goto("/flows/brief?view=edit")
+    page.get_by_role("textbox", name="Flow file").fill("name: brief\nsteps: [echo two]\n")
+    page.get_by_role("button", name="Deploy brief").click()
+    expect(page.get_by_text("version 2")).to_be_visible()
+    assert server.client.flow("brief").version == 2
+    page.get_by_role("button", name="Remove …").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Its cases stay")
+    confirm(page, "Remove")
+    page.wait_for_url("**/run")
+    expect(page.get_by_role("link", name="brief", exact=True)).to_have_count(0)

@@ -1,0 +1,118 @@
+"""From a failure that nobody knew to its cure, by pointing: on a real server with a pilot, in real Chromium."""
+
+import re
+import time
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.web.recovery_case import LICENCES, fail, passing_trouble
+from tests.web.watched import Complaints, watched
+from tests.web.web_server import WebServer
+
+TRIAL_S_MAX = 60
+
+
+def drag(page: Page, primitive: str) -> None:
+    """Drag a primitive onto the canvas, as a mouse does."""
+    source = page.get_by_role("row", name=primitive, exact=True)
+    source.drag_to(page.locator(".step-list"))
+
+
+def test_an_unknown_failure_is_taught_and_its_cases_recover(recovery: WebServer, browser: Browser) -> None:
+    passing_trouble(recovery, "taught", LICENCES)
+    group, cases = fail(recovery, "taught", "ABC")
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto("/")
+        page.get_by_role("link", name=re.compile("its last line: licence server: no token left")).first.click()
+        expect(page).to_have_url(re.compile(f"/failures/{group}"))
+        opened = time.monotonic()
+        page.get_by_role("link", name="Teach", exact=True).click()
+        page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+        page.get_by_role("button", name="Failing line: licence server: no token left").click()
+        expect(page.get_by_label("Parts of the condition").get_by_role("listitem")).to_have_count(2)
+        expect(page.get_by_role("button", name=re.compile("3 of 3 caught"))).to_be_visible()
+        page.get_by_role("button", name="Compose an exlet").click()
+        drag(page, "re-submit")
+        page.get_by_role("group", name="Values for wait before").get_by_role("button", name="1 s", exact=True).click()
+        page.get_by_label("Name of the exlet").fill("ask-for-another-token")
+        page.get_by_role("button", name="Save on trial").click()
+        expect(page.get_by_role("status").filter(has_text="is on trial")).to_be_visible()
+        took = time.monotonic() - opened
+        print(f"from the group opened to the rule on trial: {took:.1f} s")
+        assert took < TRIAL_S_MAX
+        page.get_by_role("button", name="Put in force").click()
+        expect(page.get_by_role("status").filter(has_text="is in force")).to_be_visible()
+        page.get_by_role("button", name="Apply to 3 failures").click()
+        page.get_by_role("button", name="Apply", exact=True).click()
+        expect(page.get_by_text("3 cases recovered")).to_be_visible()
+    assert [recovery.client.case(case).status for case in cases] == ["completed"] * 3
+
+
+def test_a_reload_and_the_way_back_keep_the_draft(recovery: WebServer, browser: Browser) -> None:
+    passing_trouble(recovery, "drafted", "the queue of drafts is full")
+    group, _ = fail(recovery, "drafted", "A")
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{group}/teach")
+        page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+        page.get_by_label("Operator for fault.exit_code").select_option(">=")
+        page.get_by_role("button", name=re.compile("1 of 1 caught")).click()
+        expect(page).to_have_url(re.compile("rows=caught"))
+        page.reload()
+        expect(page.get_by_label("Operator for fault.exit_code")).to_have_value(">=")
+        expect(page.get_by_role("button", name="look at it")).to_be_visible()
+        page.get_by_role("link", name="Rules", exact=True).click()
+        page.go_back()
+        expect(page.get_by_label("Operator for fault.exit_code")).to_have_value(">=")
+        page.get_by_role("button", name="Compose an exlet").click()
+        page.get_by_role("row", name="re-submit", exact=True).focus()
+        page.keyboard.press("ArrowRight")  # to what it is dragged by
+        page.keyboard.press("Enter")  # taken up
+        page.keyboard.press("Enter")  # laid down on the canvas, the only place for it
+        expect(page.get_by_role("button", name=re.compile("Settings of step 1, re-submit"))).to_be_visible()
+
+
+def test_two_tabs_that_edit_one_rule_set(recovery: WebServer, browser: Browser) -> None:
+    passing_trouble(recovery, "shared", "two cooks are in the kitchen")
+    group, _ = fail(recovery, "shared", "A")
+    complaints = Complaints()
+    complaints.expected.append("409")
+    with watched(browser, recovery.url, complaints=complaints) as context:
+        first, second = context.page(), context.page()
+        for page in (first, second):
+            page.goto(f"/failures/{group}/teach")
+            page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+            page.get_by_role("radio", name=re.compile("^try-again")).click()
+            expect(page.get_by_role("button", name=re.compile("1 of 1 caught"))).to_be_visible()
+        first.get_by_role("button", name="Save on trial").click()
+        expect(first.get_by_role("status").filter(has_text="is on trial")).to_be_visible()
+        # The page may have learned of the change by itself, and then does not let it be saved.
+        second.get_by_role("button", name="Save on trial").evaluate("button => button.click()")
+        conflict = second.get_by_role("alert").filter(has_text="Somebody else has changed these rules")
+        expect(conflict).to_be_visible()
+        expect(second.get_by_label("Operator for fault.exit_code")).to_have_value("==")
+        second.get_by_role("button", name="Go on with the new version").click()
+        second.get_by_role("button", name="Save on trial").click()
+        expect(second.get_by_role("status").filter(has_text="is on trial")).to_be_visible()
+    assert recovery.ask("GET", "/rules/shared")["version"] == 2
+
+
+def test_what_a_viewer_may_not_is_not_offered(recovery: WebServer, browser: Browser) -> None:
+    passing_trouble(recovery, "seen", "nobody may touch this")
+    group, _ = fail(recovery, "seen", "A")
+    made = recovery.ask("POST", "/tokens", {"name": "vera", "roles": ["viewer"]})
+    with watched(browser, recovery.url) as context:
+        context.sign_in(made["token"])
+        page = context.page()
+        page.goto(f"/failures/{group}")
+        expect(page.get_by_label("Cases of this cause")).to_be_visible()
+        for act in ("Mend once", "Hand to a person", re.compile("^Apply")):
+            expect(page.get_by_role("button", name=act)).to_have_count(0)
+        expect(page.get_by_role("link", name="Teach", exact=True)).to_have_count(0)
+        page.goto(f"/failures/{group}/teach")
+        expect(page.get_by_text("You may look, but not teach")).to_be_visible()
+        page.goto("/rules/*?rule=2")
+        expect(page.get_by_role("complementary", name="Rule 2")).to_be_visible()
+        for act in ("Change", "Retire", "Put in force"):
+            expect(page.get_by_role("button", name=act, exact=True)).to_have_count(0)

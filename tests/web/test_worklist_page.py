@@ -1,0 +1,97 @@
+"""What people are asked to do: the list, the form of a task, and how it ends."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from mendflow.core.model.ids import CaseId
+from tests.patience import PATIENCE_S
+from tests.web.watched import PHONE, watched
+from tests.web.web_server import WebServer
+
+LETTER = """
+name: letter
+jobs:
+  approve:
+    user-task: May the letter go out?
+    role: editor
+    data: {letter: Dear all}
+    fields: {approved: "yes or no: may it go out?", note: What to tell the author}
+    deadline: 2 h
+"""
+
+
+@pytest.fixture(scope="module")
+def letters(server: WebServer) -> WebServer:
+    server.deploy("letter", LETTER)
+    return server
+
+
+@pytest.fixture
+def asked(letters: WebServer) -> CaseId:
+    """A case that waits for an editor."""
+    case = letters.begin("letter")
+    give_up = time.monotonic() + PATIENCE_S
+    while not letters.client.worklist(case=case):
+        assert time.monotonic() < give_up, "nobody was asked"
+        time.sleep(0.05)
+    return case
+
+
+@pytest.fixture
+def phone(browser: Browser, letters: WebServer) -> Iterator[Page]:
+    with watched(browser, letters.url, size=PHONE) as context:
+        yield context.page()
+
+
+def test_a_task_is_claimed_and_completed(page: Page, letters: WebServer, asked: CaseId) -> None:
+    page.goto(f"/worklist?case={asked}")
+    page.get_by_role("link", name="May the letter go out?").click()
+    page.get_by_role("button", name="Claim").click()
+    expect(page.get_by_text("claimed by you")).to_be_visible()
+    page.get_by_role("button", name="Complete").click()
+    expect(page.get_by_text("An answer is needed").first).to_be_visible()
+    page.get_by_label("Yes").check()
+    page.get_by_role("textbox", name="note").fill("well written")
+    page.get_by_role("button", name="Complete").click()
+    expect(page.get_by_text("This task is done.")).to_be_visible()
+    assert letters.client.wait(asked, timeout_s=PATIENCE_S).status == "completed"
+    assert letters.client.worklist(case=asked)[0].outputs == {"approved": True, "note": "well written"}
+
+
+def test_a_claim_is_given_back_and_a_task_rejected_with_the_reason(
+    page: Page, letters: WebServer, asked: CaseId
+) -> None:
+    task = letters.client.worklist(case=asked)[0]
+    page.goto(f"/worklist/{task.id}")
+    page.get_by_role("button", name="Claim").click()
+    page.get_by_role("button", name="Release").click()
+    expect(page.get_by_role("button", name="Claim")).to_be_visible()
+    page.get_by_role("button", name="Reject …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Reject")).to_be_disabled()
+    dialog.get_by_label("Why").fill("too long")
+    dialog.get_by_role("button", name="Reject").click()
+    expect(page.get_by_text("This task was rejected")).to_be_visible()
+    assert letters.client.worklist(case=asked)[0].comment == "too long"
+
+
+def test_on_a_phone_nothing_is_beyond_the_edge(phone: Page, letters: WebServer, asked: CaseId) -> None:
+    task = letters.client.worklist(case=asked)[0]
+    for address in ("/worklist", f"/worklist/{task.id}"):
+        phone.goto(address)
+        expect(phone.get_by_text("May the letter go out?").first).to_be_visible()
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    phone.reload()
+    expect(phone.get_by_role("button", name="Complete")).to_be_visible()
+
+
+def test_what_is_shown_is_in_the_address(page: Page, asked: CaseId) -> None:
+    page.goto(f"/worklist?case={asked}")
+    page.get_by_role("link", name="Ended").click()
+    page.reload()
+    expect(page.get_by_role("link", name="Ended")).to_have_attribute("aria-current", "page")
+    page.go_back()
+    expect(page.get_by_text("May the letter go out?").first).to_be_visible()

@@ -1,0 +1,88 @@
+/** What several pages read, by the same keys, so that it is read once and patched in one place. Pages put their own
+ * queries into their own folder; the first word of the key says what the event feed invalidates (see live.ts). */
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { api, ask, askPage, requestJson, type Schemas } from "./client";
+
+export type CaseView = Schemas["CaseView"];
+export type ItemView = Schemas["ItemView"];
+export type FlowView = Schemas["FlowView"];
+export type Fault = Schemas["Fault"];
+
+export const PAGE = 100;
+
+export function caseQuery(id: string) {
+  return queryOptions({
+    queryKey: ["case", id],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/{case}", { params: { path: { case: id } }, signal })),
+  });
+}
+
+export interface CasesWish {
+  where?: string;
+  order?: string;
+}
+
+export function casesQuery(wish: CasesWish) {
+  return infiniteQueryOptions({
+    queryKey: ["cases", "pages", wish],
+    initialPageParam: "",
+    queryFn: ({ pageParam, signal }) =>
+      askPage(api.GET("/api/v1/cases", { params: { query: { ...wish, limit: PAGE, after: pageParam } }, signal })),
+    getNextPageParam: (page) => page.next || undefined,
+    placeholderData: keepPreviousData,
+  });
+}
+
+const MATCHING_MAX = 20_000;
+
+/** All cases that match, beyond the page that is shown, for an act on all of them. */
+export async function everyCase(where: string): Promise<CaseView[]> {
+  const found: CaseView[] = [];
+  let after = "";
+  do {
+    const page = await askPage(api.GET("/api/v1/cases", { params: { query: { where, limit: 1000, after } } }));
+    found.push(...page.data);
+    after = page.next;
+  } while (after && found.length < MATCHING_MAX);
+  return found;
+}
+
+export function whyQuery(subject: string) {
+  return queryOptions({
+    queryKey: ["case", subject.split(/[:/]/)[0] ?? "", "why", subject],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/why", { params: { query: { subject } }, signal })),
+  });
+}
+
+export const flowsQuery = queryOptions({
+  queryKey: ["flows"],
+  queryFn: ({ signal }) => ask(api.GET("/api/v1/flows", { signal })),
+  staleTime: 10_000,
+});
+
+export function flowQuery(name: string) {
+  return queryOptions({
+    queryKey: ["flows", name],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/flows/{name}", { params: { path: { name } }, signal })),
+  });
+}
+
+/** Alerts that are open, of a severity or above. */
+export function alertsQuery(every = false) {
+  return queryOptions({
+    queryKey: ["alerts", { every }],
+    queryFn: ({ signal }) => requestJson<Schemas["AlertView"][]>("/api/v1/alerts", { query: { all: every }, signal }),
+  });
+}
+
+export const pilotsQuery = queryOptions({
+  queryKey: ["pilots"],
+  queryFn: ({ signal }) => ask(api.GET("/api/v1/pilots", { signal })),
+  refetchInterval: 5000,
+});
+
+/** Everything at a glance; events have it read again. */
+export const overviewQuery = queryOptions({
+  queryKey: ["overview"],
+  queryFn: ({ signal }) => ask(api.GET("/api/v1/overview", { signal })),
+});

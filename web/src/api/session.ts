@@ -1,0 +1,58 @@
+/** Who is signed in, and what they may do. */
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { requestJson } from "./client";
+import { ApiError } from "./errors";
+
+export interface Me {
+  name: string;
+  roles: string[];
+  projects: Record<string, string>;
+  installation: boolean;
+  may: string[];
+  server: string;
+  domain: string;
+  version: string;
+  signed_in_by: "token" | "session" | "socket";
+  no_jobs_by_tokens: string;
+}
+
+async function readMe(signal: AbortSignal): Promise<Me | null> {
+  try {
+    return await requestJson<Me>("/api/v1/me", { signal });
+  } catch (error) {
+    // A server that does not say who asks lets the page offer everything, and refuses what may not be.
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+export const meQuery = queryOptions({
+  queryKey: ["me"],
+  queryFn: ({ signal }) => readMe(signal),
+  staleTime: 5 * 60_000,
+  retry: (count, error) => !(error instanceof ApiError && error.status === 401) && count < 2,
+});
+
+export function useMe(): Me | null {
+  return useQuery(meQuery).data ?? null;
+}
+
+/** Whether the caller may use an operation, by its id, on anything at all: `useMay("cancel")`. */
+export function useMay(operation: string): boolean {
+  const { data } = useQuery(meQuery);
+  return data === null || data === undefined || data.may.includes(operation);
+}
+
+/** The same for several operations at once: `const may = useMayAll(); may("cancel")`. */
+export function useMayAll(): (operation: string) => boolean {
+  const { data } = useQuery(meQuery);
+  return (operation) => data === null || data === undefined || data.may.includes(operation);
+}
+
+export async function signIn(token: string): Promise<void> {
+  await requestJson<void>("/api/v1/session", { method: "POST", body: { token } });
+}
+
+export async function signOut(): Promise<void> {
+  await requestJson<void>("/api/v1/session", { method: "DELETE" });
+}

@@ -1,0 +1,119 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { feed } from "@/api/feed";
+import { useFeedStatus } from "@/api/live";
+import { signOut, useMe } from "@/api/session";
+import { zone } from "@/components/format";
+import { Icon } from "@/components/icon";
+import { Menu } from "@/components/menu";
+import { toastError } from "@/components/toasts";
+import { chooseTheme, useTheme } from "./theme";
+
+const CASE = /^[\w.:-]+-[a-z0-9]{4,}$/;
+
+/** What was typed leads on: to a case by its id, to a job or an item, or to the cases that a condition finds. */
+function SearchBox() {
+  const navigate = useNavigate();
+  const [text, setText] = useState("");
+  const go = () => {
+    const wish = text.trim();
+    if (!wish) return;
+    if (CASE.test(wish) || wish === "last") void navigate({ to: "/cases/$case", params: { case: wish } });
+    else if (/[=<>(]|\bin\b/.test(wish)) void navigate({ to: "/cases", search: { where: wish } });
+    else void navigate({ to: "/cases", search: { where: `id.contains('${wish.replaceAll("'", "\\'")}') || flow.contains('${wish.replaceAll("'", "\\'")}')` } });
+    setText("");
+  };
+  return (
+    <form
+      className="search-field top-search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        go();
+      }}
+    >
+      <Icon name="search" size={14} />
+      <input
+        type="search"
+        data-search=""
+        aria-label="Search cases"
+        placeholder="Case, flow, or a condition"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") event.currentTarget.blur();
+        }}
+      />
+      <kbd>/</kbd>
+    </form>
+  );
+}
+
+function LiveState() {
+  const { status, waiting } = useFeedStatus();
+  const words = { connecting: "connecting", live: "live", away: "server away", paused: waiting ? `${waiting} held back` : "paused" };
+  return (
+    <button
+      type="button"
+      className={`live-state ${status}`}
+      aria-pressed={status === "paused"}
+      title={status === "paused" ? "Go on" : "Pause: hold back what happens while you look"}
+      onClick={() => feed.pause(status !== "paused")}
+    >
+      <span className="live-dot" />
+      {words[status]}
+      <Icon name={status === "paused" ? "run" : "pause"} size={12} />
+    </button>
+  );
+}
+
+export function TopBar(props: { onMenu: () => void; menuOpen: boolean; onKeys: () => void }) {
+  const me = useMe();
+  const { theme, dark } = useTheme();
+  return (
+    <header className="top-bar">
+      <button type="button" className="icon-button nav-button" aria-label="Pages" aria-expanded={props.menuOpen} onClick={props.onMenu}>
+        <Icon name="cases" />
+      </button>
+      <Link to="/" className="brand">
+        <svg width="20" height="20" viewBox="0 0 24 24" aria-hidden="true">
+          <rect width="24" height="24" rx="5" className="brand-back" />
+          <path d="M5 15.500c2.500 0 3-7 5.500-7s2.500 7 5 7 3-3.500 3.500-6" className="brand-line" />
+        </svg>
+        mendflow
+      </Link>
+      <SearchBox />
+      <span className="spread" />
+      <LiveState />
+      {me?.domain && (
+        <span className="muted domain-name" title="The domain of this server">
+          {me.domain}
+        </span>
+      )}
+      <span className="muted zone" title="Times are in this zone">
+        {zone()}
+      </span>
+      <button type="button" className="icon-button" aria-label={dark ? "Light" : "Dark"} title={theme === "system" ? "As the system says" : theme} onClick={() => chooseTheme(dark ? "light" : "dark")}>
+        <Icon name={dark ? "sun" : "moon"} />
+      </button>
+      <button type="button" className="icon-button keys-button" aria-label="Keys" title="Keys (?)" onClick={props.onKeys}>
+        <Icon name="help" />
+      </button>
+      {me && (
+        <Menu
+          label={`${me.name}, account`}
+          className="button quiet"
+          acts={[
+            { id: "who", label: me.name || "somebody", hint: me.roles.join(", "), disabled: true, run: () => undefined },
+            { id: "theme", label: "Look as the system says", run: () => chooseTheme("system") },
+            ...(me.signed_in_by === "session"
+              ? [{ id: "out", label: "Sign out", run: () => void signOut().then(() => location.assign("/sign-in?out=true"), toastError) }]
+              : []),
+          ]}
+        >
+          <Icon name="person" /> <span className="me-name">{me.name}</span>
+        </Menu>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,143 @@
+/** Does one act to many cases, and reports each of them: done, or refused with what the API said. */
+import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { messageOf } from "@/api/errors";
+import type { CaseView } from "@/api/queries";
+import { refreshCases, type CaseAct } from "./case-acts";
+import { Dialog } from "./dialog";
+import { Field } from "./field";
+import { plural } from "./format";
+import { StateBadge } from "./state-badge";
+
+interface Outcome {
+  id: string;
+  state: "waiting" | "running" | "done" | "failed" | "stopped";
+  text: string;
+  made?: string;
+}
+
+const AT_ONCE = 4;
+const SEEN = 300;
+const WEIGHT: Record<Outcome["state"], number> = { failed: 0, running: 1, waiting: 2, stopped: 3, done: 4 };
+
+export function CaseActDialog(props: { act: CaseAct | null; cases: readonly CaseView[]; onClose: () => void; onDone?: (made: string[]) => void }) {
+  const { act, cases } = props;
+  const client = useQueryClient();
+  const [reason, setReason] = useState("");
+  const [outcomes, setOutcomes] = useState<Outcome[] | null>(null);
+  const [busy, setBusy] = useState(false);
+  if (!act) return null;
+  const fitting = cases.filter((each) => act.fits(each));
+  const others = cases.length - fitting.length;
+
+  const close = () => {
+    setOutcomes(null);
+    setReason("");
+    props.onClose();
+  };
+  const go = async () => {
+    setBusy(true);
+    const results: Outcome[] = cases.map((each) =>
+      act.fits(each) ? { id: each.id, state: "waiting", text: "" } : { id: each.id, state: "stopped", text: `left out: ${act.why}` },
+    );
+    const show = () => setOutcomes([...results]);
+    const open = results.filter((each) => each.state === "waiting");
+    const worker = async () => {
+      for (let one = open.shift(); one; one = open.shift()) {
+        one.state = "running";
+        show();
+        try {
+          const answer = await act.run(one.id, reason);
+          one.state = "done";
+          one.made = act.operation === "rerun" ? answer : undefined;
+          one.text = one.made ? "new case" : answer;
+        } catch (refused) {
+          one.state = "failed";
+          one.text = messageOf(refused);
+        }
+        show();
+      }
+    };
+    await Promise.all(Array.from({ length: act.oneByOne ? 1 : AT_ONCE }, worker));
+    setBusy(false);
+    await refreshCases(client);
+    const made = results.flatMap((each) => (each.made ? [each.made] : []));
+    if (cases.length === 1 && results[0]?.state === "done") {
+      close();
+      props.onDone?.(made);
+    }
+  };
+  // Of very many the refused ones, and those at work, stand before what is done.
+  const seen = (outcomes ?? []).toSorted((one, other) => WEIGHT[one.state] - WEIGHT[other.state]).slice(0, SEEN);
+  const refused = outcomes?.filter((each) => each.state === "failed").length ?? 0;
+  return (
+    <Dialog
+      title={cases.length === 1 ? `${act.label}: ${cases[0]?.id}` : `${act.label}: ${plural(cases.length, "case")}`}
+      open
+      onClose={close}
+      wide={cases.length > 1}
+      footer={
+        outcomes && !busy ? (
+          <button type="button" className="button primary" onClick={close}>
+            Close
+          </button>
+        ) : (
+          <>
+            <button type="button" className="button" onClick={close}>
+              Not now
+            </button>
+            <button type="button" className={act.danger ? "button danger" : "button primary"} disabled={busy || fitting.length === 0} onClick={() => void go()}>
+              {act.label}
+            </button>
+          </>
+        )
+      }
+    >
+      {!outcomes && (
+        <>
+          <p>{fitting.length ? act.will(fitting.length) : `This fits none of them: ${act.why}.`}</p>
+          {others > 0 && fitting.length > 0 && (
+            <p className="muted">
+              {plural(others, "case")} {others === 1 ? "is" : "are"} left out: {act.why}.
+            </p>
+          )}
+          {act.name === "cancel" && (
+            <Field label="Reason" hint="It is kept in the history.">
+              {(ids) => <input {...ids} value={reason} onChange={(event) => setReason(event.target.value)} />}
+            </Field>
+          )}
+        </>
+      )}
+      {outcomes && (
+        <>
+          {!busy && (
+            <p role="status">
+              {plural(outcomes.filter((each) => each.state === "done").length, "case")} done, {refused} refused.
+            </p>
+          )}
+          <ul className="rows outcomes" aria-label="Outcome of each case">
+            {seen.map((each) => (
+              <li key={each.id}>
+                <StateBadge state={each.state} word={each.state === "failed" ? "refused" : each.state === "stopped" ? "left out" : undefined} />
+                <Link to="/cases/$case" params={{ case: each.id }}>
+                  {each.id}
+                </Link>
+                <span className="outcome-text">
+                  {each.made ? (
+                    <Link to="/cases/$case" params={{ case: each.made }}>
+                      {each.made}
+                    </Link>
+                  ) : (
+                    each.text
+                  )}
+                </span>
+              </li>
+            ))}
+          </ul>
+          {outcomes.length > SEEN && <p className="muted">{plural(outcomes.length - SEEN, "more case")} not shown.</p>}
+        </>
+      )}
+    </Dialog>
+  );
+}

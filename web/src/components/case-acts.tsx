@@ -1,0 +1,130 @@
+/** What can be done with cases: one table for the page of a case and for bulk acts, with what each will do. */
+import type { QueryClient } from "@tanstack/react-query";
+import { api, ask, requestJson, type Schemas } from "@/api/client";
+import type { CaseView } from "@/api/queries";
+import { plural } from "./format";
+
+export type CaseActName = "cancel" | "suspend" | "resume" | "rerun" | "rerun-failed" | "apply";
+
+export interface CaseAct {
+  name: CaseActName;
+  label: string;
+  /** The operation of the API, which `me` may or may not list. */
+  operation: string;
+  danger?: boolean;
+  /** One case after the other: they may share what is done. */
+  oneByOne?: boolean;
+  fits: (view: CaseView) => boolean;
+  why: string;
+  will: (count: number) => string;
+  run: (id: string, reason: string) => Promise<string>;
+}
+
+type Decision = Schemas["DecisionView"];
+const OPEN = new Set(["waiting", "ignored", "passive", "failed"]);
+const MEMBERS_MAX = 1000;
+const path = (id: string) => ({ params: { path: { case: id } } });
+
+/** The rules are asked for a whole cause, so the other cases of that cause are left out by name. */
+async function applyTo(id: string): Promise<string> {
+  const own = await requestJson<Decision[]>("/api/v1/decisions", { query: { case: id, limit: 100 } });
+  const groups = new Set(own.filter((each) => !each.replaced_by && each.group && OPEN.has(each.state)).map((each) => each.group));
+  let taken = 0;
+  for (const group of groups) {
+    const members = await requestJson<Decision[]>("/api/v1/decisions", { query: { group, limit: MEMBERS_MAX } });
+    if (members.length >= MEMBERS_MAX) throw new Error("its cause has too many failures to leave the others out; apply the rules on the page of the cause");
+    const skip = [...new Set(members.map((each) => rootOf(each.case)))].filter((each) => each !== rootOf(id));
+    const done = await requestJson<Schemas["ApplyResult"]>(`/api/v1/failures/${encodeURIComponent(group)}/apply`, { method: "POST", body: { skip } });
+    const refused = Object.values(done.refused)[0];
+    if (refused) throw new Error(refused);
+    taken += done.taken_up.length + done.cases.length;
+  }
+  if (!taken) throw new Error(groups.size ? "no rule takes it up: teach one on the page of its cause" : "nothing in it waits for a rule");
+  return "a rule takes it up";
+}
+
+/** A called case belongs to the one that was started: `night-1a2b3c.2` to `night-1a2b3c`. */
+function rootOf(id: string): string {
+  return id.split(".")[0] ?? id;
+}
+
+const live = (view: CaseView) => view.status === "running" || view.status === "suspended";
+const cases = (count: number) => (count === 1 ? "the case" : plural(count, "case"));
+
+export const CASE_ACTS: readonly CaseAct[] = [
+  {
+    name: "suspend",
+    label: "Suspend",
+    operation: "suspend",
+    fits: (view) => view.status === "running",
+    why: "it does not run",
+    will: (count) => `Nothing new is started in ${cases(count)}. Jobs that run are stopped where they are, and go on when somebody resumes.`,
+    run: async (id) => {
+      await ask(api.POST("/api/v1/cases/{case}/suspend", { ...path(id), body: {} }));
+      return "suspended";
+    },
+  },
+  {
+    name: "resume",
+    label: "Resume",
+    operation: "resume",
+    fits: (view) => view.status === "suspended" || Boolean(view.stopped) || view.holds.length > 0,
+    why: "nobody suspends it",
+    will: (count) => `What was suspended in ${cases(count)} goes on.`,
+    run: async (id) => {
+      await ask(api.POST("/api/v1/cases/{case}/resume", { ...path(id), body: {} }));
+      return "resumed";
+    },
+  },
+  {
+    name: "rerun",
+    label: "Run again",
+    operation: "rerun",
+    fits: () => true,
+    why: "",
+    will: (count) => `A new case with the same inputs is started for ${cases(count)}. Results of jobs that have not changed are taken from the cache; the old one stays as it is.`,
+    run: async (id) => {
+      const made = await ask(api.POST("/api/v1/cases/{case}/rerun", { ...path(id), body: {} }));
+      return made.id;
+    },
+  },
+  {
+    name: "rerun-failed",
+    label: "Run again from what failed",
+    operation: "rerun",
+    fits: (view) => view.status === "failed",
+    why: "it has not failed",
+    will: (count) => `A new case is started for ${cases(count)}: what was done is taken over, whatever it declares, and what failed runs again.`,
+    run: async (id) => {
+      const made = await ask(api.POST("/api/v1/cases/{case}/rerun", { ...path(id), body: { from_failed: true } }));
+      return made.id;
+    },
+  },
+  {
+    name: "apply",
+    label: "Apply the rules",
+    operation: "apply_rules",
+    oneByOne: true,
+    fits: (view) => view.status === "failed" || view.held.length > 0,
+    why: "nothing in it has failed or waits",
+    will: (count) => `The rules, as they are now, are asked again about what failed in ${cases(count)}. What one takes up is mended, and the case goes on from where it stood; what none takes up stays as it is.`,
+    run: applyTo,
+  },
+  {
+    name: "cancel",
+    label: "Cancel",
+    operation: "cancel",
+    danger: true,
+    fits: live,
+    why: "it is over",
+    will: (count) => `${count === 1 ? "The case ends" : `${plural(count, "case")} end`} now, without handlers. Jobs that run are killed; what is done stays. This cannot be taken back, but ${count === 1 ? "it" : "each"} can be run again.`,
+    run: async (id, reason) => {
+      await ask(api.POST("/api/v1/cases/{case}/cancel", { ...path(id), body: { reason } }));
+      return "cancelled";
+    },
+  },
+];
+
+export async function refreshCases(client: QueryClient): Promise<void> {
+  await Promise.all([client.invalidateQueries({ queryKey: ["cases"] }), client.invalidateQueries({ queryKey: ["case"] })]);
+}

@@ -1,0 +1,185 @@
+/** A flow, or a case, as a graph. Loops are one node with counts; calls and exlets unfold in place. Nodes are placed anew
+ * only when there are others; what changes while it runs is drawn where it stands. */
+import "@xyflow/react/dist/style.css";
+import { Background, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, type Edge, type Node, type NodeProps } from "@xyflow/react";
+import { createContext, memo, useContext, useEffect, useMemo, useState } from "react";
+import type { Schemas } from "@/api/client";
+import { stateOf } from "@/api/states";
+import { useTheme } from "@/app/theme";
+import { place, type Placed } from "./graph-layout";
+import { number } from "./format";
+import { Icon } from "./icon";
+import { ErrorState, Loading } from "./states-of-page";
+import { countsOf, describeWords, StateBar, StateIcon } from "./state-badge";
+
+type GraphNode = Schemas["GraphNode"];
+type Graph = Pick<Schemas["GraphView"], "nodes" | "edges">;
+
+interface Hands {
+  open: (node: GraphNode) => void;
+  fold: (id: string) => void;
+  selected: string | undefined;
+}
+
+const HandsContext = createContext<Hands>({ open: () => undefined, fold: () => undefined, selected: undefined });
+
+type Drawn = Node<{ node: GraphNode; inner: number; folded: boolean; inExlet: boolean }, "activity">;
+
+const WIDTH = 196;
+const HEIGHT = 72;
+const FOLDED_FROM = 60;
+const NODE_TYPES = { activity: memo(Activity) };
+
+/** Which nodes are seen, and by which node each hidden one is stood for. */
+export function visible(graph: Graph, folded: ReadonlySet<string>): { nodes: GraphNode[]; standsFor: Map<string, string> } {
+  const byId = new Map(graph.nodes.map((node) => [node.id, node]));
+  const standsFor = new Map<string, string>();
+  for (const node of graph.nodes) {
+    let shown = node.id;
+    for (let each = node.parent ? byId.get(node.parent) : undefined; each; each = each.parent ? byId.get(each.parent) : undefined) {
+      if (folded.has(each.id)) shown = each.id;
+    }
+    standsFor.set(node.id, shown);
+  }
+  return { nodes: graph.nodes.filter((node) => standsFor.get(node.id) === node.id), standsFor };
+}
+
+export function FlowGraph(props: { graph: Graph; label: string; selected?: string; onOpen: (node: GraphNode) => void }) {
+  const { graph, onOpen, selected } = props;
+  const inner = useMemo(() => {
+    const counted = new Map<string, number>();
+    for (const node of graph.nodes) if (node.parent) counted.set(node.parent, (counted.get(node.parent) ?? 0) + 1);
+    return counted;
+  }, [graph]);
+  const [folded, setFolded] = useState<ReadonlySet<string>>(() => new Set(graph.nodes.length > FOLDED_FROM ? [...inner.keys()] : []));
+  const { dark } = useTheme();
+  const shown = useMemo(() => visible(graph, folded), [graph, folded]);
+  const lines = useMemo(() => {
+    const seen = new Map<string, (typeof graph.edges)[number]>();
+    for (const edge of graph.edges) {
+      const source = shown.standsFor.get(edge.source);
+      const target = shown.standsFor.get(edge.target);
+      if (source && target && source !== target) seen.set(`${source} ${target} ${edge.kind}`, { ...edge, source, target });
+    }
+    return [...seen.values()];
+  }, [graph, shown]);
+  const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
+  const [places, setPlaces] = useState<{ structure: string; at: Map<string, Placed> } | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => {
+    let left = false;
+    const nodes = shown.nodes.map((node) => ({ id: node.id, parent: node.parent, width: WIDTH, height: HEIGHT }));
+    place(nodes, lines).then(
+      (at) => !left && setPlaces({ structure, at }),
+      (failed: unknown) => !left && setError(failed),
+    );
+    return () => {
+      left = true;
+    };
+    // Only another structure is placed anew.
+  }, [structure]);
+  const hands = useMemo<Hands>(
+    () => ({
+      open: onOpen,
+      selected,
+      fold: (id) =>
+        setFolded((before) => {
+          const next = new Set(before);
+          if (!next.delete(id)) next.add(id);
+          return next;
+        }),
+    }),
+    [onOpen, selected],
+  );
+  const nodes = useMemo<Drawn[]>(() => {
+    if (!places) return [];
+    const exlets = new Set(graph.nodes.filter((node) => node.exlet).map((node) => node.id));
+    return shown.nodes.flatMap((node): Drawn[] => {
+      const at = places.at.get(node.id);
+      if (!at) return [];
+      return [
+        {
+          id: node.id,
+          type: "activity",
+          position: { x: at.x, y: at.y },
+          parentId: node.parent && places.at.has(node.parent) ? node.parent : undefined,
+          width: at.width,
+          height: at.height,
+          data: { node, inner: inner.get(node.id) ?? 0, folded: folded.has(node.id), inExlet: exlets.has(node.parent ?? "") },
+          draggable: false,
+          selectable: false,
+        },
+      ];
+    });
+  }, [graph, shown, places, inner, folded]);
+  const edges = useMemo<Edge[]>(
+    () => lines.map((line) => ({ id: `${line.source} ${line.target} ${line.kind}`, source: line.source, target: line.target, className: line.kind, label: line.kind === "repair" ? undefined : line.note || undefined, markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14 }, focusable: false })),
+    [lines],
+  );
+  if (error !== null) return <ErrorState error={error} />;
+  if (!places) return <Loading lines={6} label="The graph is being placed" />;
+  return (
+    <div className="case-graph" role="region" aria-label={props.label}>
+      <HandsContext value={hands}>
+        <ReactFlowProvider>
+          <ReactFlow
+            nodes={nodes}
+            edges={edges}
+            nodeTypes={NODE_TYPES}
+            colorMode={dark ? "dark" : "light"}
+            fitView
+            fitViewOptions={{ maxZoom: 1.1, padding: 0.12 }}
+            minZoom={0.05}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            nodesFocusable={false}
+            edgesFocusable={false}
+            onlyRenderVisibleElements={nodes.length > 200}
+            deleteKeyCode={null}
+          >
+            <Background gap={22} size={1} />
+            <Controls showInteractive={false} />
+            {nodes.length > 25 && <MiniMap pannable zoomable />}
+          </ReactFlow>
+        </ReactFlowProvider>
+      </HandsContext>
+    </div>
+  );
+}
+
+function Activity({ data, id }: NodeProps<Drawn>) {
+  const hands = useContext(HandsContext);
+  const { node, inner, folded, inExlet } = data;
+  const counts = countsOf(node.counts);
+  const all = Object.values(counts).reduce((total, count) => total + count, 0);
+  const said = describeWords(node.counts);
+  const only = all > 0 && !said.includes(",") ? (all === 1 ? said.replace(/^1 /, "") : /skipped|cancelled/.test(said) ? `all ${said.replace(/^\d+ /, "")}` : "") : "";
+  const state = node.state ? stateOf(node.state) : "waiting";
+  const group = inner > 0 && !folded;
+  const note = [node.kind === "job" ? "" : node.exlet ? "exlet" : node.kind, node.note, node.mended ? `${number(node.mended)} mended` : ""].filter(Boolean).join(" · ");
+  return (
+    <div className={`case-node nodrag ${group ? "group" : ""} ${hands.selected === id ? "selected" : ""}`} data-state={state} data-node={id}>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <span className="case-node-head">
+        {!(inExlet && all === 0) && <StateIcon state={state} size={14} />}
+        <button type="button" className="link-button clip case-node-name" aria-label={`${node.name}: ${said}`} title={node.name} onClick={() => hands.open(node)}>
+          {node.name}
+        </button>
+        {group && note && <span className="case-node-note clip" title={note}>{note}</span>}
+        {inner > 0 && (
+          <button type="button" className="icon-button case-fold" aria-expanded={!folded} aria-label={folded ? `Unfold ${node.name}` : `Fold ${node.name}`} onClick={() => hands.fold(id)}>
+            <Icon name={folded ? "plus" : "minus"} size={12} />
+          </button>
+        )}
+      </span>
+      {!group && all > 1 && (
+        <span className="case-progress">
+          <StateBar counts={counts} label={node.name} words={said} />
+          <span className="muted number">{number(all)}</span>
+        </span>
+      )}
+      {!group && <span className="case-node-note clip">{[only, all === 0 && !inExlet && "not begun", note, folded && inner ? `${inner} inside` : ""].filter(Boolean).join(" · ")}</span>}
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+/** How numbers, times and sizes are written. Times of the API are milliseconds since 1970; 0 means "not". */
+
+const UNITS: [number, string][] = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1000, "s"],
+];
+
+/** The two greatest units: `2 h 5 min`, `3.2 s`, `40 ms`. */
+export function duration(ms: number): string {
+  if (!Number.isFinite(ms) || ms < 0) return "";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  const at = UNITS.findIndex(([size]) => ms >= size);
+  const [size, unit] = UNITS[at] as [number, string];
+  const next = UNITS[at + 1];
+  const rest = next ? Math.floor((ms % size) / next[0]) : 0;
+  return `${Math.floor(ms / size)} ${unit}${next && rest ? ` ${rest} ${next[1]}` : ""}`;
+}
+
+export function ago(at: number, now: number): string {
+  const ms = now - at;
+  const past = ms >= 0;
+  const size = Math.abs(ms);
+  if (size < 5000) return past ? "just now" : "in a moment";
+  const [unit, name] = UNITS.find(([each]) => size >= each) ?? [1000, "s"];
+  const said = `${Math.floor(size / unit)} ${name}`;
+  return past ? `${said} ago` : `in ${said}`;
+}
+
+const exactFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const clockFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const dayFormat = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+
+export function exact(at: number): string {
+  return `${exactFormat.format(at)} (${new Date(at).toISOString()})`;
+}
+
+export function clock(at: number): string {
+  return clockFormat.format(at);
+}
+
+export function day(at: number): string {
+  return dayFormat.format(at);
+}
+
+export function zone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+const numberFormat = new Intl.NumberFormat("en-GB");
+
+export function number(value: number): string {
+  return numberFormat.format(value);
+}
+
+/** `1 case`, `2 cases`; `many` where it is not the word with an s. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+const SIZES = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+export function bytes(count: number): string {
+  let value = count;
+  let at = 0;
+  while (value >= 1000 && at < SIZES.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return `${at === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[at]}`;
+}
+
+export function percent(part: number, of: number): string {
+  return of ? `${Math.round((100 * part) / of)} %` : "";
+}

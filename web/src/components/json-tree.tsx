@@ -1,0 +1,100 @@
+/** A value as a tree. Long lists show their beginning; a click on a value can mean something to the page. */
+import { useState, type ReactNode } from "react";
+import { Icon } from "./icon";
+
+export type Path = readonly (string | number)[];
+
+interface TreeProps {
+  value: unknown;
+  /** Called with the path and the value, where somebody points at a value. */
+  onPick?: (path: Path, value: unknown) => void;
+  /** Something beside a value, such as how often it occurs. */
+  beside?: (path: Path, value: unknown) => ReactNode;
+  /** So many levels are open at first. */
+  open?: number;
+  /** These are open at first, too. */
+  openPaths?: readonly string[];
+  label?: string;
+}
+
+const SHOWN = 100;
+
+export function JsonTree({ label = "Value", ...props }: TreeProps) {
+  return (
+    <div className="json-tree" role="group" aria-label={label}>
+      <Node {...props} path={[]} level={0} open={props.open ?? 2} />
+    </div>
+  );
+}
+
+function isBranch(value: unknown): value is Record<string, unknown> | unknown[] {
+  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
+}
+
+/** A path as conditions are written: `fault.exit_code`, `inputs.files[3]`. */
+export function pathText(path: Path): string {
+  return path.map((part, at) => (typeof part === "number" ? `[${part}]` : at ? `.${part}` : part)).join("");
+}
+
+type NodeProps = Omit<TreeProps, "label"> & { path: Path; level: number; name?: string | number };
+
+function Node(props: NodeProps) {
+  const { value, name } = props;
+  const [open, setOpen] = useState(props.level < (props.open ?? 2) || (props.openPaths?.includes(pathText(props.path)) ?? false));
+  const [shown, setShown] = useState(SHOWN);
+  const label = name === undefined ? null : <span className={typeof name === "number" ? "json-index" : "json-name"}>{name}</span>;
+  if (!isBranch(value)) {
+    return (
+      <div className="json-row">
+        {label}
+        <Leaf {...props} />
+        {props.beside?.(props.path, value)}
+      </div>
+    );
+  }
+  const entries: [string | number, unknown][] = Array.isArray(value) ? value.map((each, at) => [at, each]) : Object.entries(value);
+  const inner = entries.slice(0, shown).map(([each, inner]) => <Node key={each} {...props} name={each} value={inner} path={[...props.path, each]} level={props.level + 1} />);
+  const more = entries.length > shown && (
+    <button type="button" className="link-button" onClick={() => setShown(shown + SHOWN * 10)}>
+      {entries.length - shown} more
+    </button>
+  );
+  // The value itself needs no line of its own.
+  if (name === undefined && !Array.isArray(value)) {
+    return (
+      <div className="json-branch">
+        {inner}
+        {more}
+      </div>
+    );
+  }
+  return (
+    <div className="json-branch">
+      <div className="json-row">
+        <button type="button" className="json-fold" aria-label={name === undefined ? "All values" : undefined} aria-expanded={open} onClick={() => setOpen(!open)}>
+          <Icon name={open ? "down" : "right"} size={12} />
+          {label}
+          <span className="muted">{Array.isArray(value) ? `${entries.length} in a list` : open ? "" : Object.keys(value).slice(0, 4).join(", ")}</span>
+        </button>
+        {props.beside?.(props.path, value)}
+      </div>
+      {open && (
+        <div className="json-children">
+          {inner}
+          {more}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Leaf({ value, path, onPick }: NodeProps) {
+  const kind = value === null ? "null" : typeof value;
+  const text = typeof value === "string" ? (value === "" ? '""' : value) : JSON.stringify(value);
+  if (!onPick) return <span className={`json-value json-${kind}`}>{text}</span>;
+  return (
+    <button type="button" className={`json-value json-pick json-${kind}`} title={pathText(path)} onClick={() => onPick(path, value)}>
+      {text}
+    </button>
+  );
+}

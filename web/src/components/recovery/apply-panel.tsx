@@ -1,0 +1,127 @@
+/** Rules applied to what waits or has failed: how far that has come, what came of each case, and a stop. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useMay } from "@/api/session";
+import { ConfirmDialog } from "@/components/dialog";
+import { number, plural } from "@/components/format";
+import { Icon } from "@/components/icon";
+import { Panel } from "@/components/page";
+import { StateBadge } from "@/components/state-badge";
+import { toastError } from "@/components/toasts";
+import { applyQuery, applyRules, groupDecisionsQuery, stopApply, type ApplyProgress, type FailureGroup } from "./queries";
+
+export function ApplyPanel({ group, info }: { group: string; info: FailureGroup }) {
+  const client = useQueryClient();
+  const mayApply = useMay("apply_rules");
+  const mayStop = useMay("stop_apply");
+  const [asking, setAsking] = useState(false);
+  const [retry, setRetry] = useState(false);
+  // Of an application that nobody has asked for here there is nothing to read.
+  const [watched, setWatched] = useState(() => sessionStorage.getItem(`mendflow.applied.${group}`) !== null);
+  const progress = useQuery(applyQuery(group, watched));
+  const open = info.waiting + info.unhandled;
+  const run = () => {
+    // The answer comes when all is done; meanwhile the progress is read.
+    const applied = applyRules(group, retry);
+    sessionStorage.setItem(`mendflow.applied.${group}`, "yes");
+    setTimeout(() => {
+      setWatched(true);
+      void client.invalidateQueries({ queryKey: ["failures", "apply", group] });
+    }, 300);
+    applied
+      .catch(toastError)
+      .finally(() => void Promise.all(["failures", "decisions", "cases", "overview"].map((key) => client.invalidateQueries({ queryKey: [key] }))));
+    return Promise.resolve();
+  };
+  const state = progress.data ?? null;
+  if (!state && (!open || !mayApply)) return null;
+  return (
+    <Panel
+      title="Apply the rules to what waits or has failed"
+      className="apply-panel"
+      actions={
+        <>
+          {state?.running && mayStop && (
+            <button type="button" className="button small danger" onClick={() => void stopApply(group).then(() => client.invalidateQueries({ queryKey: ["failures", "apply", group] }), toastError)}>
+              <Icon name="stop" size={14} /> Stop
+            </button>
+          )}
+          {mayApply && !state?.running && open > 0 && (
+            <button type="button" className="button small primary" onClick={() => setAsking(true)}>
+              <Icon name="run" size={14} /> Apply to {plural(open, "failure")}
+            </button>
+          )}
+        </>
+      }
+    >
+      {state ? <Progress state={state} group={group} /> : <p className="muted">{info.waiting ? `${plural(info.waiting, "case")} ${info.waiting === 1 ? "waits" : "wait"} for a person. ` : ""}Once a rule for this cause is in force, it can be applied to them here.</p>}
+      <ConfirmDialog
+        title="Apply the rules"
+        open={asking}
+        act="Apply"
+        onClose={() => setAsking(false)}
+        onAct={run}
+        will={
+          <>
+            <p>
+              The rules are asked again about {plural(open, "failure")}: {info.waiting} that {info.waiting === 1 ? "waits" : "wait"}, {info.unhandled} that nothing was done about. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is.
+            </p>
+            <label className="check-label">
+              <input type="checkbox" checked={retry} onChange={(event) => setRetry(event.target.checked)} /> try again as it is what no rule takes up
+            </label>
+          </>
+        }
+      />
+    </Panel>
+  );
+}
+
+function Progress({ state, group }: { state: ApplyProgress; group: string }) {
+  const decisions = useQuery(groupDecisionsQuery(group));
+  const touched = new Set([...state.taken_up, ...state.cases]);
+  const rows = (decisions.data ?? []).filter((each) => touched.has(each.id) || touched.has(each.case) || state.left.includes(each.id) || each.case in state.refused || each.id in state.refused);
+  const newest = new Map(rows.map((each) => [each.case, rows.find((one) => one.case === each.case) ?? each]));
+  const recovered = [...newest.values()].filter((each) => each.result === "recovered").length;
+  return (
+    <div className="stack">
+      <div className="row wrap">
+        <progress value={state.done} max={Math.max(1, state.total)} aria-label="Progress" />
+        <span role="status">
+          {number(state.done)} of {number(state.total)} asked{state.stopped ? "; stopped" : state.running ? "" : "; done"}: {state.taken_up.length} taken up, {state.left.length} left as they are{Object.keys(state.refused).length ? `, ${Object.keys(state.refused).length} refused` : ""}
+          {recovered > 0 && `; ${plural(recovered, "case")} recovered`}
+        </span>
+        <span className="muted">by {state.by}</span>
+      </div>
+      {newest.size > 0 && (
+        <table className="plain-table">
+          <thead><tr><th>Case</th><th>What was done</th><th>What came of it</th></tr></thead>
+          <tbody>
+            {[...newest.values()].slice(0, 200).map((each) => (
+              <tr key={each.id}>
+                <td><Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link></td>
+                <td>{each.exlet ? `${each.exlet}${each.rule === null ? "" : ` (rule ${each.rule})`}` : <span className="muted">nothing</span>}</td>
+                <td>
+                  {state.refused[each.case] ?? state.refused[each.id] ? (
+                    <StateBadge state="failed" word={`refused: ${state.refused[each.case] ?? state.refused[each.id]}`} />
+                  ) : each.result === "recovered" ? (
+                    <StateBadge state="done" word="recovered" />
+                  ) : each.state === "waiting" ? (
+                    <StateBadge state="person" word="waits: no rule took it up" />
+                  ) : each.result ? (
+                    <StateBadge state="failed" word={each.result} />
+                  ) : (
+                    <StateBadge state="repairing" />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {Object.entries(state.refused).filter(([id]) => !newest.has(id)).map(([id, why]) => (
+        <p key={id}>{id}: {why}</p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,130 @@
+/** An exlet, composed of primitives: dragged from the palette onto the canvas by mouse, touch or keyboard (Enter takes one up,
+ * Tab goes to a place, Enter lays it down), or added by its button. */
+import { useQuery } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { Button, GridList, GridListItem, isTextDropItem, useDragAndDrop } from "react-aria-components";
+import { Field } from "@/components/field";
+import { Icon } from "@/components/icon";
+import { ErrorState } from "@/components/states-of-page";
+import { flowOf, nameFor, newStep, WAIT, type ExletDraft, type ExletStep } from "./exlets";
+import { checkExlet, primitivesQuery, type ExceptionType, type PrimitiveView } from "./queries";
+import { StepForm } from "./step-form";
+import "./composer.css";
+
+const KIND = "application/x-mendflow-primitive";
+
+type Brick = Pick<PrimitiveView, "primitive" | "about"> & { schema: Record<string, unknown> };
+
+export default function Composer(props: { draft: ExletDraft; type: string; onChange: (draft: ExletDraft) => void }) {
+  const { draft, type } = props;
+  const latest = useRef(draft);
+  latest.current = draft;
+  const [open, setOpen] = useState<string | null>(draft.steps[0]?.id ?? null);
+  const primitives = useQuery(primitivesQuery);
+  const bricks: Brick[] = [...(primitives.data ?? []).filter((each) => each.types.includes(type as ExceptionType)), WAIT];
+  const ready = draft.steps.length > 0 && draft.name.trim() !== "";
+  const flow = ready ? flowOf({ ...draft, name: draft.name.trim() }) : null;
+  const checked = useQuery({
+    queryKey: ["rules", "check", flow, type],
+    queryFn: ({ signal }) => checkExlet(flow as NonNullable<typeof flow>, [type as ExceptionType], signal),
+    enabled: flow !== null,
+    retry: false,
+  });
+  const put = (steps: ExletStep[]) => {
+    const named = latest.current.name === "" || latest.current.name === nameFor(latest.current.steps);
+    props.onChange({ ...latest.current, steps, name: named && steps.length ? nameFor(steps) : latest.current.name });
+  };
+  const insert = (primitive: string, at = latest.current.steps.length) => {
+    const step = newStep(primitive);
+    put(latest.current.steps.toSpliced(at, 0, step));
+    setOpen(step.id);
+  };
+  const palette = useDragAndDrop({ getItems: (keys) => [...keys].map((key) => ({ [KIND]: String(key), "text/plain": String(key) })) });
+  const canvas = useDragAndDrop({
+    getItems: (keys) => [...keys].map((key) => ({ "text/plain": `step ${String(key)}` })),
+    acceptedDragTypes: [KIND],
+    getDropOperation: (_target, types) => (types.has(KIND) ? "copy" : "move"),
+    onInsert: (event) => {
+      const steps = latest.current.steps;
+      const at = steps.findIndex((each) => each.id === event.target.key) + (event.target.dropPosition === "after" ? 1 : 0);
+      void laid(event.items).then((words) => words.toReversed().forEach((word) => insert(word, Math.max(0, at))));
+    },
+    onRootDrop: (event) => void laid(event.items).then((words) => words.forEach((word) => insert(word))),
+    onReorder: (event) => {
+      const steps = latest.current.steps;
+      const moved = steps.filter((each) => event.keys.has(each.id));
+      const rest = steps.filter((each) => !event.keys.has(each.id));
+      const at = rest.findIndex((each) => each.id === event.target.key) + (event.target.dropPosition === "after" ? 1 : 0);
+      put(rest.toSpliced(at, 0, ...moved));
+    },
+  });
+  const move = (at: number, by: number) => {
+    const steps = [...draft.steps];
+    const [step] = steps.splice(at, 1);
+    if (step) put(steps.toSpliced(at + by, 0, step));
+  };
+  return (
+    <div className="composer">
+      <div className="composer-palette">
+        <h3 id="palette-head">Primitives</h3>
+        <GridList aria-labelledby="palette-head" items={bricks.map((each) => ({ ...each, id: each.primitive }))} dragAndDropHooks={palette.dragAndDropHooks} selectionMode="none" className="brick-list">
+          {(brick) => (
+            <GridListItem id={brick.primitive} textValue={brick.primitive} className="brick">
+              <Button slot="drag" className="brick-grip" aria-label={`Drag ${brick.primitive}`}>⠿</Button>
+              <span className="brick-text" title={brick.about}>
+                <strong>{brick.primitive}</strong>
+                <span className="muted">{brick.about}</span>
+              </span>
+              <Button className="icon-button" aria-label={`Add ${brick.primitive}`} onPress={() => insert(brick.primitive)}>
+                <Icon name="plus" size={14} />
+              </Button>
+            </GridListItem>
+          )}
+        </GridList>
+      </div>
+      <div className="composer-canvas">
+        <h3 id="canvas-head">The exlet does</h3>
+        <GridList
+          aria-labelledby="canvas-head"
+          items={draft.steps.map((each, at) => ({ ...each, at, open: each.id === open }))}
+          dependencies={[open, draft.steps]}
+          dragAndDropHooks={canvas.dragAndDropHooks}
+          selectionMode="none"
+          className="step-list"
+          renderEmptyState={() => <p className="step-empty">Drag a primitive here, or add it by its plus.</p>}
+        >
+          {(step) => (
+            <GridListItem id={step.id} textValue={`${step.at + 1}: ${step.do}`} className="step">
+              <div className="step-head">
+                <Button slot="drag" className="brick-grip" aria-label={`Move ${step.do}`}>⠿</Button>
+                <span className="rule-number">{step.at + 1}</span>
+                <Button className="step-name" aria-expanded={step.open} aria-label={`Settings of step ${step.at + 1}, ${step.do}`} onPress={() => setOpen(step.open ? null : step.id)}>
+                  <strong>{step.do}</strong>
+                  <span className="muted clip">{summary(step)}</span>
+                </Button>
+                <Button className="icon-button" aria-label={`Move step ${step.at + 1} up`} isDisabled={step.at === 0} onPress={() => move(step.at, -1)}><Icon name="up" size={14} /></Button>
+                <Button className="icon-button" aria-label={`Remove step ${step.at + 1}`} onPress={() => put(draft.steps.filter((each) => each.id !== step.id))}><Icon name="close" size={14} /></Button>
+              </div>
+              {step.open && <StepForm step={step} brick={bricks.find((each) => each.primitive === step.do)} onChange={(next) => put(latest.current.steps.map((each) => (each.id === step.id ? next : each)))} />}
+            </GridListItem>
+          )}
+        </GridList>
+        <Field label="Name of the exlet" required problem={draft.steps.length && !draft.name.trim() ? "Give it a name, by which rules conclude it" : null}>
+          {(ids) => <input {...ids} value={draft.name} onChange={(event) => props.onChange({ ...draft, name: event.target.value.replace(/\s+/g, "-") })} />}
+        </Field>
+        {checked.data?.problems.map((each) => <p key={each} className="field-problem" role="alert">{each}</p>)}
+        {checked.data?.warnings.map((each) => <p key={each} className="field-hint">{each}</p>)}
+        {checked.error && <ErrorState error={checked.error} compact />}
+      </div>
+    </div>
+  );
+}
+
+async function laid(items: readonly Parameters<typeof isTextDropItem>[0][]): Promise<string[]> {
+  return Promise.all(items.filter(isTextDropItem).map((each) => each.getText(each.types.has(KIND) ? KIND : "text/plain")));
+}
+
+function summary(step: ExletStep): string {
+  const said = Object.entries(step.settings).filter(([, value]) => value !== undefined && value !== "");
+  return said.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
+}

@@ -1,0 +1,160 @@
+/** Exlets as they are composed: a list of steps, read from a flow and written as one. */
+import type { Flow, PrimitiveView } from "./queries";
+
+export type JsonSchema = Record<string, unknown>;
+
+/** A step of an exlet. `do` is a primitive, or `wait`, which only waits. */
+export interface ExletStep {
+  id: string;
+  do: string;
+  target?: string;
+  item?: string;
+  settings: Record<string, unknown>;
+}
+
+export interface ExletDraft {
+  name: string;
+  description: string;
+  steps: ExletStep[];
+}
+
+const ROOTS = ["case", "item", "items", "job", "fault", "outcome", "history", "site", "capacity", "now", "values", "measures", "event", "sources", "trigger"];
+
+let serial = 0;
+
+export function newStep(primitive: string, settings: Record<string, unknown> = {}): ExletStep {
+  serial += 1;
+  return { id: `s${Date.now().toString(36)}-${serial}`, do: primitive, settings };
+}
+
+/** The roots of the context that expressions of the steps read: they become variables of the exlet. */
+export function rootsRead(steps: readonly ExletStep[]): string[] {
+  const said = [...JSON.stringify(steps.map((each) => [each.settings, each.item])).matchAll(/\$\{\{(.*?)\}\}/g)].map((each) => each[1] as string).join(" ");
+  return ROOTS.filter((root) => new RegExp(String.raw`(?<![\w.])${root}(?!\w)`).test(said));
+}
+
+function written(step: ExletStep, at: number): Record<string, unknown> {
+  const name = `step-${at + 1}`;
+  if (step.do === "wait") return { kind: "wait", name, duration: step.settings["duration"] ?? 1000 };
+  const settings = Object.fromEntries(Object.entries(step.settings).filter(([, value]) => value !== undefined && value !== "" && !isEmptyMap(value)));
+  return {
+    kind: "mend",
+    name,
+    do: step.do,
+    ...(step.target ? { target: step.target } : {}),
+    ...(step.item ? { item: step.item } : {}),
+    ...(Object.keys(settings).length ? { settings } : {}),
+  };
+}
+
+function isEmptyMap(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+}
+
+export function flowOf(draft: ExletDraft): Flow {
+  const steps = { kind: "sequence", name: `${draft.name}.steps`, body: draft.steps.map(written) };
+  const roots = rootsRead(draft.steps);
+  const variables = Object.fromEntries(roots.map((root) => [root, `\${{ has(inputs.context.${root}) ? inputs.context.${root} : null }}`]));
+  const body = roots.length ? { kind: "scope", name: `${draft.name}.exlet`, variables, body: steps } : steps;
+  const context = { type: "map", description: "what is known of the case that is mended", required: true };
+  return { name: draft.name, exlet: true, description: draft.description, inputs: { context }, body } as unknown as Flow;
+}
+
+/** The steps of an exlet, if it is a plain list of primitives and waits; null if it does more than can be composed here. */
+export function stepsOf(flow: Flow): ExletStep[] | null {
+  let body = flow.body as unknown as Record<string, unknown>;
+  if (body["kind"] === "scope") body = body["body"] as Record<string, unknown>;
+  const inner = body["kind"] === "sequence" ? (body["body"] as Record<string, unknown>[]) : [body];
+  const steps: ExletStep[] = [];
+  for (const each of inner) {
+    if (each["kind"] === "wait" && typeof each["duration"] === "number") steps.push(newStep("wait", { duration: each["duration"] }));
+    else if (each["kind"] === "mend" && each["when"] === undefined) {
+      steps.push({ ...newStep(String(each["do"]), { ...(each["settings"] as Record<string, unknown> | undefined) }), target: each["target"] as string | undefined, item: each["item"] as string | undefined });
+    } else return null;
+  }
+  return steps;
+}
+
+/** What an exlet does, in words: its primitives in their order. */
+export function stepWords(flow: Flow | undefined): string[] {
+  const steps = flow ? stepsOf(flow) : null;
+  return steps ? steps.map((each) => each.do) : [];
+}
+
+export const WAIT: Pick<PrimitiveView, "primitive" | "about"> & { schema: JsonSchema } = {
+  primitive: "wait" as PrimitiveView["primitive"],
+  about: "Wait before the next step.",
+  schema: { properties: { settings: { properties: { duration: { type: "number", minimum: 0, description: "a number of milliseconds" } } } } },
+};
+
+/** The settings of a primitive, each with the schema of its plain value; the other form is always an expression. */
+export function settingsOf(schema: JsonSchema): [string, JsonSchema][] {
+  const settings = (schema["properties"] as Record<string, JsonSchema> | undefined)?.["settings"];
+  const properties = (settings?.["properties"] ?? {}) as Record<string, JsonSchema>;
+  return Object.entries(properties).map(([name, each]) => [name, plainOf(each)]);
+}
+
+export function plainOf(schema: JsonSchema): JsonSchema {
+  const forms = schema["anyOf"];
+  return Array.isArray(forms) ? (forms[0] as JsonSchema) : schema;
+}
+
+export function isNeeded(schema: JsonSchema, setting: string): boolean {
+  const settings = (schema["properties"] as Record<string, JsonSchema> | undefined)?.["settings"];
+  return ((settings?.["required"] ?? []) as string[]).includes(setting);
+}
+
+/** Names that people would choose, from what the steps do. */
+export function nameFor(steps: readonly ExletStep[]): string {
+  const words = steps.filter((each) => each.do !== "notify").map((each) => each.do);
+  return (words.length ? words : steps.map((each) => each.do)).slice(0, 3).join("-then-") || "repair";
+}
+
+export interface Suggestion {
+  label: string;
+  value: unknown;
+}
+
+const DURATIONS: Suggestion[] = [
+  { label: "1 s", value: 1000 },
+  { label: "10 s", value: 10_000 },
+  { label: "1 min", value: 60_000 },
+  { label: "10 min", value: 600_000 },
+  { label: "1 h", value: 3_600_000 },
+];
+
+/** Values that are chosen by a click, by the name of the setting. */
+const SUGGESTIONS: Record<string, Suggestion[]> = {
+  wait_ms: [...DURATIONS.slice(0, 4), { label: "longer each time", value: "${{ backoff(duration('1s'), job.failures) }}" }],
+  duration: DURATIONS,
+  memory_bytes: [
+    { label: "twice as much", value: "${{ job.memory_bytes * 2 }}" },
+    { label: "half more than it used", value: "${{ int(job.peak_bytes * 1.5) }}" },
+    { label: "all of the largest pilot", value: "${{ capacity.largest.memory_bytes }}" },
+  ],
+  wall_ms: [
+    { label: "twice the time", value: "${{ job.wall_ms * 2 }}" },
+    { label: "four times", value: "${{ job.wall_ms * 4 }}" },
+  ],
+  cpus: [{ label: "twice as many", value: "${{ job.cpus * 2 }}" }, { label: "one", value: 1 }],
+  disk_bytes: [{ label: "twice as much", value: "${{ job.disk_bytes * 2 }}" }],
+  avoid_hosts: [
+    { label: "this host", value: ["${{ job.host }}"] },
+    { label: "all that failed it", value: "${{ job.hosts }}" },
+  ],
+  domain: [{ label: "any that can", value: "any" }],
+  level: [
+    { label: "the next", value: 0 },
+    { label: "the first", value: 1 },
+    { label: "the second", value: 2 },
+  ],
+  container: [{ label: "none", value: "none" }],
+  message: [
+    { label: "what failed, and why", value: "${{ case.id }}: ${{ item.id }} failed: ${{ fault.message }}" },
+    { label: "who is mended", value: "${{ case.id }}: ${{ item.id }} is mended" },
+  ],
+};
+
+export function suggestionsFor(setting: string): Suggestion[] {
+  return SUGGESTIONS[setting] ?? [];
+}

@@ -1,0 +1,229 @@
+/** What the pages of recovery read and change. The first word of a key says which events make it be read again. */
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { requestJson, type Schemas } from "@/api/client";
+
+export type FailureGroup = Schemas["FailureGroup"];
+export type FailureView = Schemas["FailureView"];
+export type DecisionView = Schemas["DecisionView"];
+export type ValueCount = Schemas["ValueCount"];
+export type RuleSetView = Schemas["RuleSetView"];
+export type RuleSet = Schemas["RuleSet"];
+export type RuleTree = Schemas["RuleTree"];
+export type Rule = Schemas["Rule"];
+export type Flow = Schemas["Flow"];
+export type ExceptionType = Schemas["ExceptionType"];
+export type Proposal = Schemas["Proposal"];
+export type TrialView = Schemas["TrialView"];
+export type TrialEntry = Schemas["TrialEntry"];
+export type RuleSpec = Schemas["RuleSpec"];
+export type RuleAddition = Schemas["RuleAddition"];
+export type RuleChange = Schemas["RuleChange"];
+export type RuleRevision = Schemas["RuleRevision"];
+export type PrimitiveView = Schemas["PrimitiveView"];
+export type ExletResults = Schemas["ExletResults"];
+export type ApplyProgress = Schemas["ApplyProgress"];
+export type ApplyResult = Schemas["ApplyResult"];
+export type TrialAgreement = Schemas["TrialAgreement"];
+export type EvaluationView = Schemas["EvaluationView"];
+export type ReplayView = Schemas["ReplayView"];
+export type ContextPath = Schemas["ContextPath"];
+export type DifferencesView = Schemas["DifferencesView"];
+
+const API = "/api/v1";
+export const part = encodeURIComponent;
+
+export function failuresQuery(wish: { since?: number; flow?: string; limit?: number }) {
+  return queryOptions({
+    queryKey: ["failures", "groups", wish],
+    queryFn: ({ signal }) => requestJson<FailureGroup[]>(`${API}/failures`, { query: { limit: 500, ...wish }, signal }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function failureQuery(group: string) {
+  return queryOptions({
+    queryKey: ["failures", "group", group],
+    queryFn: ({ signal }) => requestJson<FailureView>(`${API}/failures/${part(group)}`, { signal }),
+    staleTime: 5000,
+  });
+}
+
+/** The failures of a group in the last 24 hours, by hour; `since` is the beginning of the hour 23 hours ago. */
+export function failureCountsQuery(group: string, wish: { period_ms?: number; since?: number } = {}) {
+  return queryOptions({
+    queryKey: ["failures", "counts", group, wish],
+    queryFn: ({ signal }) => requestJson<Schemas["FailureCounts"]>(`${API}/failures/${part(group)}/counts`, { query: wish, signal }),
+    staleTime: 10_000,
+  });
+}
+
+export function failureValuesQuery(group: string) {
+  return queryOptions({
+    queryKey: ["failures", "values", group],
+    queryFn: ({ signal }) => requestJson<ValueCount[]>(`${API}/failures/${part(group)}/values`, { signal }),
+    staleTime: 30_000,
+  });
+}
+
+export function groupDecisionsQuery(group: string, limit = 500) {
+  return queryOptions({
+    queryKey: ["decisions", "group", group, limit],
+    queryFn: ({ signal }) => requestJson<DecisionView[]>(`${API}/decisions`, { query: { group, limit }, signal }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function decisionQuery(id: string) {
+  return queryOptions({
+    queryKey: ["decisions", "one", id],
+    queryFn: ({ signal }) => requestJson<DecisionView>(`${API}/decisions/${part(id)}`, { signal }),
+    enabled: id !== "",
+    staleTime: 30_000,
+  });
+}
+
+export const ruleSetsQuery = queryOptions({
+  queryKey: ["rules", "sets"],
+  queryFn: ({ signal }) => requestJson<RuleSetView[]>(`${API}/rules`, { signal }),
+});
+
+/** A rule set, whole; null where the flow has none yet. */
+export function ruleSetQuery(name: string, version?: number) {
+  return queryOptions({
+    queryKey: ["rules", "set", name, version ?? "newest"],
+    queryFn: async ({ signal }) => {
+      const sets = await requestJson<RuleSetView[]>(`${API}/rules`, { signal });
+      if (!sets.some((each) => each.name === name)) return null;
+      return requestJson<RuleSetView>(`${API}/rules/${part(name)}`, { query: { version }, signal });
+    },
+    enabled: name !== "",
+    staleTime: version === undefined ? 2000 : Infinity,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function ruleVersionsQuery(name: string) {
+  return queryOptions({
+    queryKey: ["rules", "versions", name],
+    queryFn: ({ signal }) => requestJson<RuleSetView[]>(`${API}/rules/${part(name)}/versions`, { signal }),
+  });
+}
+
+export function agreementQuery(name: string) {
+  return queryOptions({
+    queryKey: ["rules", "agreement", name],
+    queryFn: ({ signal }) => requestJson<TrialAgreement[]>(`${API}/rules/${part(name)}/agreement`, { signal }),
+  });
+}
+
+export function contextPathsQuery(name: string, type: string, task: string) {
+  return queryOptions({
+    queryKey: ["rules", "paths", name, type, task],
+    queryFn: ({ signal }) => requestJson<ContextPath[]>(`${API}/rules/${part(name)}/paths`, { query: { type, task }, signal }),
+    enabled: name !== "",
+    staleTime: 60_000,
+  });
+}
+
+export const exletResultsQuery = queryOptions({
+  queryKey: ["rules", "exlet-results"],
+  queryFn: ({ signal }) => requestJson<ExletResults[]>(`${API}/exlets/results`, { signal }),
+  staleTime: 10_000,
+});
+
+export const primitivesQuery = queryOptions({
+  queryKey: ["primitives"],
+  queryFn: ({ signal }) => requestJson<PrimitiveView[]>(`${API}/primitives`, { signal }),
+  staleTime: Infinity,
+});
+
+export function proposalsQuery(every: boolean) {
+  return queryOptions({
+    queryKey: ["proposals", { every }],
+    queryFn: ({ signal }) => requestJson<Proposal[]>(`${API}/proposals`, { query: { every }, signal }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** What the rules, as they are now, conclude about a decision. */
+export function conclusionQuery(flow: string, decision: string, version: number) {
+  return queryOptions({
+    queryKey: ["rules", "conclusion", flow, decision, version],
+    queryFn: ({ signal }) => requestJson<EvaluationView>(`${API}/rule-previews/evaluate`, { method: "POST", body: { name: version > 0 ? flow : "*", decision }, signal }),
+    enabled: decision !== "",
+  });
+}
+
+/** How far an application of rules has come; null if none was asked for. It is read again while one runs. */
+export function applyQuery(group: string, watched: boolean) {
+  return queryOptions({
+    queryKey: ["failures", "apply", group],
+    queryFn: async ({ signal }) => {
+      try {
+        return await requestJson<ApplyProgress>(`${API}/failures/${part(group)}/apply`, { signal });
+      } catch (error) {
+        if (error instanceof Error && "status" in error && error.status === 404) return null;
+        throw error;
+      }
+    },
+    enabled: watched,
+    refetchInterval: (query) => (query.state.data?.running ? 500 : false),
+  });
+}
+
+export function tryRule(spec: RuleSpec, signal?: AbortSignal): Promise<TrialView> {
+  return requestJson<TrialView>(`${API}/rule-drafts/try`, { method: "POST", body: spec, signal });
+}
+
+export function addRule(spec: RuleSpec): Promise<RuleAddition> {
+  return requestJson<RuleAddition>(`${API}/rule-drafts`, { method: "POST", body: spec });
+}
+
+export function promoteRule(name: string, rule: number, type: string, task: string): Promise<RuleChange> {
+  return requestJson<RuleChange>(`${API}/rules/${part(name)}/promote`, { method: "POST", body: { rule, type, task } });
+}
+
+export function retireRule(name: string, rule: number, type: string, task: string, exceptions: boolean, note: string): Promise<RuleChange> {
+  return requestJson<RuleChange>(`${API}/rules/${part(name)}/retire`, { method: "POST", body: { rule, type, task, exceptions, note } });
+}
+
+export function changeRule(name: string, change: RuleRevision): Promise<RuleChange> {
+  return requestJson<RuleChange>(`${API}/rules/${part(name)}/change`, { method: "POST", body: change });
+}
+
+export function restoreRules(name: string, version: number): Promise<RuleSetView> {
+  return requestJson<RuleSetView>(`${API}/rules/${part(name)}/restore`, { method: "POST", body: { version } });
+}
+
+export function replayRules(rules: RuleSet, signal?: AbortSignal): Promise<ReplayView> {
+  return requestJson<ReplayView>(`${API}/rule-previews/replay`, { method: "POST", body: rules, signal });
+}
+
+export function checkExlet(exlet: Flow, types: ExceptionType[], signal?: AbortSignal): Promise<Schemas["RuleCheckView"]> {
+  return requestJson<Schemas["RuleCheckView"]>(`${API}/rule-previews/check`, { method: "POST", body: { exlet, types }, signal });
+}
+
+export function applyRules(group: string, retry: boolean): Promise<ApplyResult> {
+  return requestJson<ApplyResult>(`${API}/failures/${part(group)}/apply`, { method: "POST", body: { retry } });
+}
+
+export function stopApply(group: string): Promise<ApplyProgress> {
+  return requestJson<ApplyProgress>(`${API}/failures/${part(group)}/apply/stop`, { method: "POST" });
+}
+
+export function mendOnce(decision: DecisionView, exlet: string, flow: Flow | null): Promise<DecisionView> {
+  const body = { exlet, flow, decision: decision.state === "waiting" ? decision.id : "", item: decision.state === "waiting" ? "" : (decision.item ?? "") };
+  return requestJson<DecisionView>(`${API}/cases/${part(decision.case)}/mend`, { method: "POST", body });
+}
+
+export function askAPerson(decision: string, note: string): Promise<DecisionView> {
+  return requestJson<DecisionView>(`${API}/decisions/reject`, { method: "POST", body: { decision, note } });
+}
+
+export function adoptProposal(id: string, wish: { in_force: boolean; promote_after: number | null; note: string }): Promise<Proposal> {
+  return requestJson<Proposal>(`${API}/proposals/${part(id)}/adopt`, { method: "POST", body: wish });
+}
+
+export function dismissProposal(id: string, why: string): Promise<Proposal> {
+  return requestJson<Proposal>(`${API}/proposals/${part(id)}/dismiss`, { method: "POST", body: { why } });
+}

@@ -1,0 +1,78 @@
+/** Repairs to choose from, each with how often it has helped: against this cause, and at all. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { plural } from "@/components/format";
+import { exletResultsQuery, ruleSetQuery, type FailureGroup, type Flow } from "./queries";
+import { stepWords } from "./exlets";
+
+export interface Repair {
+  name: string;
+  flow: Flow;
+  /** Of the flow's own rules, or of the default rules. */
+  own: boolean;
+  here: { tried: number; helped: number };
+  all: { tried: number; helped: number };
+}
+
+export function useRepairs(flow: string, group: FailureGroup | undefined): Repair[] {
+  const own = useQuery(ruleSetQuery(flow));
+  const defaults = useQuery(ruleSetQuery("*"));
+  const results = useQuery(exletResultsQuery);
+  const exlets = { ...defaults.data?.rules?.exlets, ...own.data?.rules?.exlets };
+  return Object.entries(exlets)
+    .map(([name, each]) => {
+      const handled = (group?.handled ?? []).filter((one) => one.exlet === name && !one.passive);
+      const result = results.data?.find((one) => one.exlet === name);
+      return {
+        name,
+        flow: each,
+        own: name in (own.data?.rules?.exlets ?? {}),
+        here: { tried: handled.reduce((sum, one) => sum + one.count, 0), helped: handled.reduce((sum, one) => sum + (one.results["recovered"] ?? 0), 0) },
+        all: { tried: result?.known ?? 0, helped: result?.recovered ?? 0 },
+      };
+    })
+    .toSorted((one, other) => rank(other) - rank(one));
+}
+
+const LIKELY = ["try-again", "later", "elsewhere", "more-memory", "more-time", "begin-again"];
+
+function rank(repair: Repair): number {
+  const likely = LIKELY.indexOf(repair.name);
+  return repair.here.helped * 100 - (repair.here.tried - repair.here.helped) * 10 + repair.all.helped + (repair.own ? 5 : 0) + (likely >= 0 ? (LIKELY.length - likely) / 10 : 0);
+}
+
+const FIRST = 6;
+
+export function RepairCards(props: { repairs: readonly Repair[]; chosen: string; onChoose: (name: string) => void; onEdit?: (repair: Repair) => void }) {
+  const [every, setEvery] = useState(false);
+  const shown = every ? props.repairs : props.repairs.filter((each, at) => at < FIRST || each.name === props.chosen);
+  return (
+    <div className="repair-cards" role="radiogroup" aria-label="Repairs">
+      {shown.map((each) => (
+        <div key={each.name} className="repair-card" data-chosen={each.name === props.chosen || undefined}>
+          <button type="button" role="radio" aria-checked={each.name === props.chosen} className="repair-choose" onClick={() => props.onChoose(each.name)}>
+            <strong>{each.name}</strong>
+            <span className="repair-about">{each.flow.description || stepWords(each.flow).join(", then ") || "an exlet of this set"}</span>
+            <span className="repair-helped">{helped(each)}</span>
+          </button>
+          {props.onEdit && (
+            <button type="button" className="link-button repair-edit" aria-label={`Change a copy of ${each.name}`} onClick={() => props.onEdit?.(each)}>
+              change a copy
+            </button>
+          )}
+        </div>
+      ))}
+      {shown.length < props.repairs.length && (
+        <button type="button" className="button small quiet repair-more" onClick={() => setEvery(true)}>
+          {plural(props.repairs.length - shown.length, "more repair")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function helped(repair: Repair): string {
+  if (repair.here.tried) return `helped ${repair.here.helped} of ${plural(repair.here.tried, "time")} here`;
+  if (repair.all.tried) return `not tried here; helped ${repair.all.helped} of ${repair.all.tried} elsewhere`;
+  return "not tried yet";
+}

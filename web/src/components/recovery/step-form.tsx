@@ -1,0 +1,163 @@
+/** The settings of a step, as its JSON Schema says; each can also be an expression over the context. */
+import { useState } from "react";
+import { Field } from "@/components/field";
+import { Icon } from "@/components/icon";
+import { isNeeded, plainOf, settingsOf, suggestionsFor, type ExletStep, type JsonSchema } from "./exlets";
+
+const FIRST: Record<string, string[]> = {
+  "re-submit": ["wait_ms", "env", "memory_bytes", "avoid_hosts"],
+  "retry-later": ["level", "env"],
+  "re-stage": ["way"],
+  notify: ["message"],
+};
+
+interface Setting {
+  name: string;
+  /** Where it stands: `resources.memory_bytes` is inside of a map. */
+  path: string[];
+  schema: JsonSchema;
+}
+
+function settingsIn(schema: JsonSchema): Setting[] {
+  return settingsOf(schema).flatMap(([name, each]): Setting[] => {
+    const inner = each["properties"] as Record<string, JsonSchema> | undefined;
+    if (!inner) return [{ name, path: [name], schema: each }];
+    return Object.entries(inner)
+      .filter(([, one]) => Object.keys(one).length > 0)
+      .map(([part, one]) => ({ name: part, path: [name, part], schema: plainOf(one) }));
+  });
+}
+
+export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; onChange: (step: ExletStep) => void }) {
+  const { step, brick } = props;
+  const [every, setEvery] = useState(false);
+  if (!brick) return null;
+  const targets = ((brick.schema["properties"] as Record<string, JsonSchema> | undefined)?.["target"]?.["enum"] ?? []) as string[];
+  const all = settingsIn(brick.schema);
+  const first = FIRST[step.do];
+  const isFirst = (each: Setting) => !first || first.includes(each.name) || read(step.settings, each.path) !== undefined || isNeeded(brick.schema, each.name);
+  const shown = every ? all : all.filter(isFirst);
+  const set = (path: string[], value: unknown) => props.onChange({ ...step, settings: written(step.settings, path, value) });
+  return (
+    <div className="step-form">
+      {targets.length > 1 && (
+        <Field label="of what">
+          {(ids) => (
+            <select {...ids} value={step.target ?? "item"} onChange={(event) => props.onChange({ ...step, target: event.target.value })}>
+              {targets.map((each) => <option key={each}>{each}</option>)}
+            </select>
+          )}
+        </Field>
+      )}
+      {shown.map((each) => (
+        <SettingField key={each.path.join(".")} setting={each} needed={isNeeded(brick.schema, each.name)} value={read(step.settings, each.path)} onChange={(value) => set(each.path, value)} />
+      ))}
+      {all.length > shown.length && (
+        <button type="button" className="link-button" onClick={() => setEvery(true)}>{all.length - shown.length} more settings</button>
+      )}
+      {all.length === 0 && targets.length < 2 && <p className="muted">It has no settings.</p>}
+    </div>
+  );
+}
+
+function read(settings: Record<string, unknown>, path: string[]): unknown {
+  return path.reduce<unknown>((value, name) => (typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined), settings);
+}
+
+function written(settings: Record<string, unknown>, path: string[], value: unknown): Record<string, unknown> {
+  const [name, ...rest] = path as [string, ...string[]];
+  const next = { ...settings };
+  if (rest.length) next[name] = written((settings[name] ?? {}) as Record<string, unknown>, rest, value);
+  else if (value === undefined) delete next[name];
+  else next[name] = value;
+  return next;
+}
+
+const WORDS: Record<string, string> = { wait_ms: "wait before", duration: "how long", wall_ms: "time limit", memory_bytes: "memory", disk_bytes: "disk", avoid_hosts: "not on hosts", env: "environment", way: "which way" };
+
+function SettingField({ setting, value, needed, onChange }: { setting: Setting; value: unknown; needed: boolean; onChange: (value: unknown) => void }) {
+  const { schema, name } = setting;
+  const suggestions = suggestionsFor(name);
+  const label = WORDS[name] ?? name.replaceAll("_", " ");
+  const chosen = suggestions.find((each) => JSON.stringify(each.value) === JSON.stringify(value));
+  return (
+    <Field label={label} required={needed} hint={typeof schema["description"] === "string" && !suggestions.length ? schema["description"] : undefined}>
+      {(ids) => (
+        <>
+          <Input ids={ids} schema={schema} value={value} onChange={onChange} label={label} />
+          {suggestions.length > 0 && (
+            <span className="row wrap" role="group" aria-label={`Values for ${label}`}>
+              {suggestions.map((each) => (
+                <button key={each.label} type="button" className="chip pick" aria-pressed={chosen === each} onClick={() => onChange(chosen === each ? undefined : each.value)}>
+                  {each.label}
+                </button>
+              ))}
+            </span>
+          )}
+        </>
+      )}
+    </Field>
+  );
+}
+
+type Ids = { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean | undefined };
+
+function Input({ ids, schema, value, onChange, label }: { ids: Ids; schema: JsonSchema; value: unknown; onChange: (value: unknown) => void; label: string }) {
+  const choices = schema["enum"] as string[] | undefined;
+  const types = [schema["type"]].flat();
+  if (choices) {
+    return (
+      <select {...ids} value={String(value ?? "")} onChange={(event) => onChange(event.target.value || undefined)}>
+        <option value="">as it is</option>
+        {choices.map((each) => <option key={each}>{each}</option>)}
+      </select>
+    );
+  }
+  if (types.includes("boolean")) {
+    return (
+      <select {...ids} value={value === undefined ? "" : String(value)} onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value === "true")}>
+        <option value="">not said</option>
+        <option value="true">yes</option>
+        <option value="false">no</option>
+      </select>
+    );
+  }
+  if (types.includes("object") && typeof value !== "string") return <MapInput ids={ids} label={label} value={(value ?? {}) as Record<string, unknown>} onChange={onChange} />;
+  const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+  return (
+    <input
+      {...ids}
+      value={text}
+      placeholder={types.includes("number") || types.includes("integer") ? "a number, or ${{ … }}" : types.includes("array") ? "names, by commas" : ""}
+      onChange={(event) => onChange(readText(event.target.value, types))}
+    />
+  );
+}
+
+function readText(text: string, types: unknown[]): unknown {
+  if (text === "") return undefined;
+  if (text.includes("${{")) return text;
+  if ((types.includes("number") || types.includes("integer")) && Number.isFinite(Number(text))) return Number(text);
+  if (types.includes("array")) return text.split(",").map((each) => each.trim());
+  return text;
+}
+
+function MapInput({ ids, value, onChange, label }: { ids: Ids; value: Record<string, unknown>; onChange: (value: unknown) => void; label: string }) {
+  const [rows, setRows] = useState<[string, string][]>(() => Object.entries(value).map(([name, each]) => [name, typeof each === "string" ? each : JSON.stringify(each)]));
+  const put = (next: [string, string][]) => {
+    setRows(next);
+    onChange(Object.fromEntries(next.filter(([name]) => name)));
+  };
+  return (
+    <div className="stack tight">
+      {rows.map(([name, each], at) => (
+        <div key={at} className="row">
+          <input {...(at === 0 ? ids : {})} aria-label={`Name ${at + 1} of ${label}`} placeholder="NAME" value={name} onChange={(event) => put(rows.with(at, [event.target.value, each]))} />
+          <input aria-label={`Value ${at + 1} of ${label}`} placeholder="value" value={each} onChange={(event) => put(rows.with(at, [name, event.target.value]))} />
+          <button type="button" className="icon-button" aria-label={`Remove ${name || "row"}`} onClick={() => put(rows.toSpliced(at, 1))}><Icon name="close" size={14} /></button>
+        </div>
+      ))}
+      <button type="button" id={rows.length ? undefined : ids.id} className="link-button" onClick={() => put([...rows, ["", ""]])}>add a {label === "environment" ? "variable" : "value"}</button>
+    </div>
+  );
+}

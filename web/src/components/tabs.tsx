@@ -1,0 +1,25 @@
+/** Views of one page. Which one is shown is in the address, so each tab is a link. */
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { number } from "./format";
+
+export interface Tab {
+  id: string;
+  label: ReactNode;
+  count?: number;
+  /** Where the tab leads: `{to: ".", search: (before) => ({...before, view: "items"})}` */
+  link: LinkProps;
+}
+
+export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: string; label: string }) {
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map((tab) => (
+        <Link key={tab.id} {...tab.link} className="tab" aria-current={tab.id === current ? "page" : undefined} activeProps={{}}>
+          {tab.label}
+          {tab.count !== undefined && <span className="tab-count">{number(tab.count)}</span>}
+        </Link>
+      ))}
+    </nav>
+  );
+}

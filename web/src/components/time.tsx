@@ -1,0 +1,50 @@
+/** Times: relative, with the exact one on hover and for screen readers. All of them share one clock. */
+import { useSyncExternalStore } from "react";
+import { ago, duration, exact } from "./format";
+
+const listeners = new Set<() => void>();
+let ticking: ReturnType<typeof setInterval> | null = null;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  ticking ??= setInterval(() => {
+    if (!document.hidden) for (const each of listeners) each();
+  }, 1000);
+  return () => {
+    listeners.delete(listener);
+    if (!listeners.size && ticking) {
+      clearInterval(ticking);
+      ticking = null;
+    }
+  };
+}
+
+/** A text that depends on now; the component renders only when the text changes. */
+export function useNowText(text: (now: number) => string): string {
+  return useSyncExternalStore(subscribe, () => text(Date.now()));
+}
+
+export function Time({ at, none = "" }: { at: number | null | undefined; none?: string }) {
+  const text = useNowText((now) => (at ? ago(at, now) : none));
+  if (!at) return <span className="muted">{none}</span>;
+  return (
+    <time className="time" dateTime={new Date(at).toISOString()} title={exact(at)}>
+      {text}
+    </time>
+  );
+}
+
+/** From a start to an end, or to now while there is no end. */
+export function Duration({ from, to }: { from: number | null | undefined; to?: number | null }) {
+  const text = useNowText((now) => {
+    if (!from) return "";
+    if (to) return duration(to - from);
+    const running = now - from;
+    return duration(running < 1000 ? 0 : running - (running % 1000)).replace("0 ms", "0 s").replace(".0 s", " s");
+  });
+  return (
+    <span className="duration" title={from ? exact(from) : undefined}>
+      {text}
+    </span>
+  );
+}

@@ -1,0 +1,91 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { DataTable, type Column } from "@/components/data-table";
+import { clock, exact, plural } from "@/components/format";
+import { EmptyState, Loaded } from "@/components/states-of-page";
+import { HISTORY_LAST, historyQuery, type HistoryEntry } from "./queries";
+
+const route = getRouteApi("/cases/$case");
+
+interface Entry extends HistoryEntry {
+  key: string;
+  times: number;
+  until: number;
+}
+
+const QUIET = new Set(["schedule", "assign", "start"]);
+
+/** Compact: of what goes well only the ends, and the same thing of the same name counted as one. */
+export function compacted(entries: readonly HistoryEntry[]): Entry[] {
+  const found: Entry[] = [];
+  for (const entry of entries) {
+    const trouble = Boolean(entry.decision || entry.exlet || entry.source === "person" || entry.source === "service");
+    if (QUIET.has(entry.lifecycle) && entry.item && !trouble) continue;
+    const last = found.at(-1);
+    if (last && last.what === entry.what && last.name === entry.name && last.source === entry.source && !trouble && !entry.message) {
+      last.times += 1;
+      last.until = entry.at;
+    } else {
+      found.push({ ...entry, key: `${found.length}`, times: 1, until: entry.at });
+    }
+  }
+  return found;
+}
+
+export default function HistoryView({ id }: { id: string }) {
+  const { full, entries } = route.useSearch();
+  const query = useQuery(historyQuery(id, entries === "all"));
+  const cut = entries !== "all" && query.data?.length === HISTORY_LAST;
+  const columns = useMemo<Column<Entry>[]>(
+    () => [
+      { id: "at", header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
+      { id: "who", header: "Who", width: "minmax(120px, 0.6fr)", cell: (entry) => entry.by || entry.source },
+      { id: "what", header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
+      {
+        id: "item",
+        header: "Item",
+        width: "minmax(120px, 1fr)",
+        cell: (entry) =>
+          entry.item && entry.times === 1 ? (
+            <Link from="/cases/$case" to="." search={(before) => ({ ...before, item: entry.item ?? undefined })}>
+              {entry.item}
+            </Link>
+          ) : (
+            entry.name
+          ),
+      },
+      { id: "message", header: "Said", width: "minmax(200px, 3fr)", cell: (entry) => <span title={entry.message}>{[entry.message, entry.exlet && `exlet ${entry.exlet}`].filter(Boolean).join(" · ")}</span> },
+    ],
+    [],
+  );
+  const rows = useMemo(() => {
+    if (!query.data) return [];
+    return full ? query.data.map((entry, at) => ({ ...entry, key: String(at), times: 1, until: entry.at })) : compacted(query.data);
+  }, [query.data, full]);
+  return (
+    <div className="timeline">
+      <div className="toolbar">
+        <nav className="segments" aria-label="How much">
+          <Link from="/cases/$case" to="." search={(before) => ({ ...before, full: undefined })} className="segment" aria-current={!full ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
+            compact
+          </Link>
+          <Link from="/cases/$case" to="." search={(before) => ({ ...before, full: "yes" as const })} className="segment" aria-current={full ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
+            full
+          </Link>
+        </nav>
+        <span className="muted">{query.data ? `${plural(rows.length, "line")} of ${cut ? "the last " : ""}${plural(query.data.length, "event")}` : ""}</span>
+        {cut && (
+          <Link from="/cases/$case" to="." search={(before) => ({ ...before, entries: "all" as const })}>
+            read all events
+          </Link>
+        )}
+        <span className="spread" />
+        <a className="button small" href={`/api/v1/cases/${encodeURIComponent(id)}/history?format=xes`} download={`${id}.xes`}>
+          XES, for process mining
+        </a>
+      </div>
+      <Loaded query={query}>{() => <DataTable label="History" rows={rows} columns={columns} rowId={(entry) => entry.key} empty={<EmptyState title="Nothing has happened yet" />} />}</Loaded>
+    </div>
+  );
+}

@@ -1,0 +1,84 @@
+/** What can be done with one item, and what its job asks for beside what it used. */
+import { useQuery } from "@tanstack/react-query";
+import { api, ask } from "@/api/client";
+import type { ItemView } from "@/api/queries";
+import { useMayAll } from "@/api/session";
+import { useQuestion } from "@/components/acts";
+import { bytes, duration, percent, plural } from "@/components/format";
+import { Menu, type MenuAct } from "@/components/menu";
+import { Facts, Panel } from "@/components/page";
+import type { Job } from "../jobs/needs";
+import { jobQuery } from "./queries";
+
+const LIVE = ["waiting", "staging", "running"];
+
+export function ItemActs({ view }: { view: ItemView }) {
+  const may = useMayAll();
+  const [question, askFirst] = useQuestion("case", "cases", "jobs");
+  const { case: id, item, state } = view;
+  const path = { params: { path: { case: id } } };
+  const live = LIVE.includes(state);
+  const acts: (MenuAct & { needs: string; fits: boolean })[] = [
+    {
+      id: "suspend",
+      needs: "suspend",
+      fits: live,
+      label: "Suspend",
+      hint: "It stops where it is, and goes on when somebody resumes it. Other items go on.",
+      run: () => askFirst({ title: `Suspend ${item}`, will: "It stops where it is, and goes on when somebody resumes it. Other items go on; what needs this one waits.", act: "Suspend", done: `${item} is suspended`, onAct: () => ask(api.POST("/api/v1/cases/{case}/suspend", { ...path, body: { item } })) }),
+    },
+    {
+      id: "resume",
+      needs: "resume",
+      fits: state === "suspended",
+      label: "Resume",
+      hint: "It goes on.",
+      run: () => askFirst({ title: `Resume ${item}`, will: "It goes on from where it was suspended.", act: "Resume", done: `${item} goes on`, onAct: () => ask(api.POST("/api/v1/cases/{case}/resume", { ...path, body: { item } })) }),
+    },
+    {
+      id: "cancel",
+      needs: "cancel",
+      fits: live || state === "suspended",
+      label: "Cancel",
+      danger: true,
+      hint: "Its job is killed. What needs it does not run.",
+      run: () => askFirst({ title: `Cancel ${item}`, will: "Its job is killed if it runs, and it ends as cancelled. What needs it does not run; other items go on. This cannot be taken back.", act: "Cancel the item", danger: true, done: `${item} is cancelled`, onAct: () => ask(api.POST("/api/v1/cases/{case}/cancel", { ...path, body: { item } })) }),
+    },
+  ];
+  const offered = acts.filter((act) => act.fits && may(act.needs));
+  return (
+    <>
+      {offered.length > 0 && <Menu label={`Acts on ${item}`} className="button small" acts={offered} />}
+      {question}
+    </>
+  );
+}
+
+/** `used of asked`, so that one sees at once what was too little or too much. */
+function besides(asked: string, used: string, share: string): string {
+  return used ? `${asked || "not said"}; used ${used}${share ? `, ${share}` : ""}` : asked;
+}
+
+export function Asked({ job, view }: { job: string; view: ItemView }) {
+  const found = useQuery(jobQuery(job)).data as Job | undefined;
+  if (!found) return null;
+  const { cpus = 1, memory_bytes: memory = 0, disk_bytes: disk = 0, gpus = 0, wall_ms: wall = 0, site = "", memory_auto: learned = false } = found.spec.resources ?? {};
+  const last = view.attempts.findLast((each) => each.started_at);
+  const ran = last ? (last.ended_at || Date.now()) - last.started_at : 0;
+  const named = found.spec.limits?.named ?? [];
+  return (
+    <Panel title="Asked for and used">
+      <Facts
+        facts={[
+          ["CPUs", besides(plural(cpus, "CPU"), last?.cpu_ms && ran ? `${(last.cpu_ms / ran).toFixed(2)} on average` : "", "")],
+          ["Memory", besides(memory ? `${bytes(memory)}${learned ? ", as learned" : ""}` : "", last?.peak_bytes ? bytes(last.peak_bytes) : "", memory && last?.peak_bytes ? percent(last.peak_bytes, memory) : "")],
+          ["Time", wall ? besides(duration(wall), ran ? duration(ran) : "", percent(ran, wall)) : null],
+          ["Disk", disk ? bytes(disk) : null],
+          ["GPUs", gpus || null],
+          ["Site", site],
+          ["Limits", named.map(([name, count]) => `${count} of ${name}`).join(", ")],
+        ]}
+      />
+    </Panel>
+  );
+}

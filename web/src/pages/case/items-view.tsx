@@ -1,0 +1,73 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useCallback, useMemo } from "react";
+import type { ItemView } from "@/api/queries";
+import { DataTable, type Column } from "@/components/data-table";
+import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
+import { StateBadge } from "@/components/state-badge";
+import { Duration, Time } from "@/components/time";
+import { ITEM_NAMES, WhereField } from "@/components/where-field";
+import { itemsQuery, itemState } from "./queries";
+
+const route = getRouteApi("/cases/$case");
+const SHOWN = ["failed", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
+
+const COLUMNS: readonly Column<ItemView>[] = [
+  { id: "state", header: "State", width: "116px", value: (item) => item.state, cell: (item) => <StateBadge of={item.state} /> },
+  { id: "item", header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {item.element && <span className="muted">{item.element}</span>}</> },
+  { id: "kind", header: "Kind", width: "80px", value: (item) => item.kind, cell: (item) => item.kind },
+  { id: "reason", header: "Why", width: "minmax(160px, 2fr)", cell: (item) => { const text = item.fault?.message || item.reason; return <span title={text}>{text}</span>; } },
+  { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (item) => item.attempts.length, cell: (item) => item.attempts.length || "" },
+  { id: "pilot", header: "Pilot", width: "minmax(80px, 0.6fr)", value: (item) => item.pilot, cell: (item) => item.pilot ?? item.attempts.at(-1)?.pilot ?? "" },
+  { id: "began", header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
+  { id: "took", header: "Took", width: "92px", align: "end", value: (item) => (item.ended_at || Date.now()) - item.created_at, cell: (item) => <Duration from={item.created_at} to={item.ended_at} /> },
+];
+
+export default function ItemsView({ id }: { id: string }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useInfiniteQuery(itemsQuery(id, { name: search.name, state: itemState(search.state), where: search.where }));
+  const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.data) ?? [], [query.data]);
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  return (
+    <div className="timeline">
+      <div className="toolbar">
+        <nav className="segments" aria-label="State of items">
+          <Link from="/cases/$case" to="." search={(before) => ({ ...before, state: undefined })} className="segment" aria-current={!search.state ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
+            all
+          </Link>
+          {SHOWN.map((state) => (
+            <Link key={state} from="/cases/$case" to="." search={(before) => ({ ...before, state })} className="segment" aria-current={search.state === state ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
+              {state === "completed" ? "done" : state}
+            </Link>
+          ))}
+        </nav>
+        {search.name && (
+          <Link from="/cases/$case" to="." search={(before) => ({ ...before, name: undefined })} className="chip" aria-label={`Only ${search.name}: show all names`}>
+            {search.name} ×
+          </Link>
+        )}
+        <WhereField label="Condition for items" value={search.where ?? ""} names={ITEM_NAMES} placeholder="attempts > 1 && state == 'completed'" error={search.where ? query.error : null} onSearch={(where) => void navigate({ search: (before) => ({ ...before, where: where.trim() || undefined }) })} />
+      </div>
+      {query.isPending && <Loading lines={6} />}
+      {query.isError && !search.where && <ErrorState error={query.error} again={() => void query.refetch()} />}
+      {query.isSuccess && (
+        <DataTable
+          label="Items"
+          rows={rows}
+          columns={COLUMNS}
+          rowId={(item) => item.item}
+          at={search.item ?? ""}
+          onOpen={(item) => void navigate({ search: (before) => ({ ...before, item: item.item, line: undefined }), replace: Boolean(search.item) })}
+          onEnd={onEnd}
+          empty={
+            <EmptyState title={search.state || search.name || search.where ? "No item matches" : "Nothing has begun yet"} icon="filter" action={search.state || search.where || search.name ? <Link from="/cases/$case" to="." search={{ view: "items" }} className="button">Show all items</Link> : undefined} />
+          }
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,143 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense, useCallback, useState } from "react";
+import { caseQuery, type CaseView } from "@/api/queries";
+import { useMayAll } from "@/api/session";
+import { caseState, wordOf } from "@/api/states";
+import { useKeys } from "@/app/keys";
+import { CaseActDialog } from "@/components/case-act-dialog";
+import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
+import { CaseProgress } from "@/components/case-progress";
+import { CopyButton } from "@/components/copy-button";
+import { WithDetails } from "@/components/drawer";
+import { Menu } from "@/components/menu";
+import { Page } from "@/components/page";
+import { ErrorState, Loading } from "@/components/states-of-page";
+import { StateBadge } from "@/components/state-badge";
+import { Tabs } from "@/components/tabs";
+import { Duration, Time } from "@/components/time";
+import { Why } from "@/components/why";
+import { ItemDetails } from "./item-details";
+import { VIEWS, type View } from "./search";
+import "./case.css";
+
+const GraphView = lazy(() => import("./graph-view"));
+const TimelineView = lazy(() => import("./timeline-view"));
+const ItemsView = lazy(() => import("./items-view"));
+const HistoryView = lazy(() => import("./history-view"));
+const DataView = lazy(() => import("./data-view"));
+const MessagesView = lazy(() => import("./messages-view"));
+const CompareView = lazy(() => import("./compare-view"));
+
+const route = getRouteApi("/cases/$case");
+
+const WORDS: Record<View, string> = { graph: "Graph", timeline: "Timeline", items: "Items", history: "History", data: "Inputs and outputs", messages: "Messages", compare: "Compare" };
+
+export default function CasePage() {
+  const { case: id } = route.useParams();
+  const { view = "graph", item } = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useQuery(caseQuery(id));
+  const close = useCallback(() => void navigate({ search: (before) => ({ ...before, item: undefined, line: undefined }) }), [navigate]);
+  useKeys(
+    "Case",
+    VIEWS.map((each, at) => ({ keys: String(at + 1), does: WORDS[each], run: () => void navigate({ search: (before) => ({ ...before, view: each }) }) })),
+  );
+  if (!query.data) {
+    return (
+      <Page title={id} crumbs={<Link to="/cases">Cases</Link>}>
+        {query.isError ? <ErrorState error={query.error} again={() => void query.refetch()} /> : <Loading lines={8} />}
+      </Page>
+    );
+  }
+  const data = query.data;
+  const items = data.counts.reduce((total, each) => total + each.done + each.cached + each.running + each.waiting + each.failed + each.cancelled + each.skipped, 0);
+  return (
+    <Page
+      title={data.id}
+      fill
+      crumbs={
+        <>
+          <Link to="/cases">Cases</Link>
+          <Link to="/cases" search={{ flow: data.flow }}>
+            {data.flow}
+          </Link>
+          {data.parent && <Link to="/cases/$case" params={{ case: data.parent }}>{data.parent}</Link>}
+          {data.mends && <Link to="/cases/$case" params={{ case: data.mends }} search={{ item: data.mends_item ?? undefined }}>mends {data.mends}</Link>}
+        </>
+      }
+      heading={
+        <>
+          {data.id} <CopyButton text={data.id} label="Copy the id" />
+          <StateBadge state={caseState(data)} word={data.status === "running" ? undefined : wordOf(data.status)} />
+        </>
+      }
+      lead={<Lead view={data} />}
+      actions={<Acts view={data} onMade={(made) => void navigate({ to: "/cases/$case", params: { case: made }, search: {} })} />}
+    >
+      <Why subject={data.id} facts={3} />
+      <Tabs
+        label="Views of the case"
+        current={view}
+        tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? items : undefined, link: { to: "/cases/$case", params: { case: id }, search: { view: each, item } } }))}
+      />
+      <WithDetails details={item ? <ItemDetails key={item} caseId={data.id} item={item} onClose={close} /> : null}>
+        <Suspense fallback={<Loading lines={6} />}>
+          {view === "graph" && <GraphView id={data.id} />}
+          {view === "timeline" && <TimelineView id={data.id} />}
+          {view === "items" && <ItemsView id={data.id} />}
+          {view === "history" && <HistoryView id={data.id} />}
+          {view === "data" && <DataView view={data} />}
+          {view === "messages" && <MessagesView id={data.id} />}
+          {view === "compare" && <CompareView view={data} />}
+        </Suspense>
+      </WithDetails>
+    </Page>
+  );
+}
+
+function Lead({ view }: { view: CaseView }) {
+  return (
+    <span className="case-lead">
+      <span>
+        flow <Link to="/flows/$name" params={{ name: view.flow }}>{view.flow}</Link>
+      </span>
+      <span>
+        started <Time at={view.started_at} />
+        {view.owner && ` by ${view.owner}`}
+      </span>
+      <span>
+        {view.ended_at ? "took" : "for"} <Duration from={view.started_at} to={view.ended_at} />
+      </span>
+      {view.rerun_of && (
+        <span>
+          runs <Link to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link> again
+        </span>
+      )}
+      <span className="case-lead-bar">
+        <CaseProgress view={view} />
+      </span>
+    </span>
+  );
+}
+
+function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void }) {
+  const may = useMayAll();
+  const navigate = route.useNavigate();
+  const [act, setAct] = useState<CaseAct | null>(null);
+  const offered = CASE_ACTS.filter((each) => may(each.operation) && each.fits(view));
+  const first = offered.find((each) => each.name === (view.status === "failed" ? "rerun-failed" : view.status === "suspended" ? "resume" : "rerun"));
+  if (!offered.length) return null;
+  const withInputs = { id: "inputs", label: "Run again with other inputs", hint: "A form with the inputs of this case, to change before it starts.", run: () => void navigate({ to: "/run/$flow", params: { flow: view.flow }, search: { from: view.id } }) };
+  return (
+    <>
+      {first && (
+        <button type="button" className="button" onClick={() => setAct(first)}>
+          {first.label}
+        </button>
+      )}
+      <Menu label="Acts" acts={[...(may("rerun") && !view.parent && !view.mends ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
+      <CaseActDialog act={act} cases={[view]} onClose={() => setAct(null)} onDone={(made) => made[0] && onMade(made[0])} />
+    </>
+  );
+}

@@ -1,0 +1,72 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { api, ask, askPage, requestJson, type Schemas } from "@/api/client";
+
+export type Graph = Schemas["GraphView"];
+export type GraphNode = Schemas["GraphNode"];
+export type Timeline = Schemas["TimelineView"];
+export type TimelineRow = Schemas["TimelineRow"];
+export type HistoryEntry = Schemas["HistoryEntry"];
+
+const path = (id: string) => ({ path: { case: id } });
+
+export function graphQuery(id: string) {
+  return queryOptions({
+    queryKey: ["case", id, "graph"],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/{case}/graph", { params: path(id), signal })),
+  });
+}
+
+type ItemState = NonNullable<NonNullable<Parameters<typeof itemsQuery>[1]>["state"]>;
+const ITEM_STATES = ["staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"] as const;
+
+export function itemState(word: string | undefined): ItemState | undefined {
+  return ITEM_STATES.find((state) => state === word);
+}
+
+export function itemsQuery(id: string, wish: { name?: string; state?: (typeof ITEM_STATES)[number]; where?: string }) {
+  return infiniteQueryOptions({
+    queryKey: ["case", id, "items", wish],
+    initialPageParam: "",
+    queryFn: ({ pageParam, signal }) =>
+      askPage(api.GET("/api/v1/cases/{case}/items", { params: { ...path(id), query: { ...wish, limit: 200, after: pageParam } }, signal })),
+    getNextPageParam: (page) => page.next || (page.data.length === 200 ? page.data.at(-1)?.place : undefined) || undefined,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function itemQuery(id: string, item: string) {
+  return queryOptions({
+    queryKey: ["case", id, "item", item],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/{case}/items/{item}", { params: { path: { case: id, item } }, signal })),
+  });
+}
+
+/** So many entries of a history are read unless all are wanted: a case of very many items has hundreds of thousands. */
+export const HISTORY_LAST = 2000;
+
+export function historyQuery(id: string, all: boolean) {
+  return queryOptions({
+    queryKey: ["case", id, "history", all ? "all" : "last"],
+    queryFn: ({ signal }) => requestJson<HistoryEntry[]>(`/api/v1/cases/${encodeURIComponent(id)}/history`, { query: { last: all ? undefined : HISTORY_LAST }, signal }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function jobQuery(job: string) {
+  const at = job.lastIndexOf("/");
+  const [id, serial] = [job.slice(0, at), job.slice(at + 1)];
+  return queryOptions({
+    queryKey: ["case", id, "job", serial],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/jobs/{case}/{serial}", { params: { path: { case: id, serial } }, signal })),
+  });
+}
+
+export async function readLog(job: string, attempt: number, offset: number, signal?: AbortSignal) {
+  const at = job.lastIndexOf("/");
+  const params = { path: { case: job.slice(0, at), serial: job.slice(at + 1) }, query: { attempt, offset } };
+  return ask(api.GET("/api/v1/jobs/{case}/{serial}/log", { params, signal }));
+}
+
+export async function readTimeline(id: string, wish: { after?: string; limit?: number; name?: string; from?: number }, signal?: AbortSignal): Promise<Timeline> {
+  return ask(api.GET("/api/v1/cases/{case}/timeline", { params: { ...path(id), query: wish }, signal }));
+}

@@ -1,0 +1,131 @@
+/** Draws the rows of a timeline that are in sight: as many as the window is high, however many there are. */
+import { stateOf } from "@/api/states";
+import { cssColour } from "@/app/theme";
+import { clock, day, duration } from "@/components/format";
+import type { TimelineRow } from "./queries";
+
+export const ROW_PX = 18;
+export const LABEL_PX = 190;
+export const TOP_PX = 22;
+
+export interface Span {
+  from: number;
+  to: number;
+}
+
+interface Scene {
+  rows: readonly TimelineRow[];
+  span: Span;
+  top: number;
+  width: number;
+  height: number;
+}
+
+type Bar = TimelineRow["bars"][number];
+
+function colourName(bar: Bar): string {
+  if (bar.kind === "wait") return "--state-waiting";
+  if (bar.kind === "stage") return "--state-ready";
+  if (bar.kind === "repair") return "--state-repairing";
+  if (bar.kind === "hold") return "--state-person";
+  return `--state-${stateOf(bar.state)}`;
+}
+
+const STEPS = [10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000];
+
+export function drawTimeline(board: HTMLCanvasElement, scene: Scene): void {
+  const { rows, span, top, width, height } = scene;
+  const ratio = devicePixelRatio || 1;
+  if (board.width !== Math.round(width * ratio) || board.height !== Math.round(height * ratio)) {
+    board.width = Math.round(width * ratio);
+    board.height = Math.round(height * ratio);
+    board.style.width = `${width}px`;
+    board.style.height = `${height}px`;
+    board.style.marginBottom = `${-height}px`;
+  }
+  const pen = board.getContext("2d");
+  if (!pen) return;
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const colours = new Map<string, string>();
+  const colour = (name: string) => {
+    const known = colours.get(name) ?? cssColour(name);
+    colours.set(name, known);
+    return known;
+  };
+  pen.fillStyle = colour("--panel");
+  pen.fillRect(0, 0, width, height);
+  pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  pen.textBaseline = "middle";
+  const scale = (width - LABEL_PX) / Math.max(1, span.to - span.from);
+  const x = (at: number) => LABEL_PX + (at - span.from) * scale;
+
+  const step = STEPS.find((each) => each * scale >= 90) ?? 604_800_000;
+  pen.strokeStyle = colour("--line");
+  pen.beginPath();
+  for (let at = Math.ceil(span.from / step) * step; at <= span.to; at += step) {
+    pen.moveTo(Math.round(x(at)) + 0.5, TOP_PX);
+    pen.lineTo(Math.round(x(at)) + 0.5, height);
+  }
+  pen.stroke();
+
+  const first = Math.max(0, Math.floor((top - TOP_PX) / ROW_PX));
+  const last = Math.min(rows.length - 1, Math.ceil((top + height) / ROW_PX));
+  for (let index = first; index <= last; index += 1) {
+    const row = rows[index] as TimelineRow;
+    const y = TOP_PX + index * ROW_PX - top;
+    for (const bar of row.bars) {
+      const left = Math.max(LABEL_PX, x(bar.start));
+      const right = Math.min(width, x(bar.end));
+      if (right < LABEL_PX || left > width) continue;
+      const thin = bar.kind === "wait" || bar.kind === "hold";
+      pen.fillStyle = colour(colourName(bar));
+      pen.globalAlpha = bar.kind === "wait" ? 0.55 : 1;
+      pen.fillRect(left, y + (thin ? 7 : 3), Math.max(1.5, right - left), thin ? 4 : ROW_PX - 6);
+      pen.globalAlpha = 1;
+    }
+    pen.fillStyle = colour("--panel");
+    pen.fillRect(0, y, LABEL_PX - 6, ROW_PX);
+    pen.fillStyle = colour(`--state-${stateOf(row.state)}`);
+    pen.beginPath();
+    pen.arc(14, y + ROW_PX / 2, 3.5, 0, Math.PI * 2);
+    pen.fill();
+    pen.fillStyle = colour("--text");
+    pen.fillText(clipped(row.element ? `${row.item} ${row.element}` : row.item), 24, y + ROW_PX / 2);
+  }
+
+  pen.fillStyle = colour("--panel");
+  pen.fillRect(0, 0, width, TOP_PX);
+  pen.fillStyle = colour("--muted");
+  for (let at = Math.ceil(span.from / step) * step; at <= span.to; at += step) pen.fillText(tick(at, step), x(at) + 3, TOP_PX / 2);
+  pen.fillStyle = colour("--panel");
+  pen.fillRect(0, 0, LABEL_PX - 6, TOP_PX);
+  pen.strokeStyle = colour("--line-strong");
+  pen.beginPath();
+  pen.moveTo(0, TOP_PX - 0.5);
+  pen.lineTo(width, TOP_PX - 0.5);
+  pen.stroke();
+}
+
+/** Steps below a second need more than the clock says, and those of days the date. */
+function tick(at: number, step: number): string {
+  if (step < 1000) return `${clock(at)}.${String(Math.floor(at % 1000)).padStart(3, "0")}`;
+  return step >= 86_400_000 ? day(at) : clock(at);
+}
+
+function clipped(text: string): string {
+  return text.length > 25 ? `${text.slice(0, 24)}…` : text;
+}
+
+/** What is under the pointer, in words. */
+export function barAt(rows: readonly TimelineRow[], span: Span, width: number, x: number, y: number): string {
+  const row = rows[Math.floor((y - TOP_PX) / ROW_PX)];
+  if (!row) return "";
+  const at = span.from + ((x - LABEL_PX) / Math.max(1, width - LABEL_PX)) * (span.to - span.from);
+  const slack = ((span.to - span.from) / Math.max(1, width)) * 3;
+  const bar = x < LABEL_PX ? undefined : row.bars.findLast((each) => at >= each.start - slack && at <= each.end + slack);
+  const name = row.element ? `${row.item} (${row.element})` : row.item;
+  if (!bar) return `${name}: ${row.state}`;
+  const what = { wait: "waited", stage: "staged files", run: "ran", repair: "was repaired", hold: "waited for a person" }[bar.kind];
+  const parts = [`${name} ${what} ${duration(bar.end - bar.start)}`, `from ${clock(bar.start)}`, bar.attempt > 1 && `attempt ${bar.attempt}`, bar.pilot && `on ${bar.pilot}`, bar.note, bar.kind === "run" && bar.state];
+  return parts.filter(Boolean).join(" · ");
+}

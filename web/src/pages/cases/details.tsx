@@ -1,0 +1,58 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { caseQuery } from "@/api/queries";
+import { caseState, wordOf } from "@/api/states";
+import { CaseProgress } from "@/components/case-progress";
+import { DetailsPane } from "@/components/drawer";
+import { JsonTree } from "@/components/json-tree";
+import { Facts, Panel } from "@/components/page";
+import { Loaded } from "@/components/states-of-page";
+import { StateBadge } from "@/components/state-badge";
+import { Duration, Time } from "@/components/time";
+import { Why } from "@/components/why";
+
+/** A case beside the list: how it is, why, and what it was given. */
+export function CaseDetails({ id, onClose }: { id: string; onClose: () => void }) {
+  const query = useQuery(caseQuery(id));
+  return (
+    <DetailsPane
+      label={`Case ${id}`}
+      title={id}
+      onClose={onClose}
+      actions={
+        <Link to="/cases/$case" params={{ case: id }} className="button small">
+          Open
+        </Link>
+      }
+    >
+      <Loaded query={query}>
+        {(view) => (
+          <>
+            <Why subject={id} />
+            <Facts
+              facts={[
+                ["State", <StateBadge key="state" state={caseState(view)} word={caseState(view) === "stopped" ? wordOf(view.status) : undefined} />],
+                ["Flow", <Link key="flow" to="/flows/$name" params={{ name: view.flow }}>{view.flow}</Link>],
+                ["Started", <Time key="started" at={view.started_at} />],
+                ["Took", <Duration key="took" from={view.started_at} to={view.ended_at} />],
+                ["Owner", view.owner],
+                ["Items", <CaseProgress key="items" view={view} />],
+                ["Runs again", view.rerun_of && <Link key="rerun" to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>],
+              ]}
+            />
+            {Object.keys(view.inputs).length > 0 && (
+              <Panel title="Inputs">
+                <JsonTree value={view.inputs} label="Inputs" open={1} />
+              </Panel>
+            )}
+            {Object.keys(view.outputs).length > 0 && (
+              <Panel title="Outputs">
+                <JsonTree value={view.outputs} label="Outputs" open={1} />
+              </Panel>
+            )}
+          </>
+        )}
+      </Loaded>
+    </DetailsPane>
+  );
+}

@@ -1,0 +1,160 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useCallback, useMemo, useState } from "react";
+import { ApiError } from "@/api/errors";
+import { casesQuery, everyCase, type CaseView } from "@/api/queries";
+import { useMayAll } from "@/api/session";
+import { caseState, wordOf } from "@/api/states";
+import { useKeys } from "@/app/keys";
+import { CaseActDialog } from "@/components/case-act-dialog";
+import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
+import { CaseProgress } from "@/components/case-progress";
+import { BulkBar, DataTable, type Column, type Sort } from "@/components/data-table";
+import { WithDetails } from "@/components/drawer";
+import { plural } from "@/components/format";
+import { Icon } from "@/components/icon";
+import { Page } from "@/components/page";
+import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
+import { StateBadge } from "@/components/state-badge";
+import { Duration, Time } from "@/components/time";
+import { toastError } from "@/components/toasts";
+import { CaseDetails } from "./details";
+import { conditionOf } from "./condition";
+import { Filters } from "./filters";
+import { useStillRows } from "./still-rows";
+
+const route = getRouteApi("/cases");
+const idOf = (view: CaseView) => view.id;
+
+/** The reason in the list: what failed, or who has to do something. */
+function reasonOf(view: CaseView): string {
+  if (view.fault) return view.fault.message;
+  if (view.held.length) return `${plural(view.held.length, "item failed and waits", "items failed and wait")} for a person`;
+  if (view.holds.length) return `suspended by ${view.holds[0]?.by || "somebody"}`;
+  return "";
+}
+
+const COLUMNS: readonly Column<CaseView>[] = [
+  { id: "status", header: "State", width: "126px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
+  { id: "id", header: "Case", width: "minmax(170px, 1.1fr)", value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
+  { id: "flow", header: "Flow", width: "minmax(90px, 0.8fr)", value: (view) => view.flow, cell: (view) => view.flow },
+  { id: "items", header: "Items", width: "minmax(110px, 0.7fr)", cell: (view) => <CaseProgress view={view} /> },
+  { id: "reason", header: "Why", width: "minmax(140px, 1.8fr)", cell: (view) => <span title={reasonOf(view)}>{reasonOf(view)}</span> },
+  { id: "started", header: "Started", width: "100px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
+  { id: "runtime", header: "Took", width: "96px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
+  { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
+];
+
+export default function CasesPage() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const where = conditionOf(search);
+  const query = useInfiniteQuery(casesQuery({ where, order: search.order }));
+  const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const loaded = useMemo(() => query.data?.pages.flatMap((page) => page.data) ?? [], [query.data]);
+  const still = useStillRows(loaded, idOf, `${where} ${search.order ?? ""}`);
+  const [selected, setSelected] = useState<Set<string>>(new Set());
+  const [act, setAct] = useState<CaseAct | null>(null);
+  const may = useMayAll();
+  const [gathered, setGathered] = useState<{ where: string; cases: CaseView[] } | null>(null);
+  const matching = gathered?.where === where ? gathered.cases : null;
+  const chosen = matching ?? still.rows.filter((view) => selected.has(view.id));
+  const select = (next: Set<string>) => {
+    setGathered(null);
+    setSelected(next);
+  };
+  const selectMatching = async () => {
+    try {
+      const all = await everyCase(where);
+      setGathered({ where, cases: all });
+      setSelected(new Set(all.map(idOf)));
+    } catch (refused) {
+      toastError(refused);
+    }
+  };
+  const sort = useMemo<Sort | null>(() => (search.order ? { id: search.order.replace(/^-/, ""), desc: search.order.startsWith("-") } : null), [search.order]);
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  const close = useCallback(() => void navigate({ search: (before) => ({ ...before, at: undefined }) }), [navigate]);
+  const acts = CASE_ACTS.filter((each) => may(each.operation));
+  const failed = still.rows.filter((view) => caseState(view) === "failed" || caseState(view) === "person");
+  useKeys("Cases", [
+    {
+      keys: "n",
+      does: "next failure",
+      run: () => {
+        const at = failed.findIndex((view) => view.id === search.at);
+        const next = failed[(at + 1) % Math.max(1, failed.length)];
+        if (next) void navigate({ search: (before) => ({ ...before, at: next.id }) });
+      },
+    },
+  ]);
+  const badCondition = query.error instanceof ApiError && query.error.status === 400 && search.where ? query.error : null;
+  const narrowed = Boolean(search.where || search.status || search.flow || search.since);
+  return (
+    <Page
+      title="Cases"
+      fill
+      actions={
+        may("start") && (
+          <Link to="/run" className="button">
+            <Icon name="run" size={14} /> New run
+          </Link>
+        )
+      }
+    >
+      <Filters search={search} error={badCondition} />
+      <BulkBar count={chosen.length} what={chosen.length === 1 ? "case" : "cases"} onClear={() => select(new Set())}>
+        {!matching && chosen.length > 0 && chosen.length === still.rows.length && hasNextPage && (
+          <button type="button" className="button small" onClick={() => void selectMatching()}>
+            Select all that match
+          </button>
+        )}
+        {acts.map((each) => (
+          <button key={each.name} type="button" className={each.danger ? "button small danger" : "button small"} onClick={() => setAct(each)}>
+            {each.label}
+          </button>
+        ))}
+      </BulkBar>
+      {still.fresh > 0 && (
+        <button type="button" className="button small new-rows" onClick={still.adopt}>
+          {still.fresh} new
+        </button>
+      )}
+      <WithDetails details={search.at ? <CaseDetails id={search.at} onClose={close} /> : null}>
+        <div className="still" onPointerEnter={still.onPointerEnter} onPointerLeave={still.onPointerLeave}>
+          {query.isPending && <Loading lines={8} />}
+          {query.isError && !badCondition && <ErrorState error={query.error} again={() => void query.refetch()} />}
+          {query.isSuccess && (
+            <DataTable
+              label="Cases"
+              rows={still.rows}
+              columns={COLUMNS}
+              rowId={idOf}
+              selected={selected}
+              onSelect={acts.length ? select : undefined}
+              at={search.at ?? ""}
+              onOpen={(view) => void navigate({ search: (before) => ({ ...before, at: view.id }), replace: Boolean(search.at) })}
+              sort={sort}
+              onSort={(next) => void navigate({ search: (before) => ({ ...before, order: next ? `${next.desc ? "-" : ""}${next.id}` : undefined }) })}
+              onEnd={onEnd}
+              empty={
+                narrowed ? (
+                  <EmptyState title="No case matches" icon="filter" action={<Link to="/cases" className="button">Show all cases</Link>}>
+                    Widen the condition, or look at another status.
+                  </EmptyState>
+                ) : (
+                  <EmptyState title="No cases yet" icon="run" action={may("start") && <Link to="/run" className="button primary">Pick a flow and start it</Link>}>
+                    Or from a terminal: <code>mendflow start flow.yaml</code>
+                  </EmptyState>
+                )
+              }
+            />
+          )}
+        </div>
+      </WithDetails>
+      <CaseActDialog act={act} cases={chosen} onClose={() => setAct(null)} onDone={() => select(new Set())} />
+    </Page>
+  );
+}

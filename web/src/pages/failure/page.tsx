@@ -1,0 +1,166 @@
+/** One cause of failures: its cases, what their contexts have in common, and what rules did and would do. */
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useMay } from "@/api/session";
+import { useKeys } from "@/app/keys";
+import { plural } from "@/components/format";
+import { Icon } from "@/components/icon";
+import { Page, Panel } from "@/components/page";
+import { ApplyPanel } from "@/components/recovery/apply-panel";
+import { FailingLog } from "@/components/recovery/failing-log";
+import { CauseText } from "@/components/recovery/message";
+import { decisionQuery, failureQuery, failureValuesQuery, groupDecisionsQuery, type DecisionView, type FailureGroup } from "@/components/recovery/queries";
+import { EmptyState, Loaded } from "@/components/states-of-page";
+import { StateBadge } from "@/components/state-badge";
+import { Time } from "@/components/time";
+import { TellingValues } from "./telling-values";
+import { HandOverDialog, MendOnceDialog } from "./dialogs";
+import { RulesOfGroup } from "./rules-of-group";
+import "@/components/recovery/recovery.css";
+
+const route = getRouteApi("/failures/$group");
+
+export default function FailurePage() {
+  const { group } = route.useParams();
+  const { decision: asked, only } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [dialog, setDialog] = useState<"" | "mend" | "person">("");
+  const failure = useQuery(failureQuery(group));
+  const decisions = useQuery(groupDecisionsQuery(group));
+  const values = useQuery(failureValuesQuery(group));
+  const mayTeach = useMay("add_rule");
+  const mayMend = useMay("mend");
+  const mayAsk = useMay("reject_choice");
+  const rows = (decisions.data ?? failure.data?.samples ?? []).filter((each) => !only || kindOf(each) === only);
+  const current = rows.find((each) => each.id === asked) ?? rows[0];
+  const choose = (id: string) => void navigate({ search: (before) => ({ ...before, decision: id }), replace: true });
+  const step = (by: number) => {
+    const next = rows[rows.findIndex((each) => each.id === current?.id) + by];
+    if (next) choose(next.id);
+  };
+  useKeys("Failure", [
+    { keys: "j", does: "next case", run: () => step(1) },
+    { keys: "k", does: "previous case", run: () => step(-1) },
+    ...(mayTeach ? [{ keys: "t", does: "teach a repair", run: () => void navigate({ to: "/failures/$group/teach", params: { group } }) }] : []),
+  ]);
+  const info = failure.data?.group;
+  return (
+    <Page
+      title={info ? info.message : "Failure"}
+      heading={info ? <CauseText text={info.message} /> : "Failure"}
+      crumbs={<Link to="/failures">Failures</Link>}
+      lead={info && <Lead group={info} />}
+      actions={
+        <>
+          {mayAsk && current && canBeWrong(current) && (
+            <button type="button" className="button" onClick={() => setDialog("person")}>
+              <Icon name="person" /> Hand to a person
+            </button>
+          )}
+          {mayMend && current && (
+            <button type="button" className="button" onClick={() => setDialog("mend")}>
+              <Icon name="tool" /> Mend once
+            </button>
+          )}
+          {mayTeach && (
+            <Link to="/failures/$group/teach" params={{ group }} search={current ? { decision: current.id } : {}} className="button primary">
+              <Icon name="rules" /> Teach
+            </Link>
+          )}
+        </>
+      }
+    >
+      <Loaded query={failure} lines={10}>
+        {(view) => (
+          <>
+            <div className="group-columns">
+              <Panel title="Cases" className="flush group-cases" actions={only && <Link to="/failures/$group" params={{ group }} className="muted">show all</Link>}>
+                {rows.length === 0 ? (
+                  <EmptyState title="None match" icon="filter">No case of this cause is of that kind any more.</EmptyState>
+                ) : (
+                  <ul className="group-samples" aria-label="Cases of this cause">
+                    {rows.slice(0, 200).map((each) => (
+                      <li key={each.id}>
+                        <button type="button" className="group-sample" aria-current={each.id === current?.id || undefined} onClick={() => choose(each.id)}>
+                          <span className="clip">{each.case}{each.item ? `:${each.item}` : ""}</span>
+                          <DecisionState decision={each} />
+                          <Time at={each.at} />
+                        </button>
+                      </li>
+                    ))}
+                  </ul>
+                )}
+                {current && <Sample decision={current} />}
+              </Panel>
+              <Panel title="What these cases have in common" className="flush group-values">
+                <Loaded query={values}>{(found) => <TellingValues values={found} group={group} mayTeach={mayTeach} />}</Loaded>
+              </Panel>
+              <RulesOfGroup view={view} decision={current} mayTeach={mayTeach} />
+            </div>
+            <ApplyPanel group={group} info={view.group} />
+            {current && dialog === "mend" && <MendOnceDialog decisions={rows} at={current} view={view} onClose={() => setDialog("")} />}
+            {current && dialog === "person" && <HandOverDialog decision={current} onClose={() => setDialog("")} />}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** Of what waits an author is asked already; what was rejected has its answer. */
+function canBeWrong(decision: DecisionView): boolean {
+  return Boolean(decision.exlet) && decision.state !== "waiting" && decision.state !== "rejected";
+}
+
+function kindOf(decision: DecisionView): "waiting" | "unhandled" | "handled" {
+  if (decision.state === "waiting") return "waiting";
+  return decision.exlet ? "handled" : "unhandled";
+}
+
+export function DecisionState({ decision }: { decision: DecisionView }) {
+  if (decision.state === "waiting") return <StateBadge state="person" word="waits" />;
+  if (decision.result === "recovered") return <StateBadge state="done" word="recovered" />;
+  if (decision.state === "running") return <StateBadge state="repairing" />;
+  if (!decision.exlet) return <StateBadge state="failed" word="no rule" />;
+  return <StateBadge state={decision.result && decision.result !== "failed" ? "stopped" : "failed"} word={decision.result || decision.state} />;
+}
+
+function Lead({ group }: { group: FailureGroup }) {
+  const parts = [
+    `${plural(group.count, "failure")} in ${plural(group.cases, "case")}`,
+    `${group.category || group.type} failure of ${group.flows.join(", ")}: ${group.tasks.join(", ")}`,
+    ...(group.waiting ? [`${plural(group.waiting, "waits", "wait")} for a person`] : []),
+  ];
+  return (
+    <>
+      {parts.join(" · ")} · first <Time at={group.first_at} />, last <Time at={group.last_at} />
+    </>
+  );
+}
+
+function Sample({ decision }: { decision: DecisionView }) {
+  const whole = useQuery(decisionQuery(decision.id));
+  const job = (whole.data?.context["job"] ?? {}) as Record<string, unknown>;
+  const log = decision.fault?.log_tail || String(job["log_tail"] ?? "");
+  return (
+    <div className="group-sample-view">
+      <div className="row">
+        <strong className="clip">{decision.case}</strong>
+        <Link to="/cases/$case" params={{ case: decision.case }} search={{ view: "items", item: decision.item ?? undefined }}>
+          open the case
+        </Link>
+      </div>
+      <p>{decision.fault?.message}</p>
+      {log ? <FailingLog log={log} message={decision.fault?.message ?? ""} /> : <p className="muted">The job has printed nothing.</p>}
+      {decision.exlet && (
+        <p className="muted">
+          {decision.exlet} was done
+          {decision.rule !== null && ` by rule ${decision.rule} of ${decision.rules === "*" ? "the default rules" : decision.rules}`}
+          {decision.ordered_by && ` by order of ${decision.ordered_by}`}
+          {decision.result && `: ${decision.result}`}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,80 @@
+/** What rules did about a cause, what they would do now, and the sentence that is still to be said. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useMay } from "@/api/session";
+import { plural } from "@/components/format";
+import { Panel } from "@/components/page";
+import { conclusionQuery, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
+import { setWords } from "@/components/recovery/rule-walk";
+import { Loaded } from "@/components/states-of-page";
+
+export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; decision: DecisionView | undefined; mayTeach: boolean }) {
+  const { group } = view;
+  const mayEvaluate = useMay("evaluate_rules");
+  const best = view.candidates[0]?.condition;
+  return (
+    <Panel title="Rules" className="group-rules">
+      <div className="stack">
+        <p className="when-then">
+          <span className="muted">When</span> {best ? <code>{best}</code> : "…"} <span className="muted">then</span>{" "}
+          {mayTeach ? (
+            <Link to="/failures/$group/teach" params={{ group: group.id }} search={{ term: best }}>choose a repair</Link>
+          ) : (
+            <span className="muted">…</span>
+          )}
+        </p>
+        <section className="stack tight">
+          <h3>What was done</h3>
+          {group.waiting > 0 && <p>{plural(group.waiting, "case")} {group.waiting === 1 ? "waits" : "wait"} for a person.</p>}
+          {group.unhandled > 0 && <p>{plural(group.unhandled, "time")} no rule fitted it, and nothing was done.</p>}
+          {group.handled.map((each) => (
+            <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>
+              <Link to="/rules/$name" params={{ name: each.rules }} search={{ rule: each.rule, tree: `${group.type}/` }}>
+                rule {each.rule} of {setWords(each.rules)}
+              </Link>{" "}
+              {each.passive ? "would have done" : "did"} <strong>{each.exlet || "nothing"}</strong> {plural(each.count, "time")}
+              {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}
+            </p>
+          ))}
+          {!group.waiting && !group.unhandled && !group.handled.length && <p className="muted">Nothing yet.</p>}
+        </section>
+        {mayEvaluate && decision && (
+          <section className="stack tight">
+            <h3>What the rules would do now</h3>
+            <WouldDo decision={decision} />
+          </section>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+function WouldDo({ decision }: { decision: DecisionView }) {
+  const set = useQuery(ruleSetQuery(decision.flow));
+  const said = useQuery({ ...conclusionQuery(decision.flow, decision.id, set.data?.version ?? 0), enabled: set.isSuccess });
+  return (
+    <Loaded query={said} lines={1}>
+      {({ conclusion, trail, trials }) => (
+        <>
+          <p>
+            {conclusion ? (
+              <>
+                <Link to="/rules/$name" params={{ name: conclusion.rules }} search={{ rule: conclusion.rule ?? undefined }}>
+                  rule {conclusion.rule} of {setWords(conclusion.rules)}
+                </Link>{" "}
+                would do <strong>{conclusion.exlet || "nothing"}</strong>.
+              </>
+            ) : (
+              `Nothing: of ${plural(trail.length, "rule")} that were asked, none holds.`
+            )}
+          </p>
+          {trials.map((each) => (
+            <p key={`${each.rules}/${each.rule}`} className="muted">
+              Rule {each.rule} of {setWords(each.rules)}, on trial, would do {each.exlet}.
+            </p>
+          ))}
+        </>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,146 @@
+/** Failures by their cause, those first by which most cases stand still. */
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { CountLink } from "@/components/count-link";
+import { DataTable, type Column } from "@/components/data-table";
+import { number, plural } from "@/components/format";
+import { Page } from "@/components/page";
+import { CauseText } from "@/components/recovery/message";
+import { failureCountsQuery, failuresQuery, ruleSetsQuery, type FailureGroup } from "@/components/recovery/queries";
+import { Sparkline } from "@/components/sparkline";
+import { EmptyState, Loaded } from "@/components/states-of-page";
+import { Time } from "@/components/time";
+import "@/components/recovery/recovery.css";
+import { HANDLING, PERIODS } from "./search";
+
+const route = getRouteApi("/failures");
+const HOUR = 3_600_000;
+const SINCE: Record<string, number> = { hour: HOUR, day: 24 * HOUR, week: 7 * 24 * HOUR };
+const PERIOD_WORDS = { hour: "last hour", day: "last day", week: "last week", all: "all time" } as const;
+const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "no rule took them up", handled: "handled by a rule" } as const;
+
+/** The moment that the list begins with, by whole minutes, so that the same list is not read under many names. */
+function sinceOf(period: string): number {
+  const span = SINCE[period];
+  return span ? Math.floor((Date.now() - span) / 60_000) * 60_000 : 0;
+}
+
+export default function FailuresPage() {
+  const { since = "day", flow, only } = route.useSearch();
+  const navigate = route.useNavigate();
+  const from = useMemo(() => sinceOf(since), [since]);
+  const groups = useQuery(failuresQuery({ since: from, flow }));
+  const sets = useQuery(ruleSetsQuery);
+  const flows = [...new Set([...(groups.data ?? []).flatMap((each) => each.flows), ...(flow ? [flow] : [])])].toSorted();
+  const rows = useMemo(() => shown(groups.data ?? [], only), [groups.data, only]);
+  const waiting = (groups.data ?? []).reduce((sum, each) => sum + each.waiting, 0);
+  return (
+    <Page
+      title="Failures"
+      fill
+      lead={groups.data ? `${plural(groups.data.length, "cause")}, ${plural(groups.data.reduce((sum, each) => sum + each.count, 0), "failure")}${waiting ? `; ${plural(waiting, "waits", "wait")} for a person` : ""}` : undefined}
+      actions={
+        <>
+          <label className="check-label">
+            <span className="muted">Time</span>
+            <select value={since} onChange={(event) => void navigate({ search: (before) => ({ ...before, since: event.target.value as (typeof PERIODS)[number] }) })}>
+              {PERIODS.map((each) => (
+                <option key={each} value={each}>{PERIOD_WORDS[each]}</option>
+              ))}
+            </select>
+          </label>
+          <label className="check-label">
+            <span className="muted">Flow</span>
+            <select value={flow ?? ""} onChange={(event) => void navigate({ search: (before) => ({ ...before, flow: event.target.value || undefined }) })}>
+              <option value="">all flows</option>
+              {flows.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </select>
+          </label>
+          <label className="check-label">
+            <span className="muted">Which</span>
+            <select value={only ?? ""} onChange={(event) => void navigate({ search: (before) => ({ ...before, only: (event.target.value || undefined) as (typeof HANDLING)[number] | undefined }) })}>
+              <option value="">all causes</option>
+              {HANDLING.map((each) => (
+                <option key={each} value={each}>{HANDLING_WORDS[each]}</option>
+              ))}
+            </select>
+          </label>
+        </>
+      }
+    >
+      <Loaded query={groups} lines={8}>
+        {(all) => (
+          <DataTable
+            label="Failures by cause"
+            rows={rows}
+            columns={COLUMNS}
+            rowId={(row) => row.id}
+            onOpen={(row) => void navigate({ to: "/failures/$group", params: { group: row.id } })}
+            empty={
+              all.length ? (
+                <EmptyState title="No cause matches" icon="filter" action={<Link to="/failures" className="button">Show all causes</Link>}>
+                  There are {plural(all.length, "cause")} of failures in this time, none of that kind.
+                </EmptyState>
+              ) : (
+                <EmptyState title={since === "all" ? "Nothing has failed yet" : `Nothing has failed in the ${PERIOD_WORDS[since]}`} icon="check" action={since === "all" ? <Link to="/rules" className="button">See the rules</Link> : <Link to="/failures" search={{ since: "all" }} className="button">Look at all time</Link>}>
+                  What fails is collected here by its cause, and each cause can be taught a repair.{" "}
+                  {sets.data ? `${plural(sets.data.reduce((sum, each) => sum + each.rule_count, 0), "rule")} stand ready.` : ""}
+                </EmptyState>
+              )
+            }
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function shown(groups: readonly FailureGroup[], only: string | undefined): FailureGroup[] {
+  const kept = groups.filter((each) => !only || (only === "waiting" ? each.waiting > 0 : only === "unhandled" ? each.unhandled > 0 : each.handled.length > 0));
+  return kept.toSorted((one, other) => other.waiting - one.waiting || other.unhandled - one.unhandled || other.count - one.count);
+}
+
+function Hours({ group }: { group: FailureGroup }) {
+  const since = Math.floor(Date.now() / HOUR) * HOUR - 23 * HOUR;
+  const counts = useQuery({ ...failureCountsQuery(group.id, { period_ms: HOUR, since }), staleTime: 60_000 });
+  const values = Array.from({ length: 24 }, (_, hour) => counts.data?.periods.find((each) => each.at >= since + hour * HOUR && each.at < since + (hour + 1) * HOUR)?.count ?? 0);
+  return <Sparkline values={values} label={`${number(values.reduce((sum, each) => sum + each, 0))} in the last 24 hours`} tone="failed" />;
+}
+
+function Handled({ group }: { group: FailureGroup }) {
+  const [first, ...others] = group.handled;
+  if (!first) return <span className="muted">{group.waiting ? "" : "nobody"}</span>;
+  const helped = first.results["recovered"] ?? 0;
+  return (
+    <Link to="/rules/$name" params={{ name: first.rules }} search={{ rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
+      {first.exlet || "nothing"} {helped}/{first.count}
+      {others.length > 0 && ` and ${others.length} more`}
+    </Link>
+  );
+}
+
+const COLUMNS: Column<FailureGroup>[] = [
+  {
+    id: "cause",
+    header: "Cause",
+    width: "minmax(260px, 4fr)",
+    value: (row) => row.message,
+    cell: (row) => (
+      <Link to="/failures/$group" params={{ group: row.id }} className="cause-link" title={row.message}>
+        <CauseText text={row.message} />
+      </Link>
+    ),
+  },
+  { id: "kind", header: "Kind", width: "92px", value: (row) => row.category, cell: (row) => row.category || row.type },
+  { id: "where", header: "Flow and task", width: "minmax(110px, 1.2fr)", value: (row) => row.flows.join(), cell: (row) => <span title={`${row.flows.join(", ")}: ${row.tasks.join(", ")}`}>{row.flows.join(", ")}: {row.tasks.join(", ")}</span> },
+  { id: "hours", header: "Last 24 hours", width: "112px", cell: (row) => <Hours group={row} /> },
+  { id: "count", header: "Failures", width: "76px", align: "end", value: (row) => row.count, cell: (row) => number(row.count) },
+  { id: "cases", header: "Cases", width: "64px", align: "end", value: (row) => row.cases, cell: (row) => <CountLink count={row.cases} what="cases" link={{ to: "/failures/$group", params: { group: row.id } }} /> },
+  { id: "waiting", header: "Waiting", width: "72px", align: "end", value: (row) => row.waiting, cell: (row) => <CountLink count={row.waiting} what="wait for a person" className={row.waiting ? "waiting-count" : ""} link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "waiting" } }} /> },
+  { id: "unhandled", header: "No rule", width: "70px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that no rule took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
+  { id: "handled", header: "Handled by", width: "minmax(110px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
+  { id: "last", header: "Last", width: "104px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
+];

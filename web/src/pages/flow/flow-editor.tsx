@@ -1,0 +1,157 @@
+/** A box for a flow file: checked while it is written, problems marked where they are; then deployed. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { api, ask } from "@/api/client";
+import { useMayAll } from "@/api/session";
+import { useRefresh } from "@/components/acts";
+import { CodeView, type CodeProblem } from "@/components/code-view";
+import { plural } from "@/components/format";
+import { Icon } from "@/components/icon";
+import { Panel } from "@/components/page";
+import { ErrorState } from "@/components/states-of-page";
+import { toast } from "@/components/toasts";
+import { Picture } from "./flow-drawing";
+
+export const TEMPLATE = `name: hello
+description: Says hello to everybody
+inputs:
+  names: {type: list, default: [Ada, Grace], description: Who is greeted}
+jobs:
+  greet:
+    for-each: {name: "\${{ inputs.names }}"}
+    run: echo "hello \${{ name }}" > greeting.txt
+    files: greeting.txt
+  together:
+    inputs: {parts/: "\${{ jobs.greet.files['greeting.txt'] }}"}
+    run: cat parts/*
+`;
+
+function useSettled(text: string, ms: number): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), ms);
+    return () => clearTimeout(timer);
+  }, [text, ms]);
+  return settled;
+}
+
+export function FlowEditor({ name, onDeployed }: { name: string; onDeployed: (name: string) => void }) {
+  const may = useMayAll();
+  const refresh = useRefresh();
+  const [text, setText] = useState(name ? "" : TEMPLATE);
+  const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState<unknown>(null);
+  const settled = useSettled(text, 300);
+  const check = useQuery({
+    queryKey: ["flow-check", settled],
+    queryFn: ({ signal }) => ask(api.POST("/api/v1/flow-checks", { body: { text: settled, name: "flow.yaml" }, signal })),
+    enabled: settled.trim() !== "",
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+    gcTime: 30_000,
+  });
+  const found = settled.trim() && check.data ? check.data : null;
+  const problems: CodeProblem[] = (found?.problems ?? []).map((each) => ({
+    line: each.line || 1,
+    column: each.column || 1,
+    severity: each.severity === "error" ? "error" : "warning",
+    message: each.hint ? `${each.message}; ${each.hint}` : each.message,
+  }));
+  const errors = problems.filter((each) => each.severity === "error").length;
+  const current = settled === text && !check.isPlaceholderData && !check.isFetching;
+  const deploy = async (withTriggers: boolean) => {
+    const flow = found?.flow;
+    if (!flow) return;
+    setBusy(true);
+    setRefused(null);
+    try {
+      if (withTriggers) await ask(api.PUT("/api/v1/flows/{name}", { params: { path: { name: flow.name } }, body: flow as never }));
+      else await ask(api.POST("/api/v1/flows", { body: flow as never }));
+      toast("good", `${flow.name} is deployed`);
+      await refresh("flows");
+      onDeployed(flow.name);
+    } catch (error) {
+      setRefused(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const model = found?.ok ? found.flow : null;
+  return (
+    <div className="stack">
+      <Panel
+        title="Flow file"
+        actions={
+            <label className="button small file-button">
+              <Icon name="file" size={14} /> Open a file
+              <input
+                type="file"
+                aria-label="Open a flow file"
+                accept=".yaml,.yml,.json"
+                onChange={(event) => {
+                  const given = event.target.files?.[0];
+                  if (!given) return;
+                  void given.text().then(setText);
+                }}
+              />
+            </label>
+        }
+      >
+        <div className="flow-editor">
+          <CodeView text={text} label="Flow file" language="yaml" onChange={setText} problems={problems} placeholder={name ? `Paste the file of ${name} here` : "Paste a flow file here"} />
+        </div>
+        <div className="flow-verdict" role="status">
+          {!text.trim() && <span className="muted">Nothing is written yet.</span>}
+          {text.trim() && !found && check.isFetching && <span className="muted">Looking at it …</span>}
+          {found && !errors && (
+            <span className="row">
+              <Icon name="check" size={14} /> {found.flow ? `${found.flow.name} has no problems` : "No problems"}
+              {problems.length > 0 && `, and ${plural(problems.length, "remark")}`}
+            </span>
+          )}
+          {errors > 0 && (
+            <span className="row">
+              <Icon name="failures" size={14} /> {plural(errors, "problem")}
+            </span>
+          )}
+        </div>
+        {problems.length > 0 && (
+          <ul className="flow-problems" aria-label="Problems">
+            {(found?.problems ?? []).map((each, at) => (
+              <li key={at} data-severity={each.severity}>
+                <span className="mono nowrap">{each.line ? `line ${each.line}` : "file"}</span>
+                <span>
+                  {each.message}
+                  {each.hint && <span className="muted"> {each.hint}</span>}
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+        {check.isError && <ErrorState error={check.error} compact />}
+        {refused !== null && <ErrorState error={refused} compact />}
+      </Panel>
+      {found?.graph && found.graph.nodes.length > 0 && (
+        <Panel title="What it would do" className="flush">
+          <div className="flow-canvas" tabIndex={0} role="region" aria-label="Drawing of the flow">
+            <Picture graph={found.graph} label="The flow as it is written" />
+          </div>
+        </Panel>
+      )}
+      {name && model && model.name !== name && <p className="notice">The file names another flow: {model.name}. That one is deployed, and {name} stays as it is.</p>}
+      <div className="row wrap">
+        {may("deploy") && (
+          <button type="button" className="button primary" disabled={!model || busy || !current} onClick={() => void deploy(false)}>
+            Deploy {model?.name ?? ""}
+          </button>
+        )}
+        {may("deploy_with_triggers") && model?.triggers && (
+          <button type="button" className="button" disabled={busy || !current} onClick={() => void deploy(true)}>
+            Deploy, and have its “on” take effect
+          </button>
+        )}
+        <span className="muted">Cases that run keep the flow that they were started with.</span>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,159 @@
+import { Link, type LinkProps } from "@tanstack/react-router";
+import { number, percent, plural } from "@/components/format";
+import { Panel } from "@/components/page";
+import { Sparkline } from "@/components/sparkline";
+import { StateBadge, StateBar, StateIcon } from "@/components/state-badge";
+import { Time } from "@/components/time";
+import { Variable } from "@/components/variable-text";
+import type { Overview } from "./page";
+
+export function FailuresPanel({ overview }: { overview: Overview }) {
+  const { failures } = overview;
+  return (
+    <Panel title="Failures of the last day, by cause" className="flush" actions={<Link to="/failures">All failures</Link>}>
+      {failures.length === 0 && <p className="panel-note muted">Nothing has failed in the last day.</p>}
+      <ul className="rows" aria-label="Failures by cause">
+        {failures.slice(0, 8).map((failure) => (
+          <li key={failure.group}>
+            <Link to="/failures/$group" params={{ group: failure.group }} className="home-failure">
+              <span className="home-failure-count">{number(failure.count)}</span>
+              <span className="clip" title={failure.message}>
+                <Variable text={failure.message} />
+              </span>
+              <span className="home-failure-note muted">
+                {failure.waiting > 0 ? (
+                  <StateBadge state="person" word={`${number(failure.waiting)} waiting`} />
+                ) : failure.unhandled > 0 ? (
+                  <StateBadge state="failed" word={`${number(failure.unhandled)} unhandled`} />
+                ) : (
+                  <StateBadge state="done" word="handled" />
+                )}
+              </span>
+              <Sparkline values={failure.per_hour} label={`${plural(failure.count, "failure")} in 24 hours`} tone="failed" width={72} height={18} />
+              <span className="muted home-failure-time">
+                <Time at={failure.last_at} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+export function WaitingPanel({ overview }: { overview: Overview }) {
+  const { waiting } = overview;
+  return (
+    <Panel title="What waits, and for what" className="flush">
+      {waiting.length === 0 && <p className="panel-note muted">Nothing waits.</p>}
+      <ul className="rows">
+        {waiting.slice(0, 8).map((each) => (
+          <li key={`${each.kind} ${each.reason}`}>
+            <WaitingLink waiting={each}>
+              <StateIcon state={each.kind === "job" ? "waiting" : each.kind === "retry" ? "repairing" : "person"} />
+              <span className="home-waiting-count">{number(each.jobs)}</span>
+              <span className="home-waiting-reason">{each.reason}</span>
+            </WaitingLink>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** To exactly those that were counted: jobs of like needs, jobs by their ids, tasks, or failures that wait. */
+function WaitingLink(props: { waiting: Overview["waiting"][number]; children: React.ReactNode }) {
+  const { kind, samples } = props.waiting;
+  const link: LinkProps =
+    kind === "user-task"
+      ? { to: "/worklist" }
+      : kind === "person"
+        ? { to: "/failures", search: { only: "waiting", since: "all" } }
+        : kind === "retry"
+          ? { to: "/jobs", search: { where: `id in [${samples.map((id) => `'${id}'`).join(", ")}]` } }
+          : { to: "/jobs", search: { like: samples.join(",") } };
+  return (
+    <Link {...link} className="home-waiting">
+      {props.children}
+    </Link>
+  );
+}
+
+export function MendedPanel({ overview }: { overview: Overview }) {
+  const { recovered } = overview;
+  return (
+    <Panel title={recovered.count ? `Mended by itself: ${plural(recovered.count, "failure")}` : "Mended by itself"} className="flush">
+      {recovered.count === 0 && <p className="panel-note muted">No rule had to mend anything in the last day.</p>}
+      <ul className="rows">
+        {recovered.by_rule.slice(0, 6).map((each) => (
+          <li key={`${each.rules} ${each.rule} ${each.exlet}`} className="home-mended">
+            <span className="home-waiting-count">{number(each.count)}</span>
+            <span className="clip">
+              {each.rules ? (
+                <Link to="/rules/$name" params={{ name: each.rules }}>
+                  {each.rules === "*" ? "default rules" : each.rules}, rule {each.rule}
+                </Link>
+              ) : (
+                "by hand"
+              )}
+            </span>
+            <span className="muted clip">{each.exlet}</span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+export function PilotsPanel({ overview }: { overview: Overview }) {
+  const { pilots, sites } = overview;
+  return (
+    <Panel title="Pilots and sites" className="flush" actions={<Link to="/pilots">{plural(pilots.up, "pilot")}</Link>}>
+      <div className="home-slots">
+        <StateBar counts={{ running: pilots.busy, ready: Math.max(0, pilots.slots - pilots.busy) }} label="Slots" />
+        <span className="muted nowrap">
+          {pilots.slots ? `${number(pilots.busy)} of ${plural(pilots.slots, "slot")} busy, ${percent(pilots.busy, pilots.slots)}` : "no pilot is connected"}
+        </span>
+      </div>
+      {pilots.slots === 0 && (
+        <p className="panel-note muted">
+          Jobs need a pilot: <code>mendflow pilot --server URL</code>, or a <Link to="/sites">site</Link> that starts some.
+        </p>
+      )}
+      <ul className="rows">
+        {sites
+          .filter((site) => site.name)
+          .map((site) => (
+            <li key={site.name} className="home-site">
+              <Link to="/sites">{site.name}</Link>
+              <StateBadge of={site.state} />
+              <span className="muted">{site.note || `${number(site.busy)} of ${plural(site.slots, "slot")} busy`}</span>
+            </li>
+          ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** What is wrong; the commands that follow are for a terminal, and stand in the list of alerts. */
+function short(sentence: string): string {
+  return sentence.split(/\. (?=`mendflow )/)[0] ?? sentence;
+}
+
+export function AlertsPanel({ overview }: { overview: Overview }) {
+  const { alerts } = overview;
+  return (
+    <Panel title="Alerts" className="flush" actions={<Link to="/administration" search={{ view: "alerts" }}>All alerts</Link>}>
+      {alerts.length === 0 && <p className="panel-note muted">Nothing that somebody should look at.</p>}
+      <ul className="rows">
+        {alerts.slice(0, 6).map((alert) => (
+          <li key={alert.id} className="home-alert">
+            <StateBadge state={alert.severity === "critical" ? "failed" : alert.severity === "warning" ? "repairing" : "ready"} word={alert.severity} />
+            <span className="home-alert-text" title={alert.sentence.replaceAll("`", "")}>{alert.case ? <Link to="/cases/$case" params={{ case: alert.case }} search={{ item: alert.item ?? undefined }}>{short(alert.sentence)}</Link> : short(alert.sentence)}</span>
+            <span className="muted"><Time at={alert.raised_at} /></span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

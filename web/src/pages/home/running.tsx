@@ -1,0 +1,44 @@
+/** The newest cases that run, with how far each is. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { casesQuery, type CaseView } from "@/api/queries";
+import { caseState } from "@/api/states";
+import { CaseProgress } from "@/components/case-progress";
+import { Panel } from "@/components/page";
+import { ErrorState, Loading } from "@/components/states-of-page";
+import { StateBadge } from "@/components/state-badge";
+import { Duration } from "@/components/time";
+
+const RUNNING = "status == 'running' && parent == null && mends == null";
+
+/** What really runs stands before what waits for a person. */
+function workFirst(cases: readonly CaseView[]): CaseView[] {
+  const held = (each: CaseView) => Number(caseState(each) !== "running");
+  return cases.toSorted((one, other) => held(one) - held(other));
+}
+
+export function RunningPanel() {
+  const query = useInfiniteQuery(casesQuery({ where: RUNNING }));
+  const cases = workFirst(query.data?.pages[0]?.data ?? []).slice(0, 12);
+  return (
+    <Panel title="Not over yet" className="flush" actions={<Link to="/cases" search={{ status: "running" }}>All that run</Link>}>
+      {query.isPending && <Loading />}
+      {query.isError && <ErrorState error={query.error} />}
+      {query.isSuccess && cases.length === 0 && <p className="panel-note muted">No case runs.</p>}
+      <ul className="rows" aria-label="Cases that run">
+        {cases.map((each) => (
+          <li key={each.id}>
+            <Link to="/cases/$case" params={{ case: each.id }} className="home-case">
+              <span className="clip home-case-id">{each.id}</span>
+              <StateBadge state={caseState(each)} />
+              <CaseProgress view={each} />
+              <span className="muted home-case-time">
+                <Duration from={each.started_at} to={each.ended_at} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

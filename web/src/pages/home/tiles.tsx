@@ -1,0 +1,49 @@
+/** The numbers on top: each leads to exactly what it counts. */
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { number, plural } from "@/components/format";
+import { Sparkline } from "@/components/sparkline";
+import { StateIcon } from "@/components/state-badge";
+import type { State } from "@/api/states";
+import type { Overview } from "./page";
+
+function Tile(props: { state: State; title: string; count: number; link: LinkProps; note: ReactNode; children?: ReactNode }) {
+  return (
+    <Link {...props.link} className="tile panel">
+      <span className="tile-title">
+        <StateIcon state={props.state} />
+        {props.title}
+      </span>
+      <span className="tile-main">
+        <span className="tile-count">{number(props.count)}</span>
+        {props.children}
+      </span>
+      <span className="tile-note muted">{props.note}</span>
+    </Link>
+  );
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+export function Tiles({ overview }: { overview: Overview }) {
+  const { cases, jobs, per_hour: hours } = overview;
+  const since = `ended >= ${overview.since}`;
+  const tasks = overview.waiting.filter((each) => each.kind === "user-task").reduce((total, each) => total + each.jobs, 0);
+  const people = overview.waiting.filter((each) => each.kind === "user-task" || each.kind === "person").reduce((total, each) => total + each.jobs, 0);
+  const waiting = Object.entries(jobs).reduce((total, [state, count]) => (state === "running" ? total : total + count), 0);
+  return (
+    <div className="tiles">
+      <Tile state="running" title="Cases running" count={cases["running"] ?? 0} link={{ to: "/cases", search: { status: "running", all: true } }} note={`${plural(sum(hours.started), "case")} started in 24 h`}>
+        <Sparkline values={hours.started} label="Started, by the hour" tone="running" />
+      </Tile>
+      <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", all: true, where: since } }} note={`in 24 h; ${number(cases["failed"] ?? 0)} in all`}>
+        <Sparkline values={hours.failed} label="Failed, by the hour" tone="failed" />
+      </Tile>
+      <Tile state="done" title="Cases done" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", all: true, where: since } }} note={`in 24 h; ${number(cases["completed"] ?? 0)} in all`}>
+        <Sparkline values={hours.completed} label="Done, by the hour" tone="done" />
+      </Tile>
+      <Tile state="person" title="For a person" count={people} link={tasks || !people ? { to: "/worklist" } : { to: "/failures", search: { only: "waiting", since: "all" } }} note={people ? `${plural(tasks, "task")} in the worklist, ${plural(people - tasks, "failure")} to decide` : "nothing waits for anybody"} />
+      <Tile state="waiting" title="Jobs waiting" count={waiting} link={{ to: "/jobs", search: { state: "waiting" } }} note={`${number(jobs["running"] ?? 0)} running on ${plural(overview.pilots.slots, "slot")}`} />
+    </div>
+  );
+}

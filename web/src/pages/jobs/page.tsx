@@ -1,0 +1,176 @@
+/** Jobs that have not ended: what waits and for what, and what runs where. */
+import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo } from "react";
+import { api, ask, askPage } from "@/api/client";
+import { whyQuery } from "@/api/queries";
+import { DataTable, type Column } from "@/components/data-table";
+import { DetailsPane, WithDetails } from "@/components/drawer";
+import { number, plural } from "@/components/format";
+import { Facts, Page } from "@/components/page";
+import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
+import { StateBadge, StateIcon } from "@/components/state-badge";
+import { Duration, Time } from "@/components/time";
+import { JOB_NAMES, WhereField } from "@/components/where-field";
+import { Why } from "@/components/why";
+import { jobQuery } from "../case/queries";
+import { asksFor, needsOf, type Job } from "./needs";
+import { JOB_STATES } from "./search";
+import "@/styles/resources.css";
+
+const route = getRouteApi("/jobs");
+const CONDITIONS = { waiting: "state == 'available'", running: "state == 'running'" };
+const LIVE = "state in ['available', 'running']";
+const PAGE_JOBS = 200;
+/** As many pages are read by themselves where the rows of a lot are looked for. */
+const PAGES_READ = 25;
+
+function stateOfJob(job: Job) {
+  if (job.state === "running") return <StateBadge state="running" />;
+  return job.suspended ? <StateBadge of="suspended" /> : <StateBadge state="waiting" />;
+}
+
+const COLUMNS: readonly Column<Job>[] = [
+  { id: "state", header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
+  { id: "item", header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
+  { id: "case", header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
+  { id: "asks", header: "Asks for", width: "minmax(160px, 1.4fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
+  { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
+  { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (job) => job.history.length, cell: (job) => job.history.length || "" },
+  { id: "created", header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
+  { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", value: (job) => job.spec.owner ?? "", cell: (job) => job.spec.owner },
+];
+
+/** Only jobs that ask for as much as one of the samples; what the search has no names for is looked at here. */
+function narrowed(samples: readonly Job[]): string {
+  const parts = new Set(samples.map(({ spec: { resources } }) => `resources.cpus == ${(resources?.cpus ?? 1).toFixed(6)} && resources.memory == ${resources?.memory_bytes ?? 0}`));
+  return [...parts].map((each) => `(${each})`).join(" || ");
+}
+
+/** The samples, or null while one of them is not known yet. One that is over, and gone, is left out. */
+function useSamples(like: string | undefined): Job[] | null {
+  const ids = like ? like.split(",") : [];
+  const found = useQueries({ queries: ids.map((id) => ({ ...jobQuery(id), staleTime: Infinity })) });
+  return found.some((each) => each.isPending) ? null : found.flatMap((each) => (each.data ? [each.data as Job] : []));
+}
+
+export default function JobsPage() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const samples = useSamples(search.like);
+  const lots = useMemo(() => (search.like && samples ? new Set(samples.map(needsOf)) : null), [search.like, samples]);
+  const state = search.like ? "waiting" : search.state;
+  const where = [state ? CONDITIONS[state] : search.where ? "" : LIVE, search.like && "!suspended", search.like && samples?.length && `(${narrowed(samples)})`, search.where && `(${search.where})`].filter(Boolean).join(" && ");
+  const query = useInfiniteQuery({
+    queryKey: ["jobs", "pages", where],
+    enabled: samples !== null,
+    initialPageParam: "",
+    queryFn: ({ pageParam, signal }) => askPage(api.GET("/api/v1/jobs", { params: { query: { where, limit: PAGE_JOBS, after: pageParam } }, signal })),
+    getNextPageParam: (page) => page.next || undefined,
+  });
+  const counts = useQuery({
+    queryKey: ["jobs", "counts"],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/jobs/count", { params: { query: { where: LIVE, by: "state" } }, signal })),
+  }).data?.counts;
+  const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const pages = query.data?.pages.length ?? 0;
+  const rows = useMemo(() => {
+    const all = (query.data?.pages.flatMap((page) => page.data) ?? []) as Job[];
+    return lots ? all.filter((job) => lots.has(needsOf(job))) : all;
+  }, [query.data, lots]);
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  useEffect(() => {
+    if (lots && pages < PAGES_READ) onEnd();
+  }, [lots, pages, onEnd]);
+  const badCondition = search.where && query.error ? query.error : null;
+  const count = { waiting: counts?.["available"] ?? 0, running: counts?.["running"] ?? 0 };
+  return (
+    <Page title="Jobs" fill lead={search.like ? undefined : "Jobs that have not ended. Those that are over stand in their cases."}>
+      <div className="toolbar">
+        <nav className="segments" aria-label="State of jobs">
+          <Link to="/jobs" search={{ state: undefined, like: undefined, where: search.where }} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
+            all <span className="number">{number(count.waiting + count.running)}</span>
+          </Link>
+          {JOB_STATES.map((each) => (
+            <Link key={each} to="/jobs" search={{ state: each, like: undefined, where: search.where }} className="segment" aria-current={state === each && !search.like ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
+              <StateIcon state={each} /> {each} <span className="number">{number(count[each])}</span>
+            </Link>
+          ))}
+        </nav>
+        <WhereField label="Condition for jobs" value={search.where ?? ""} names={JOB_NAMES} placeholder="name == 'align' && resources.memory > '8 GB'" error={badCondition} onSearch={(next) => void navigate({ search: (before) => ({ ...before, where: next.trim() || undefined }) })} />
+      </div>
+      {search.like && samples?.[0] && <Lot sample={samples[0].id} count={rows.length} whole={!hasNextPage} />}
+      <WithDetails details={search.at ? <JobDetails key={search.at} id={search.at} onClose={() => void navigate({ search: (before) => ({ ...before, at: undefined }) })} /> : null}>
+        {query.isPending && <Loading lines={6} />}
+        {query.isError && !badCondition && <ErrorState error={query.error} again={() => void query.refetch()} />}
+        {query.isSuccess && (
+          <DataTable
+            label="Jobs"
+            rows={rows}
+            columns={COLUMNS}
+            rowId={(job) => job.id}
+            at={search.at ?? ""}
+            onOpen={(job) => void navigate({ search: (before) => ({ ...before, at: job.id }), replace: Boolean(search.at) })}
+            onEnd={onEnd}
+            empty={
+              <EmptyState title={search.where || search.like ? "No job matches" : state === "running" ? "No job runs" : "No job waits"} icon="check" action={search.where || search.like ? <Link to="/jobs" className="button">Show all jobs</Link> : undefined}>
+                {search.like ? "Those that waited have begun meanwhile." : "What is over stands in its case."}
+              </EmptyState>
+            }
+          />
+        )}
+      </WithDetails>
+    </Page>
+  );
+}
+
+/** What all of them wait for. */
+function Lot({ sample, count, whole }: { sample: string; count: number; whole: boolean }) {
+  const why = useQuery(whyQuery(sample)).data;
+  return (
+    <p className="notice">
+      <StateIcon state="waiting" />
+      <span>
+        {plural(count, "job waits", "jobs wait")}
+        {!whole && ", and more are looked for"}: {(why?.sentence ?? "").replace(/^[^:]*: /, "").replaceAll("`", "")}
+      </span>
+    </p>
+  );
+}
+
+function JobDetails({ id, onClose }: { id: string; onClose: () => void }) {
+  const job = useQuery(jobQuery(id)).data as Job | undefined;
+  return (
+    <DetailsPane
+      label={`Job ${id}`}
+      title={id}
+      onClose={onClose}
+      actions={
+        job && (
+          <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }} className="button small">
+            Open
+          </Link>
+        )
+      }
+    >
+      <Why subject={id} />
+      {job && (
+        <Facts
+          facts={[
+            ["State", stateOfJob(job)],
+            ["Item", job.spec.item],
+            ["Asks for", asksFor(job)],
+            ["Pilot", job.pilot],
+            ["Submitted", <Time key="submitted" at={job.created_at} />],
+            ["Since then", <Duration key="since" from={job.created_at} to={job.finished_at} />],
+            ["Attempts", job.history.length || null],
+            ["Priority", job.spec.priority || null],
+            ["Owner", job.spec.owner],
+          ]}
+        />
+      )}
+    </DetailsPane>
+  );
+}

@@ -1,0 +1,51 @@
+/** Start a flow: a form made from its inputs, and the flow drawn before. */
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { caseQuery, flowQuery, type FlowView } from "@/api/queries";
+import { useMay } from "@/api/session";
+import { Page, Panel } from "@/components/page";
+import { Loaded } from "@/components/states-of-page";
+import { FlowDrawing } from "../flow/flow-drawing";
+import { RunForm } from "./run-form";
+import "@/styles/resources.css";
+
+const route = getRouteApi("/run/$flow");
+
+function Started({ view, from }: { view: FlowView; from: string | undefined }) {
+  const mayStart = useMay("start");
+  const earlier = useQuery({ ...caseQuery(from ?? ""), enabled: Boolean(from) });
+  if (!mayStart) return <p>You may look at this flow, and not start it. Ask an administrator for the role of an operator or author in {view.project || "its project"}.</p>;
+  if (from && earlier.isPending) return <Loaded query={earlier}>{() => null}</Loaded>;
+  return <RunForm view={view} given={earlier.data?.inputs ?? {}} from={earlier.data ? from : undefined} />;
+}
+
+export default function NewRunPage() {
+  const { flow } = route.useParams();
+  const { from } = route.useSearch();
+  const query = useQuery(flowQuery(flow));
+  return (
+    <Page
+      title={`Run ${flow}`}
+      crumbs={<Link to="/run">New run</Link>}
+      lead={query.data?.description}
+      actions={
+        <Link to="/flows/$name" params={{ name: flow }} className="button">
+          The flow itself
+        </Link>
+      }
+    >
+      <Loaded query={query} lines={8}>
+        {(view) => (
+          <div className="run-columns">
+            <Panel title="Inputs">
+              <Started key={view.digest} view={view as FlowView} from={from} />
+            </Panel>
+            <Panel title="What will run" className="flush">
+              <FlowDrawing name={flow} version={view.version} />
+            </Panel>
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,122 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, ask, type Schemas } from "@/api/client";
+import type { FlowView } from "@/api/queries";
+import { useRefresh } from "@/components/acts";
+import { SelectField, TextField } from "@/components/form-fields";
+import { Icon } from "@/components/icon";
+import { ErrorState } from "@/components/states-of-page";
+import { toast } from "@/components/toasts";
+import { draftOf, readDraft, type Draft } from "@/components/typed-values";
+import { ValueField } from "@/components/value-field";
+
+type StartBody = Schemas["StartBody"];
+
+const CACHE = [
+  ["", "As the server is set"],
+  ["declared", "Of jobs that declare what they read and write"],
+  ["all", "Of all jobs"],
+  ["none", "None: run everything"],
+] as const;
+
+const UNHANDLED = [
+  ["", "As the flow or the server says"],
+  ["hold", "Wait for a person"],
+  ["fail", "Fail the case"],
+] as const;
+
+export interface Drafts {
+  [name: string]: Draft;
+}
+
+/** The inputs of a flow as a form: the state of its fields, what is wrong, and the values to send. */
+export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Record<string, unknown>) {
+  const [drafts, setDrafts] = useState<Drafts>(() =>
+    Object.fromEntries(Object.entries(inputs).map(([name, wanted]) => [name, draftOf(wanted, name in given ? given[name] : wanted.default)])),
+  );
+  const read = Object.entries(inputs).map(([name, wanted]) => [name, readDraft(wanted, drafts[name] ?? "")] as const);
+  const problems: Record<string, string> = {};
+  const values: Record<string, unknown> = {};
+  for (const [name, each] of read) {
+    if ("problem" in each) problems[name] = each.problem;
+    else if (each.value !== undefined) values[name] = each.value;
+  }
+  const set = (name: string, draft: Draft) => setDrafts((before) => ({ ...before, [name]: draft }));
+  return { drafts, set, problems, values };
+}
+
+/** The order of the form: what is needed first. */
+export function orderOf(inputs: Record<string, Schemas["Input"]>): [string, Schemas["Input"]][] {
+  return Object.entries(inputs).sort(([, one], [, other]) => Number(other.required ?? false) - Number(one.required ?? false));
+}
+
+export function RunForm({ view, given, from }: { view: FlowView; given: Record<string, unknown>; from: string | undefined }) {
+  const navigate = useNavigate();
+  const refresh = useRefresh();
+  const inputs = view.flow?.inputs ?? {};
+  const { drafts, set, problems, values } = useInputs(inputs, given);
+  const [tried, setTried] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState<unknown>(null);
+  const [cache, setCache] = useState<NonNullable<StartBody["cache"]>>("");
+  const [unhandled, setUnhandled] = useState<NonNullable<StartBody["on_unhandled"]>>("");
+  const [key, setKey] = useState("");
+  const start = async () => {
+    setTried(true);
+    setRefused(null);
+    const wrong = Object.keys(problems)[0];
+    if (wrong !== undefined) {
+      document.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+      return;
+    }
+    setBusy(true);
+    try {
+      const body: StartBody = { flow: view.name, inputs: values, cache, on_unhandled: unhandled, ...(key ? { key } : {}) };
+      const again = { inputs: values, ...(cache ? { cache } : {}) };
+      const started = from ? await ask(api.POST("/api/v1/cases/{case}/rerun", { params: { path: { case: from } }, body: again })) : await ask(api.POST("/api/v1/cases", { body }));
+      toast("good", `${started.id} has started`);
+      void refresh("cases", "overview");
+      await navigate({ to: "/cases/$case", params: { case: started.id } });
+    } catch (error) {
+      setRefused(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const names = orderOf(inputs);
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void start();
+      }}
+    >
+      {from && <p className="notice">The fields begin with the inputs of {from}. Change what is to be different: results that do not depend on it are taken over.</p>}
+      {!names.length && <p className="muted">This flow needs no inputs.</p>}
+      {names.map(([name, wanted]) => (
+        <ValueField key={name} name={name} wanted={wanted} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} problem={tried || wanted.type === "number" ? shownProblem(problems[name], drafts[name], tried) : null} />
+      ))}
+      <details className="more-settings">
+        <summary>More settings</summary>
+        <div className="stack">
+          <SelectField label="Earlier results" value={cache} onChange={setCache} choices={CACHE} hint="A job whose result is known from the same inputs is not run again." />
+          {!from && <SelectField label="A failure that no rule takes up" value={unhandled} onChange={setUnhandled} choices={UNHANDLED} />}
+          {!from && <TextField label="Key" value={key} onChange={setKey} hint="Started again with the same key, it is the same case." />}
+        </div>
+      </details>
+      {refused !== null && <ErrorState error={refused} compact />}
+      <div className="row">
+        <button type="submit" className="button primary" disabled={busy}>
+          <Icon name="run" size={14} /> {from ? "Run again" : "Start"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** What is missing is said when somebody tries to start; what is wrong at once. */
+function shownProblem(problem: string | undefined, draft: Draft | undefined, tried: boolean): string | null {
+  return problem && (tried || draft) ? problem : null;
+}

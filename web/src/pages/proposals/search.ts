@@ -1,0 +1,6 @@
+import { flag, known, text } from "@/app/search-params";
+
+/** What the page keeps in its address. */
+export function search(raw: Record<string, unknown>) {
+  return known({ proposal: text(raw, "proposal"), every: flag(raw, "every") });
+}

@@ -1,0 +1,32 @@
+/** The exlets of a set: what each does, and how often it helped. */
+import { useQuery } from "@tanstack/react-query";
+import { stepsOf } from "@/components/recovery/exlets";
+import { exletResultsQuery, type RuleSetView } from "@/components/recovery/queries";
+import { shortValue } from "@/components/recovery/values";
+import { EmptyState } from "@/components/states-of-page";
+
+export function Exlets({ set }: { set: RuleSetView }) {
+  const results = useQuery(exletResultsQuery);
+  const exlets = Object.entries(set.rules?.exlets ?? {});
+  if (!exlets.length) return <EmptyState title="This set has no exlets of its own" icon="tool">Its rules conclude those of the default rules.</EmptyState>;
+  return (
+    <div className="scrolls" role="region" aria-label="Exlets" tabIndex={0}>
+      <table className="plain-table framed">
+        <thead><tr><th>Exlet</th><th>Steps</th><th>Helped</th></tr></thead>
+        <tbody>
+          {exlets.map(([name, flow]) => {
+            const result = results.data?.find((each) => each.exlet === name);
+            const steps = stepsOf(flow);
+            return (
+              <tr key={name}>
+                <td><strong>{name}</strong><br /><span className="muted">{flow.description}</span></td>
+                <td>{steps ? <ol className="exlet-steps">{steps.map((each) => <li key={each.id}><code>{each.do}</code> <span className="muted">{Object.entries(each.settings).map(([key, value]) => `${key} ${shortValue(value, 70)}`).join(", ")}</span></li>)}</ol> : <span className="muted">more than a list of steps</span>}</td>
+                <td className="nowrap">{result ? `${result.recovered} of ${result.known}, in ${result.groups} causes` : <span className="muted">not tried yet</span>}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,153 @@
+/** A rule: why it is there, the case that it was made for, and its changes, each tried against the past before it is made. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useMay } from "@/api/session";
+import { CodeView } from "@/components/code-view";
+import { ConfirmDialog, Dialog } from "@/components/dialog";
+import { Field } from "@/components/field";
+import { plural } from "@/components/format";
+import { JsonTree } from "@/components/json-tree";
+import { Facts } from "@/components/page";
+import { changeRule, contextPathsQuery, promoteRule, replayRules, retireRule, type ReplayView, type Rule, type RuleSet, type RuleSetView } from "@/components/recovery/queries";
+import { isRetired, setWords, type WalkedRule } from "@/components/recovery/rule-walk";
+import { ErrorState } from "@/components/states-of-page";
+import { Time } from "@/components/time";
+import { toast } from "@/components/toasts";
+
+export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; type: string; task: string; walked: WalkedRule }) {
+  const { rule } = walked;
+  const client = useQueryClient();
+  const [dialog, setDialog] = useState<"" | "promote" | "retire" | "change">("");
+  const [exceptions, setExceptions] = useState(false);
+  const [note, setNote] = useState("");
+  const mayPromote = useMay("promote_rule");
+  const mayRetire = useMay("retire_rule");
+  const mayChange = useMay("change_rule");
+  const done = (said: string) => {
+    toast("good", said);
+    void client.invalidateQueries({ queryKey: ["rules"] });
+  };
+  const retired = isRetired(rule);
+  const close = () => setDialog("");
+  return (
+    <>
+      <div className="row wrap">
+        {rule.passive && mayPromote && <button type="button" className="button small primary" onClick={() => setDialog("promote")}>Put in force</button>}
+        {!retired && mayChange && <button type="button" className="button small" onClick={() => setDialog("change")}>Change</button>}
+        {!retired && mayRetire && <button type="button" className="button small danger" onClick={() => setDialog("retire")}>Retire</button>}
+        <Link to="/rules/$name" params={{ name: set.name }} search={{ view: "cornerstones", tree: `${type}/${task}`, rule: rule.id }} className="button small">Compare cornerstones</Link>
+      </div>
+      <CodeView text={rule.condition} label="Condition" language="cel" />
+      <Facts
+        facts={[
+          ["does", rule.exlet ? <Link to="/rules/$name" params={{ name: set.name }} search={{ view: "exlets" }}>{rule.exlet}</Link> : "nothing"],
+          ["state", retired ? "out of use" : rule.passive ? "on trial" : "in force"],
+          ["asked", `${plural(walked.asked, "time")}: held ${walked.held}, not ${walked.asked - walked.held}`],
+          ["decided", plural(walked.decided, "time")],
+          ["would have", rule.passive ? plural(set.tried[`${type}/${task}/${rule.id}`] ?? 0, "time") : ""],
+          ["made by", rule.author],
+          ["made", rule.at ? <Time at={rule.at} /> : ""],
+        ]}
+      />
+      {rule.note && <p>{rule.note}</p>}
+      <h3>Cornerstone: the case that it was made for</h3>
+      {rule.cornerstone ? <JsonTree value={rule.cornerstone} open={2} label="Cornerstone" /> : <p className="muted">None is kept.</p>}
+      <ConfirmDialog title={`Put rule ${rule.id} in force`} open={dialog === "promote"} act="Put in force" onClose={close} onAct={async () => { await promoteRule(set.name, rule.id, type, task); done(`Rule ${rule.id} of ${setWords(set.name)} is in force`); }} will={<><p>From now on it decides: <strong>{rule.exlet || "nothing"}</strong> is done where it holds, in running cases too. What was decided before stays.</p><Past set={set} type={type} task={task} rule={rule.id} change={{ passive: false }} /></>} />
+      <ConfirmDialog
+        title={`Retire rule ${rule.id}`}
+        open={dialog === "retire"}
+        act="Retire"
+        danger
+        onClose={close}
+        onAct={async () => { await retireRule(set.name, rule.id, type, task, exceptions, note); done(`Rule ${rule.id} of ${setWords(set.name)} is out of use`); }}
+        will={
+          <>
+            <p>It stays in its place and never holds. An earlier version can be restored.</p>
+            {rule.on_true != null && <label className="check-label"><input type="checkbox" checked={exceptions} onChange={(event) => setExceptions(event.target.checked)} /> with its exceptions</label>}
+            <Field label="Why">{(ids) => <input {...ids} value={note} onChange={(event) => setNote(event.target.value)} />}</Field>
+            <Past set={set} type={type} task={task} rule={rule.id} change={{ condition: "false" }} />
+          </>
+        }
+      />
+      {dialog === "change" && <ChangeDialog set={set} type={type} task={task} rule={rule} onClose={close} onDone={done} />}
+    </>
+  );
+}
+
+/** The set with one rule changed, as it is sent to be replayed. */
+export function changedSet(set: RuleSet, type: string, task: string, rule: number, change: Partial<Rule>): RuleSet {
+  const copy = structuredClone(set);
+  const trees = copy.trees as unknown as Record<string, Record<string, { rules: Record<string, Rule> }>>;
+  const found = trees[type]?.[task]?.rules[String(rule)];
+  if (found) Object.assign(found, change);
+  return copy;
+}
+
+/** What the change would have altered in the past: each number opens its rows. */
+function Past({ set, type, task, rule, change }: { set: RuleSetView; type: string; task: string; rule: number; change: Partial<Rule> }) {
+  const may = useMay("replay_rules");
+  const replay = useMutation({ mutationFn: () => replayRules(changedSet(set.rules as RuleSet, type, task, rule, change)) });
+  if (!may || !set.rules) return null;
+  return (
+    <div className="stack tight">
+      <button type="button" className="button small" disabled={replay.isPending} onClick={() => replay.mutate()}>Try against the past</button>
+      {replay.error && <ErrorState error={replay.error} compact />}
+      {replay.data && <Replayed view={replay.data} />}
+    </div>
+  );
+}
+
+function Replayed({ view }: { view: ReplayView }) {
+  return (
+    <div className="stack tight">
+      <p role="status">Of {plural(view.looked_at, "past decision")}, {view.looked_at - view.same} would be concluded otherwise{view.cornerstones.length ? `, and ${plural(view.cornerstones.length, "cornerstone")}` : ""}.</p>
+      {view.problems.map((each) => <p key={each} className="field-problem">{each}</p>)}
+      {view.cornerstones.map((each) => <p key={`${each.type}/${each.task}/${each.rule}`} className="trial-breaks">The cornerstone of rule {each.rule} would conclude {each.new_exlet || "nothing"} instead of {each.exlet || "nothing"}.</p>)}
+      {view.changed.length > 0 && (
+        <details>
+          <summary>{plural(view.changed.length, "decision")}</summary>
+          <table className="plain-table">
+            <thead><tr><th>Case</th><th>Was</th><th>Would be</th></tr></thead>
+            <tbody>{view.changed.slice(0, 100).map((each) => <tr key={each.decision}><td><Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link></td><td>{each.exlet || "nothing"}</td><td>{each.new_exlet || "nothing"}</td></tr>)}</tbody>
+          </table>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function ChangeDialog({ set, type, task, rule, onClose, onDone }: { set: RuleSetView; type: string; task: string; rule: Rule; onClose: () => void; onDone: (said: string) => void }) {
+  const client = useQueryClient();
+  // What the author has not touched is null, and follows the rule: a change that somebody else makes to it is not undone.
+  const [written, setWritten] = useState<{ condition: string | null; exlet: string | null; note: string | null }>({ condition: null, exlet: null, note: null });
+  const { condition = rule.condition, exlet = rule.exlet ?? "", note = rule.note ?? "" } = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null)) as Partial<Record<keyof typeof written, string>>;
+  const write = (part: Partial<typeof written>) => setWritten((before) => ({ ...before, ...part }));
+  // The version that the author looks at: what somebody else saves meanwhile is not overwritten.
+  const [basis, setBasis] = useState(set.version);
+  const paths = useQuery(contextPathsQuery(set.name, type, task));
+  const change = { rule: rule.id, type: type as never, task, condition: condition === rule.condition ? null : condition, exlet: exlet === (rule.exlet ?? "") ? null : exlet, note: note === (rule.note ?? "") ? null : note, expected: basis };
+  const save = useMutation({
+    mutationFn: () => changeRule(set.name, change),
+    onSuccess: (made) => { onDone(`Rule ${rule.id} is changed: version ${made.version}`); onClose(); },
+    // Refused because of what somebody else saved: read it, so that it can be told here.
+    onError: () => client.invalidateQueries({ queryKey: ["rules"] }),
+  });
+  const conflict = set.version !== basis;
+  const same = condition === rule.condition && exlet === (rule.exlet ?? "") && note === (rule.note ?? "");
+  return (
+    <Dialog title={`Change rule ${rule.id}`} open wide onClose={onClose} footer={<><button type="button" className="button" onClick={onClose}>Not now</button><button type="button" className="button primary" disabled={same || save.isPending || conflict} onClick={() => save.mutate()}>Save</button></>}>
+      <div className="field"><span className="field-label">Condition</span><CodeView text={condition} label="Condition" language="cel" oneLine onChange={(text) => write({ condition: text })} complete={(before) => (paths.data ?? []).filter((each) => each.path.startsWith(/[\w.]*$/.exec(before)?.[0] ?? "")).slice(0, 50).map((each) => ({ label: each.path, detail: each.types.join(" or ") }))} /></div>
+      <Field label="Exlet">{(ids) => <select {...ids} value={exlet} onChange={(event) => write({ exlet: event.target.value })}><option value="">nothing</option>{set.exlets.map((each) => <option key={each}>{each}</option>)}</select>}</Field>
+      <Field label="Note">{(ids) => <textarea {...ids} rows={2} value={note} onChange={(event) => write({ note: event.target.value })} />}</Field>
+      <Past set={set} type={type} task={task} rule={rule.id} change={{ condition, exlet }} />
+      {conflict && (
+        <div className="conflict" role="alert">
+          <p><strong>Somebody else has changed these rules meanwhile.</strong> You began with version {basis}; now it is version {set.version}, where rule {rule.id} reads <code>{rule.condition}</code>. What you wrote is kept here.</p>
+          <button type="button" className="button small primary" onClick={() => { save.reset(); setBasis(set.version); }}>Go on with version {set.version}</button>
+        </div>
+      )}
+      {save.error && !conflict && <ErrorState error={save.error} compact />}
+    </Dialog>
+  );
+}

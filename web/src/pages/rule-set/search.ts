@@ -1,0 +1,14 @@
+import { known, oneOf, text, whole } from "@/app/search-params";
+
+export const VIEWS = ["tree", "versions", "trial", "cornerstones", "exlets"] as const;
+
+/** What the page keeps in its address: the view, the tree (`abort/send`), the rule, and the versions or rules compared. */
+export function search(raw: Record<string, unknown>) {
+  return known({
+    view: oneOf(raw, "view", VIEWS),
+    tree: text(raw, "tree"),
+    rule: whole(raw, "rule"),
+    version: whole(raw, "version"),
+    with: whole(raw, "with"),
+  });
+}

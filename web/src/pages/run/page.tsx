@@ -1,0 +1,83 @@
+/** Pick a flow to run, or give a new one. */
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { flowsQuery, type FlowView } from "@/api/queries";
+import { useMay } from "@/api/session";
+import { DataTable, type Column } from "@/components/data-table";
+import { Icon } from "@/components/icon";
+import { Page } from "@/components/page";
+import { EmptyState, Loaded } from "@/components/states-of-page";
+import { Time } from "@/components/time";
+import { FlowEditor } from "../flow/flow-editor";
+import "@/styles/resources.css";
+
+const route = getRouteApi("/run");
+
+function matches(view: FlowView, find: string): boolean {
+  return `${view.name} ${view.description} ${view.deployed_by}`.toLowerCase().includes(find.toLowerCase());
+}
+
+const COLUMNS: Column<FlowView>[] = [
+  { id: "flow", header: "Flow", width: "minmax(140px, 1.2fr)", value: (row) => row.name, cell: (row) => <Link to="/run/$flow" params={{ flow: row.name }}>{row.name}</Link> },
+  { id: "description", header: "What it does", width: "minmax(160px, 3fr)", cell: (row) => <span className="muted">{row.description}</span> },
+  { id: "by", header: "Deployed by", width: "110px", value: (row) => row.deployed_by, cell: (row) => row.deployed_by },
+  { id: "at", header: "When", width: "100px", value: (row) => row.deployed_at, cell: (row) => <Time at={row.deployed_at} /> },
+  { id: "version", header: "Version", width: "72px", align: "end", value: (row) => row.version, cell: (row) => row.version },
+  { id: "project", header: "Project", width: "100px", value: (row) => row.project, cell: (row) => row.project },
+  { id: "look", header: "", width: "64px", cell: (row) => <Link to="/flows/$name" params={{ name: row.name }} aria-label={`Look at ${row.name}`}>Look</Link> },
+];
+
+export default function RunPage() {
+  const { find = "", write } = route.useSearch();
+  const navigate = route.useNavigate();
+  const mayDeploy = useMay("deploy");
+  const query = useQuery(flowsQuery);
+  const shown = ((query.data ?? []) as FlowView[]).filter((view) => matches(view, find));
+  if (write) {
+    return (
+      <Page title="New flow" crumbs={<Link to="/run">New run</Link>} lead="Paste a flow file, or write one. Problems are marked where they are.">
+        <FlowEditor name="" onDeployed={(name) => void navigate({ to: "/run/$flow", params: { flow: name } })} />
+      </Page>
+    );
+  }
+  const give = mayDeploy && (
+    <Link to="/run" search={{ write: true }} className="button">
+      <Icon name="plus" size={14} /> New flow
+    </Link>
+  );
+  return (
+    <Page
+      title="New run"
+      lead="Pick a flow; then say its inputs, and start."
+      fill
+      actions={
+        <>
+          <label className="search-field">
+            <Icon name="search" size={14} />
+            <input type="search" aria-label="Find a flow" placeholder="Find a flow" value={find} onChange={(event) => void navigate({ search: { find: event.target.value || undefined }, replace: true })} />
+          </label>
+          {give}
+        </>
+      }
+    >
+      <Loaded query={query} lines={6}>
+        {(views) =>
+          views.length ? (
+            <DataTable
+              label="Flows"
+              rows={shown}
+              columns={COLUMNS}
+              rowId={(row) => row.name}
+              onOpen={(row) => void navigate({ to: "/run/$flow", params: { flow: row.name } })}
+              empty={<EmptyState title="No flow matches" icon="search">Nothing in a name or a description is “{find}”. Clear the field to see all.</EmptyState>}
+            />
+          ) : (
+            <EmptyState title="No flow yet" icon="flow" action={give}>
+              A flow says what is to be done. Give one here, or with <code>mendflow deploy FLOW.yaml</code>.
+            </EmptyState>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,98 @@
+/** The failing case: its log and its context. A click on a value, or selected text of the log, becomes a part of the
+ * condition. */
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { JsonTree, type Path } from "@/components/json-tree";
+import { Panel } from "@/components/page";
+import { pathOf, readTerms, steadyPart, termFor, withTerm, writeTerm } from "@/components/recovery/conditions";
+import { FailingLog } from "@/components/recovery/failing-log";
+import { failureValuesQuery, type DecisionView, type FailureView, type ValueCount } from "@/components/recovery/queries";
+import { Loaded } from "@/components/states-of-page";
+import { howOften, telling } from "@/pages/failure/telling-values";
+
+/** What the tree begins with: what mostly tells a failure. */
+const ORDER = ["fault", "job", "item", "case", "outcome", "history", "site", "capacity", "items", "values", "measures", "event", "sources"];
+
+export function CaseAtHand(props: {
+  view: FailureView;
+  decision: UseQueryResult<DecisionView>;
+  at: string;
+  condition: string;
+  onTerm: (condition: string) => void;
+  onCase: (decision: string) => void;
+}) {
+  const { condition, onTerm } = props;
+  const values = useQuery(failureValuesQuery(props.view.group.id));
+  const counts = useMemo(() => {
+    const found = new Map<string, ValueCount>();
+    for (const each of values.data ?? []) found.set(`${each.path}=${JSON.stringify(each.value)}`, each);
+    return found;
+  }, [values.data]);
+  const used = new Set(readTerms(condition).map((each) => each.path));
+  const pick = (path: Path, value: unknown) => onTerm(withTerm(condition, termFor(pathOf(path), value)));
+  const pickLog = (text: string) => {
+    // What is selected is meant as it is; of a whole line only what other cases have too.
+    const steady = steadyPart(text);
+    onTerm(withTerm(condition, writeTerm("job.log_tail", "contains", JSON.stringify(steady.length >= 6 ? steady : text))));
+  };
+  return (
+    <Panel
+      title="The failing case"
+      className="teach-case"
+      actions={
+        <select aria-label="Case at hand" value={props.at} onChange={(event) => props.onCase(event.target.value)}>
+          {props.view.samples.map((each) => (
+            <option key={each.id} value={each.id}>{each.case}{each.item ? `:${each.item}` : ""}</option>
+          ))}
+          {!props.view.samples.some((each) => each.id === props.at) && <option value={props.at}>{props.at}</option>}
+        </select>
+      }
+    >
+      <Loaded query={props.decision} lines={8}>
+        {(decision) => {
+          const job = (decision.context["job"] ?? {}) as Record<string, unknown>;
+          const log = decision.fault?.log_tail || String(job["log_tail"] ?? "");
+          return (
+            <div className="stack">
+              <p className="teach-hint muted">Click a value or a line of the log, or select text: it becomes a part of the condition.</p>
+              {log && <FailingLog log={log} message={decision.fault?.message ?? ""} onPick={pickLog} />}
+              <JsonTree
+                value={arranged(decision.context)}
+                open={1}
+                openPaths={["fault", "job"]}
+                label="Context of the case"
+                onPick={pick}
+                beside={(path, value) => {
+                  if (typeof value === "object" && value !== null) return null;
+                  const name = pathOf(path);
+                  const often = counts.get(`${name}=${JSON.stringify(value)}`);
+                  return (
+                    <>
+                      {used.has(name) && <span className="chip used">in the condition</span>}
+                      {often && <span className={telling(often) > 0.5 ? "teach-often telling" : "teach-often"}>{howOften(often)}</span>}
+                    </>
+                  );
+                }}
+              />
+            </div>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** The context without what is empty and the long command, in an order that begins with what mostly tells. */
+function arranged(context: Record<string, unknown>): Record<string, unknown> {
+  const names = Object.keys(context).toSorted((one, other) => place(one) - place(other));
+  return Object.fromEntries(names.map((name) => [name, context[name]]).filter(([, value]) => !isEmpty(value)));
+}
+
+function place(name: string): number {
+  const at = ORDER.indexOf(name);
+  return at < 0 ? ORDER.length : at;
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === "" || (typeof value === "object" && Object.keys(value as object).length === 0);
+}

@@ -1,0 +1,52 @@
+/** The draft of a rule, kept in this tab: a reload, a way back or a conflict does not lose it. */
+import { useEffect, useState } from "react";
+import type { ExletDraft } from "@/components/recovery/exlets";
+
+export interface SavedRule {
+  rules: string;
+  version: number;
+  type: string;
+  task: string;
+  rule: number;
+  inForce: boolean;
+}
+
+export interface RuleDraft {
+  condition: string;
+  /** A repair by its name; or the composed one, if `composing`. */
+  exlet: string;
+  composing: boolean;
+  composed: ExletDraft;
+  note: string;
+  /** The version of the rule set that the author has looked at; null until it is known. */
+  basis: number | null;
+  saved: SavedRule | null;
+}
+
+const EMPTY: RuleDraft = { condition: "", exlet: "", composing: false, composed: { name: "", description: "", steps: [] }, note: "", basis: null, saved: null };
+
+function keyOf(group: string): string {
+  return `mendflow.teach.${group}`;
+}
+
+function kept(group: string): RuleDraft {
+  try {
+    const text = sessionStorage.getItem(keyOf(group));
+    return text ? { ...EMPTY, ...(JSON.parse(text) as Partial<RuleDraft>) } : EMPTY;
+  } catch {
+    return EMPTY;
+  }
+}
+
+export function useDraft(group: string, term: string | undefined) {
+  const [draft, setDraft] = useState<RuleDraft>(() => {
+    const found = kept(group);
+    return term && !found.condition ? { ...found, condition: term } : found;
+  });
+  useEffect(() => {
+    sessionStorage.setItem(keyOf(group), JSON.stringify(draft));
+  }, [group, draft]);
+  const change = (part: Partial<RuleDraft>) => setDraft((before) => ({ ...before, ...part }));
+  const clear = () => setDraft(EMPTY);
+  return { draft, change, clear };
+}

@@ -1,0 +1,108 @@
+/** From a failure to a rule: point at what tells this case, choose or compose a repair, see what it would have done, save. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { ApiError } from "@/api/errors";
+import { useMay } from "@/api/session";
+import { Page } from "@/components/page";
+import { flowOf } from "@/components/recovery/exlets";
+import { decisionQuery, failureQuery, tryRule, type FailureView, type RuleSpec } from "@/components/recovery/queries";
+import { useRepairs } from "@/components/recovery/repair-cards";
+import { EmptyState, Loaded } from "@/components/states-of-page";
+import { CaseAtHand } from "./case-at-hand";
+import { useDraft } from "./draft";
+import { Preview } from "./preview";
+import { ThenPanel } from "./then-panel";
+import { WhenPanel } from "./when-panel";
+import "@/components/recovery/recovery.css";
+import "./teach.css";
+
+const route = getRouteApi("/failures/$group/teach");
+
+export default function TeachPage() {
+  const { group } = route.useParams();
+  const failure = useQuery(failureQuery(group));
+  const mayTeach = useMay("add_rule");
+  return (
+    <Page
+      title="Teach a repair"
+      crumbs={
+        <>
+          <Link to="/failures">Failures</Link>
+          <Link to="/failures/$group" params={{ group }}>{failure.data?.group.message ?? group}</Link>
+        </>
+      }
+      lead="Point at what tells these cases from others, choose what to do, and see at once what the rule would have done."
+    >
+      {mayTeach ? (
+        <Loaded query={failure} lines={10}>{(view) => <Teach key={view.group.id} view={view} />}</Loaded>
+      ) : (
+        <EmptyState title="You may look, but not teach" icon="help">Rules are changed by users and administrators. Ask one of them, or hand the cause to a person from its page.</EmptyState>
+      )}
+    </Page>
+  );
+}
+
+/** A value that follows what is typed, a moment later. */
+function useSettled<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}
+
+function Teach({ view }: { view: FailureView }) {
+  const group = view.group.id;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { draft, change, clear } = useDraft(group, search.term);
+  const id = search.decision ?? view.samples[0]?.id ?? "";
+  const decision = useQuery(decisionQuery(id));
+  const flow = decision.data?.flow ?? view.samples[0]?.flow ?? "";
+  const repairs = useRepairs(flow, view.group);
+  const composed = draft.composing && draft.composed.steps.length > 0 && draft.composed.name.trim() !== "";
+  const exlet = draft.composing ? draft.composed.name.trim() : draft.exlet;
+  const composedFlow = useMemo(() => (composed ? flowOf({ ...draft.composed, name: draft.composed.name.trim() }) : null), [composed, draft.composed]);
+  const condition = useSettled(draft.condition.trim(), 250);
+  const spec: RuleSpec = { condition, exlet: exlet || "tried", decision: id, group, flow: null };
+  const trial = useQuery({
+    queryKey: ["rules", "try", spec],
+    queryFn: ({ signal }) => tryRule(spec, signal),
+    enabled: condition !== "" && id !== "",
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  // The author looks at the version that the first trial was made with.
+  const version = trial.data?.version;
+  useEffect(() => {
+    if (draft.basis === null && version !== undefined) change({ basis: version });
+  }, [draft.basis, version]);
+  const problem = trial.error instanceof ApiError && condition === draft.condition.trim() ? trial.error : null;
+  const shown = useDeferredValue(trial.data);
+  return (
+    <div className="teach-columns">
+      <CaseAtHand view={view} decision={decision} at={id} condition={draft.condition} onTerm={(next) => change({ condition: next })} onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }), replace: true })} />
+      <div className="stack">
+        <WhenPanel view={view} decision={decision.data} condition={draft.condition} problem={problem} onChange={(next) => change({ condition: next })} />
+        <ThenPanel draft={draft} repairs={repairs} type={view.group.type} onChange={change} />
+      </div>
+      <Preview
+        view={view}
+        spec={{ ...spec, condition: draft.condition.trim(), exlet, flow: composedFlow, note: draft.note }}
+        draft={draft}
+        trial={condition && !problem ? shown : undefined}
+        problem={problem}
+        rows={search.rows}
+        onRows={(rows) => void navigate({ search: (before) => ({ ...before, rows }), replace: true })}
+        onChange={change}
+        onClear={() => {
+          clear();
+          void navigate({ search: {}, replace: true });
+        }}
+        onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }) })}
+      />
+    </div>
+  );
+}

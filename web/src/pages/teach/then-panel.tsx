@@ -1,0 +1,47 @@
+/** The repair: one of those that there are, or one that is composed here. */
+import { lazy, Suspense } from "react";
+import { Icon } from "@/components/icon";
+import { Panel } from "@/components/page";
+import { stepsOf } from "@/components/recovery/exlets";
+import { RepairCards, type Repair } from "@/components/recovery/repair-cards";
+import { Loading } from "@/components/states-of-page";
+import { toast } from "@/components/toasts";
+import type { RuleDraft } from "./draft";
+
+const Composer = lazy(() => import("@/components/recovery/composer"));
+
+export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[]; type: string; onChange: (part: Partial<RuleDraft>) => void }) {
+  const { draft, onChange } = props;
+  const edit = (repair: Repair) => {
+    const steps = stepsOf(repair.flow);
+    if (!steps) {
+      toast("note", `${repair.name} does more than can be composed here`, "Change it in a rules file, and import that: mendflow rules export.");
+      return;
+    }
+    onChange({ composing: true, composed: { name: `${repair.name}-2`, description: repair.flow.description ?? "", steps } });
+  };
+  return (
+    <Panel
+      title="Then"
+      actions={
+        draft.composing ? (
+          <button type="button" className="button small" onClick={() => onChange({ composing: false })}>
+            <Icon name="left" size={14} /> Choose a repair
+          </button>
+        ) : (
+          <button type="button" className="button small" onClick={() => onChange({ composing: true })}>
+            <Icon name="plus" size={14} /> Compose an exlet
+          </button>
+        )
+      }
+    >
+      {draft.composing ? (
+        <Suspense fallback={<Loading lines={6} />}>
+          <Composer draft={draft.composed} type={props.type} onChange={(composed) => onChange({ composed })} />
+        </Suspense>
+      ) : (
+        <RepairCards repairs={props.repairs} chosen={draft.exlet} onChoose={(exlet) => onChange({ exlet })} onEdit={edit} />
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,160 @@
+/** One task for a person: what it is about, the form that it asks for, and what can be done with it. */
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { api, ask } from "@/api/client";
+import { useMayAll, useMe } from "@/api/session";
+import { useAct } from "@/components/acts";
+import { JsonTree } from "@/components/json-tree";
+import { Facts, Page, Panel } from "@/components/page";
+import { StateBadge } from "@/components/state-badge";
+import { EmptyState, Loaded } from "@/components/states-of-page";
+import { Time } from "@/components/time";
+import { Deadline } from "../worklist/page";
+import { apiPlace, byUrgency, isOpen, placeOf, taskQuery, worklistQuery, type Task } from "../worklist/queries";
+import { TaskForm } from "./task-form";
+import "@/styles/resources.css";
+
+const route = getRouteApi("/worklist/$case/$serial");
+
+const IS_OVER: Record<string, string> = {
+  completed: "This task is done.",
+  rejected: "This task was rejected: its step failed, and the flow goes on as it says for that.",
+  expired: "Nobody did this task in time: its step failed.",
+  withdrawn: "This task is not wanted any more: its case went on without it or was stopped.",
+};
+
+function shown(value: unknown): boolean {
+  return value !== null && value !== undefined && !(typeof value === "object" && Object.keys(value).length === 0);
+}
+
+function NextTask({ after }: { after: string }) {
+  const tasks = useQuery(worklistQuery({})).data ?? [];
+  const next = tasks.filter((task) => isOpen(task) && task.id !== after).sort(byUrgency)[0];
+  return (
+    <div className="row wrap">
+      {next && (
+        <Link to="/worklist/$case/$serial" params={placeOf(next.id)} className="button primary">
+          Next task: {next.title || next.item}
+        </Link>
+      )}
+      <Link to="/worklist" className="button">
+        To the worklist
+      </Link>
+    </div>
+  );
+}
+
+function Ended({ task }: { task: Task }) {
+  return (
+    <Panel title={<StateBadge of={task.state} />}>
+      <div className="stack">
+        <p>{IS_OVER[task.state]}</p>
+        <Facts
+          facts={[
+            ["By", task.ended_by],
+            ["When", <Time key="at" at={task.ended_at} />],
+            ["Comment", task.comment],
+          ]}
+        />
+        {shown(task.outputs) && <JsonTree value={task.outputs} label="What was answered" />}
+        <NextTask after={task.id} />
+      </div>
+    </Panel>
+  );
+}
+
+function Claim({ task }: { task: Task }) {
+  const me = useMe();
+  const may = useMayAll();
+  const act = useAct("worklist");
+  const path = apiPlace(task.id);
+  const mine = task.state === "claimed" && task.claimed_by === me?.name;
+  return (
+    <>
+      {task.state === "offered" && may("claim") && (
+        <button type="button" className="button" onClick={() => void act(() => ask(api.POST("/api/v1/worklist/{case}/{serial}/claim", { params: { path } })), "It is yours now")}>
+          Claim
+        </button>
+      )}
+      {task.state === "claimed" && may("release") && (
+        <button type="button" className="button" onClick={() => void act(() => ask(api.POST("/api/v1/worklist/{case}/{serial}/release", { params: { path } })), "Others can claim it again")}>
+          {mine ? "Release" : `Release for ${task.claimed_by}`}
+        </button>
+      )}
+    </>
+  );
+}
+
+function TaskView({ task }: { task: Task }) {
+  const me = useMe();
+  const may = useMayAll();
+  const mine = task.state === "claimed" && task.claimed_by === me?.name;
+  const others = task.state === "claimed" && !mine;
+  return (
+    <Page
+      title={task.title || task.item}
+      crumbs={<Link to="/worklist">Worklist</Link>}
+      lead={
+        <span className="row wrap">
+          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : undefined} />
+          {isOpen(task) && <Deadline at={task.deadline} />}
+        </span>
+      }
+      actions={<Claim task={task} />}
+    >
+      <div className="task-columns">
+        <div className="stack">
+          {task.description && <p className="task-description">{task.description}</p>}
+          {!isOpen(task) ? (
+            <Ended task={task} />
+          ) : may("complete") ? (
+            <TaskForm task={task} warning={others ? `${task.claimed_by} has claimed it. Release it first, or leave it to them.` : ""} />
+          ) : (
+            <Panel>
+              <p>Somebody with the role {task.role || "of this task"} answers here. You may look, and not answer.</p>
+            </Panel>
+          )}
+        </div>
+        <div className="stack">
+          {shown(task.data) && (
+            <Panel title="What it is about">
+              <JsonTree value={task.data} label="What it is about" />
+            </Panel>
+          )}
+          <Panel title="Where it comes from">
+            <Facts
+              facts={[
+                ["Case", <Link key="case" to="/cases/$case" params={{ case: task.case }}>{task.case}</Link>],
+                ["Step", <Link key="item" to="/cases/$case" params={{ case: task.case }} search={{ view: "items", item: task.item }}>{task.item}</Link>],
+                ["Role", task.role],
+                ["Asked", <Time key="at" at={task.offered_at} />],
+                ["Due", task.deadline ? <Time key="due" at={task.deadline} /> : ""],
+              ]}
+            />
+          </Panel>
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+export default function UserTaskPage() {
+  const place = route.useParams();
+  const query = useQuery(taskQuery(place));
+  if (query.isError && !query.data) {
+    return (
+      <Page title="Task" crumbs={<Link to="/worklist">Worklist</Link>}>
+        <EmptyState title="There is no such task" icon="worklist" action={<Link to="/worklist" className="button">To the worklist</Link>}>
+          {query.error.message}
+        </EmptyState>
+      </Page>
+    );
+  }
+  return query.data ? (
+    <TaskView task={query.data} />
+  ) : (
+    <Page title="Task">
+      <Loaded query={query}>{() => null}</Loaded>
+    </Page>
+  );
+}

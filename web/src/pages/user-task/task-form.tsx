@@ -1,0 +1,143 @@
+/** The form of a task: a field for each output that it asks for, and how it ends. */
+import { useState } from "react";
+import { api, ask, type Schemas } from "@/api/client";
+import { useMay } from "@/api/session";
+import { useRefresh } from "@/components/acts";
+import { ConfirmDialog } from "@/components/dialog";
+import { Field } from "@/components/field";
+import { AreaField } from "@/components/form-fields";
+import { Icon } from "@/components/icon";
+import { Panel } from "@/components/page";
+import { ErrorState } from "@/components/states-of-page";
+import { toast } from "@/components/toasts";
+import { isYesOrNo, plain, withoutYesOrNo } from "@/components/typed-values";
+import { apiPlace } from "../worklist/queries";
+
+type Task = Schemas["UserTaskView"];
+
+function YesOrNo(props: { name: string; question: string; value: string; onChange: (value: string) => void; problem: string | null }) {
+  return (
+    <fieldset className="yes-no">
+      <legend>{props.name}</legend>
+      {props.question && <p className="field-hint">{props.question}</p>}
+      <div className="row">
+        {(["yes", "no"] as const).map((word) => (
+          <label key={word} className="yes-no-choice" data-chosen={props.value === word || undefined}>
+            <input type="radio" name={props.name} checked={props.value === word} onChange={() => props.onChange(word)} />
+            {word === "yes" ? "Yes" : "No"}
+          </label>
+        ))}
+      </div>
+      {props.problem && <p className="field-problem">{props.problem}</p>}
+    </fieldset>
+  );
+}
+
+function AnswerField(props: { name: string; description: string; value: string; onChange: (value: string) => void; problem: string | null }) {
+  const { name, description, value, onChange, problem } = props;
+  if (isYesOrNo(description)) return <YesOrNo name={name} question={withoutYesOrNo(description)} value={value} onChange={onChange} problem={problem} />;
+  return (
+    <Field label={name} hint={description} problem={problem} required>
+      {(ids) => <textarea {...ids} rows={value.length > 60 || value.includes("\n") ? 4 : 1} value={value} onChange={(event) => onChange(event.target.value)} />}
+    </Field>
+  );
+}
+
+function RejectDialog({ task, open, onClose }: { task: Task; open: boolean; onClose: () => void }) {
+  const refresh = useRefresh();
+  const [comment, setComment] = useState("");
+  return (
+    <ConfirmDialog
+      title={`Reject ${task.title || task.item}`}
+      act="Reject"
+      danger
+      open={open}
+      onClose={onClose}
+      disabled={!comment.trim()}
+      will={
+        <>
+          <p>The step fails with the fault “rejected”, and the flow goes on as it says for that: without a handler, or a rule that mends it, the case fails.</p>
+          <AreaField label="Why" required value={comment} onChange={setComment} hint="It is kept with the task, and shown to whoever looks at the case." />
+        </>
+      }
+      onAct={async () => {
+        await ask(api.POST("/api/v1/worklist/{case}/{serial}/reject", { params: { path: apiPlace(task.id) }, body: { comment } }));
+        toast("good", "Rejected");
+        await refresh("worklist");
+      }}
+    />
+  );
+}
+
+export function TaskForm({ task, warning }: { task: Task; warning: string }) {
+  const refresh = useRefresh();
+  const mayReject = useMay("reject");
+  const [answers, setAnswers] = useState<Record<string, string>>({});
+  const [comment, setComment] = useState("");
+  const [tried, setTried] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState<unknown>(null);
+  const [rejecting, setRejecting] = useState(false);
+  const fields = Object.entries(task.fields);
+  const missing = fields.filter(([name]) => !(answers[name] ?? "").trim()).map(([name]) => name);
+  const complete = async () => {
+    setTried(true);
+    if (missing.length) {
+      setRefused(null);
+      return;
+    }
+    setBusy(true);
+    setRefused(null);
+    try {
+      const outputs = Object.fromEntries(fields.map(([name, description]) => [name, isYesOrNo(description) ? answers[name] === "yes" : plain(answers[name] ?? "")]));
+      await ask(api.POST("/api/v1/worklist/{case}/{serial}/complete", { params: { path: apiPlace(task.id) }, body: { outputs, comment } }));
+      toast("good", "Done: the case goes on");
+      await refresh("worklist");
+    } catch (error) {
+      setRefused(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Panel title="Your answer">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void complete();
+        }}
+      >
+        {warning && (
+          <p className="notice">
+            <Icon name="person" size={14} /> {warning}
+          </p>
+        )}
+        {!fields.length && <p className="muted">It asks for nothing but a decision: complete it, or reject it.</p>}
+        {fields.map(([name, description]) => (
+          <AnswerField
+            key={name}
+            name={name}
+            description={description}
+            value={answers[name] ?? ""}
+            problem={tried && missing.includes(name) ? "An answer is needed" : null}
+            onChange={(value) => setAnswers((before) => ({ ...before, [name]: value }))}
+          />
+        ))}
+        <AreaField label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with the task." />
+        {refused !== null && <ErrorState error={refused} compact />}
+        <div className="row wrap task-acts">
+          <button type="submit" className="button primary" disabled={busy || warning !== ""}>
+            <Icon name="check" size={14} /> Complete
+          </button>
+          {mayReject && (
+            <button type="button" className="button danger" disabled={busy || warning !== ""} onClick={() => setRejecting(true)}>
+              Reject …
+            </button>
+          )}
+        </div>
+      </form>
+      <RejectDialog task={task} open={rejecting} onClose={() => setRejecting(false)} />
+    </Panel>
+  );
+}

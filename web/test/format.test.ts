@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { ago, bytes, duration, plural } from "@/components/format";
+
+it("writes durations with two units", () => {
+  expect([40, 3200, 65_000, 7_500_000, 90_000_000].map(duration)).toEqual(["40 ms", "3.2 s", "1 min 5 s", "2 h 5 min", "1 d 1 h"]);
+});
+it("writes past and coming times", () => {
+  expect(ago(1000, 62_000)).toBe("1 min ago");
+  expect(ago(7_200_000, 0)).toBe("in 2 h");
+});
+it("writes sizes and counts", () => {
+  expect(bytes(1_500_000)).toBe("1.5 MB");
+  expect([plural(1, "case"), plural(2000, "case")]).toEqual(["1 case", "2,000 cases"]);
+});

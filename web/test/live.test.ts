@@ -1,0 +1,71 @@
+import { QueryClient, QueryObserver } from "@tanstack/react-query";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { ChangeEvent } from "@/api/feed";
+import { concerned, Invalidation, patchCases } from "@/api/live";
+
+const failed: ChangeEvent = { serial: 7, at: 99, kind: "case", case: "a-1", item: null, state: "failed", message: "" };
+
+it("patches cases that are shown, and leaves the others", () => {
+  const client = new QueryClient();
+  const list = { pages: [{ data: [{ id: "a-1", status: "running", ended_at: 0 }, { id: "b-1", status: "running" }], next: "" }], pageParams: [""] };
+  client.setQueryData(["cases", "pages", {}], list);
+  client.setQueryData(["case", "a-1"], { id: "a-1", status: "running", ended_at: 0 });
+  patchCases(client, [failed]);
+  expect(client.getQueryData(["case", "a-1"])).toMatchObject({ status: "failed", ended_at: 99 });
+  expect(client.getQueryData<typeof list>(["cases", "pages", {}])?.pages[0]?.data.map((view) => view.status)).toEqual(["failed", "running"]);
+});
+it("knows which queries a change concerns", () => {
+  expect(concerned(failed)).toContainEqual(["case", "a-1"]);
+  expect(concerned({ ...failed, kind: "user-task" })).toContainEqual(["worklist"]);
+});
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A query that is shown, and whose answer takes so long; and how often it was read in a time of steady changes. */
+async function readsOf(answerMs: number, forMs: number): Promise<number> {
+  const client = new QueryClient();
+  const invalidation = new Invalidation(client);
+  let reads = 0;
+  const queryFn = async () => {
+    reads += 1;
+    await new Promise((done) => setTimeout(done, answerMs));
+    return reads;
+  };
+  const leave = new QueryObserver(client, { queryKey: ["case", "a-1"], queryFn }).subscribe(() => undefined);
+  for (let at = 0; at < forMs; at += 100) {
+    invalidation.add([["case"]]);
+    await vi.advanceTimersByTimeAsync(100);
+  }
+  leave();
+  client.clear();
+  return reads;
+}
+
+it("reads again what changes, once a second where the answer is quick", async () => {
+  const reads = await readsOf(10, 20_000);
+  expect(reads).toBeGreaterThan(15);
+  expect(reads).toBeLessThanOrEqual(22);
+});
+it("reads the more seldom the longer an answer takes, and never begins a read anew while it lasts", async () => {
+  const reads = await readsOf(4000, 120_000);
+  expect(reads).toBeGreaterThanOrEqual(5);
+  expect(reads).toBeLessThanOrEqual(7);
+});
+it("reads once more what changed while it was read", async () => {
+  const client = new QueryClient();
+  const invalidation = new Invalidation(client);
+  let reads = 0;
+  const queryFn = async () => {
+    reads += 1;
+    await new Promise((done) => setTimeout(done, 300));
+    return reads;
+  };
+  const leave = new QueryObserver(client, { queryKey: ["case", "a-1"], queryFn }).subscribe(() => undefined);
+  await vi.advanceTimersByTimeAsync(100);
+  invalidation.add([["case", "a-1"]]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(reads).toBe(2);
+  leave();
+  client.clear();
+});

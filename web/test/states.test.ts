@@ -1,0 +1,18 @@
+import { describe, expect, it } from "vitest";
+import { caseState, mostUrgent, stateOf, wordOf } from "@/api/states";
+
+describe("states", () => {
+  it("know the words of the API", () => {
+    expect(["completed", "cached", "available", "cancelled", "held"].map(stateOf)).toEqual(["done", "done", "ready", "stopped", "person"]);
+  });
+  it("keep a word that says more than the state", () => {
+    expect(["completed", "cached", "cancelled"].map(wordOf)).toEqual(["done", "cached", "cancelled"]);
+  });
+  it("say that a case with held items is for a person", () => {
+    expect(caseState({ status: "running", held: ["c:work"] })).toBe("person");
+    expect(caseState({ status: "failed", held: [] })).toBe("failed");
+  });
+  it("show the most urgent of a mixed lot", () => {
+    expect(mostUrgent(["done", "failed", "running"])).toBe("failed");
+  });
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { needsOf } from "@/pages/jobs/needs";
+import { mergedRows } from "@/pages/case/timeline-rows";
+import { describeWords } from "@/components/state-badge";
+
+const row = (item: string, state: string) => ({ item, state, name: item, kind: "job", element: "", job: null, bars: [] });
+
+test("rows that changed stay in their places, and new ones come last", () => {
+  const merged = mergedRows([row("a", "completed"), row("b", "running")], [row("b", "completed"), row("c", "running")]);
+  expect(merged.map((each) => `${each.item} ${each.state}`)).toEqual(["a completed", "b completed", "c running"]);
+});
+
+test("a skipped step is called skipped, not stopped", () => {
+  expect(describeWords({ skipped: 1 })).toBe("1 skipped");
+  expect(describeWords({ completed: 2, cancelled: 1 })).toBe("2 done, 1 cancelled");
+});
+
+test("jobs of like needs are one lot", () => {
+  const job = (cpus: number, limit: string) => ({ spec: { item: "x", resources: { cpus }, limits: { named: limit ? [[limit, 1] as [string, number]] : [] } } }) as never;
+  expect(needsOf(job(1, ""))).toBe(needsOf(job(1, "")));
+  expect(needsOf(job(1, ""))).not.toBe(needsOf(job(1, "licence")));
+  expect(needsOf(job(1, ""))).not.toBe(needsOf(job(2, "")));
+});
