@@ -14,7 +14,7 @@ import pytest
 from mendflow.stores.urls import store_at
 from tests.patience import PATIENCE_S
 
-FOLDER_MODULES_MAX = 660
+FOLDER_MODULES_MAX = 661
 PILOT_MODULES_MAX = 148
 SLOT_MODULES_MAX = 92
 ON_FIRST_USE = frozenset(

@@ -7,8 +7,6 @@ first step, and what was cut is done where nobody waits, one step of each projec
 and so is the journal: a step is a function of the state and the event."""
 
 import asyncio
-import os
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -21,6 +19,7 @@ from mendflow.core.engine import Case, snapshot
 from mendflow.core.engine.messages import Event, Order
 from mendflow.core.engine.state import restore_beside
 from mendflow.services.base.buckets import Bucket, BucketTable
+from mendflow.services.base.module_processes import start_module
 
 UNITS_PER_S: Final = 100_000
 UNITS_AT_ONCE: Final = 400_000
@@ -35,7 +34,7 @@ INSTANCES_MAX: Final = 5_000
 
 PROJECTS_MAX: Final = 10_000
 RUNNER_MODULE: Final = "mendflow.services.cases.step_process"
-PASSED_VARIABLES: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
+BUFFER_BYTES: Final = 1 << 24
 LENGTH_BYTES: Final = 8
 ATTEMPTS_MAX: Final = 3
 AGAIN_S: Final = 0.5
@@ -165,7 +164,7 @@ class ProcessStepRunner:
 
     async def _ask(self, given: bytes) -> StepResult:
         if self._process is None or self._process.returncode is not None:
-            self._process = await _start_process()
+            self._process = await start_module(RUNNER_MODULE, is_heard=True, buffer_bytes=BUFFER_BYTES)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(len(given).to_bytes(LENGTH_BYTES, "big"))
         self._process.stdin.write(given)
@@ -181,17 +180,3 @@ class ProcessStepRunner:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-
-
-async def _start_process() -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        RUNNER_MODULE,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
-        start_new_session=True,
-        limit=1 << 24,
-    )

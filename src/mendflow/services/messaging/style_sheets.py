@@ -6,8 +6,6 @@ server's environment. Whatever happens to that process, the flow gets a value or
 
 import asyncio
 import logging
-import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,10 +15,10 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.values import Value
+from mendflow.services.base.module_processes import start_module
 
 MIB: Final = 1 << 20
 RUNNER_MODULE: Final = "mendflow.services.messaging.style_sheet_process"
-PASSED_VARIABLES: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 log = logging.getLogger("mendflow.transforms")
 
@@ -91,7 +89,7 @@ class ProcessTransformer:
 
     async def _run(self, given: bytes) -> Value | Fault:
         try:
-            process = await _start_process()
+            process = await start_module(RUNNER_MODULE, is_heard=False)
         except OSError as error:
             return _fault(f"no process can be started: {error.strerror}", Category.RESOURCE)
         assert process.stdin is not None and process.stdout is not None
@@ -115,20 +113,6 @@ class ProcessTransformer:
             if len(output) > self.bounds.result_bytes:
                 return None
         return bytes(output)
-
-
-async def _start_process() -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        RUNNER_MODULE,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
-        start_new_session=True,
-    )
 
 
 async def _write_input(target: asyncio.StreamWriter, given: bytes) -> None:
