@@ -43,7 +43,8 @@ TAIL_BYTES = 4000
 
 class Stage(NamedTuple):
     """`quiet` stages show their output only when they fail, and run two at a time beside the others; these show it as
-    it comes. One that is `alone` begins when all others have ended. `again` is the command that runs single tests of
+    it comes. One that is `alone` begins when all others have ended, and a quiet one that `follows` when the one before
+    it in the list has. `again` is the command that runs single tests of
     the stage, whose names follow, once more; empty if none are."""
 
     name: str
@@ -51,6 +52,7 @@ class Stage(NamedTuple):
     command: list[str]
     quiet: bool = True
     alone: bool = False
+    follows: bool = False
     nothing_to_do: tuple[int, ...] = ()
     again: tuple[str, ...] = ()
 
@@ -124,7 +126,8 @@ class Tests(NamedTuple):
         begin = (self.python, "-m", "pytest", *(PLUGIN if self.twice else ()))
         command = [*begin, "--durations", "10", *spread, *more, *chosen]
         again = (*begin, "--timeout", "600") if self.twice else ()
-        return Stage(name, "tests", command, quiet, name == "alone", (5,) if self.k else (), again)
+        nothing_to_do = (5,) if self.k else ()
+        return Stage(name, "tests", command, quiet, name == "alone", nothing_to_do=nothing_to_do, again=again)
 
     def apart(self, mark: str, workers: int, *more: str, quiet: bool = False) -> Stage:
         """The stage of a mark. It reads only the files that have such tests: to read all takes each of its processes
@@ -135,35 +138,39 @@ class Tests(NamedTuple):
 
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
-    """The stages slurm, gridengine, ode, openssh, podman, isolation and genomics mostly wait: quiet, they run beside
-    those that use the processors. Those that take longest begin first, so that no single one is left at the end."""
+    """The stages opensearch, slurm, ode, gridengine, openssh, podman, isolation, genomics and web wait a good deal:
+    quiet, they run beside those that use the processors. Those that take longest begin first, so that no single one is
+    left at the end."""
     listed = [
         of_tests.stage("tests", _none_of(*APART), WORKERS),
         of_tests.apart("waiting", WAITING_WORKERS),
         of_tests.apart("alone", 1),
     ]
-    if not options.k:
-        listed.append(Stage("fuzz", "tests", [python, "-m", "tests.fuzz"]))
     if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        listed.append(of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True))
+        nodes = of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True)
+        listed.append(nodes._replace(follows=True))
+    if possible("slurm", slurm.lacking()):
+        listed.append(of_tests.apart("slurm", 1, quiet=True))
+    if not options.k:
+        listed.append(Stage("fuzz", "tests", [python, "-m", "tests.fuzz"]))
+    if possible("web", chromium.lacking()):
+        npm = shutil.which("npm") is not None
+        if npm:
+            listed.append(Stage("build web", "tests", [python, "tools/build_web.py"]))
+        listed.append(of_tests.apart("web", 1, quiet=True)._replace(follows=npm))
+        if npm and not options.k:
+            listed.append(Stage("web app", "lint", [python, "tools/build_web.py", "--check"], follows=True))
     for name, server in (
-        ("slurm", slurm),
         ("ode", ode),
+        ("podman", podman),
         ("gridengine", gridengine),
         ("openssh", openssh),
-        ("podman", podman),
         ("isolation", isolation),
         ("genomics", genomics),
     ):
         if possible(name, server.lacking()):
             listed.append(of_tests.apart(name, 1, quiet=True))
-    if possible("web", chromium.lacking()):
-        if not options.k and shutil.which("npm"):
-            listed.append(Stage("web app", "lint", [python, "tools/build_web.py", "--check"]))
-        if shutil.which("npm"):
-            listed.append(Stage("build web", "tests", [python, "tools/build_web.py"], quiet=False))
-        listed.append(of_tests.apart("web", 1))
     if not options.k and possible("bpel", bpel_suite.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"]))
     listed.append(Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]))
@@ -210,7 +217,7 @@ class Runs:
     def all(self, stages: Sequence[Stage]) -> list[Result]:
         with ThreadPoolExecutor(QUIET_AT_ONCE) as beside:
             try:
-                quiet = [beside.submit(self._each, [stage]) for stage in stages if stage.quiet]
+                quiet = [beside.submit(self._each, row) for row in quiet_rows(stages)]
                 loud = self._each([stage for stage in stages if not stage.quiet and not stage.alone])
                 ended = [result for each in quiet for result in each.result()]
                 return [*ended, *loud, *self._each([stage for stage in stages if stage.alone])]
@@ -291,6 +298,17 @@ class Runs:
                 process.wait(GOODBYE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def quiet_rows(stages: Sequence[Stage]) -> list[list[Stage]]:
+    """The quiet stages: those that follow another, in a row with it."""
+    rows: list[list[Stage]] = []
+    for stage in stages:
+        if stage.quiet and stage.follows and rows:
+            rows[-1].append(stage)
+        elif stage.quiet:
+            rows.append([stage])
+    return rows
 
 
 def line(result: Result) -> str:

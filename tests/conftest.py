@@ -7,6 +7,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tests.examples import PROFILE, PROFILES
 from tests.marked import APART, files_with
@@ -25,6 +27,10 @@ for name, examples in PROFILES.items():
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
 hypothesis.settings.load_profile(PROFILE)
+if PROFILE == "short":
+    # Hypothesis reads all our sources for constants to try: 5.6 seconds in each process of a fresh clone, and with few
+    # examples it tries hardly any of them.
+    providers._get_local_constants = Constants
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,7 +28,8 @@ PICTURES = ROOT / "docs" / "do" / "pictures"
 DESK: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 780}
 QUALITY = 0.72
-PATIENCE_S = 300.0
+PATIENCE_S = 900.0
+FIELDS = 600
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--force-color-profile=srgb"]
 
 FLOWS = {
@@ -147,6 +148,7 @@ exlets:
 """
 SITE = """
 name: cluster
+max_pilots: 3
 batch: {kind: local}
 pilots: {slots: 4, idle_exit: 5 min}
 """
@@ -291,10 +293,11 @@ def furnish(world: World) -> None:
     groups = {
         each["flow"] if "flow" in each else each["flows"][0]: each["id"] for each in world.ask("GET", "/failures")
     }
-    running = world.start("night-survey", fields=[f"field-{number:02}" for number in range(1, 25)], seconds=9)
-    world.wait(f"/cases/{running}", lambda said: said["status"] == "running")
+    fields = [f"field-{number:03}" for number in range(1, FIELDS + 1)]
+    running = world.start("night-survey", fields=fields, seconds=20)
     world.wait("/proposals", lambda said: bool(said))
-    time.sleep(15)  # so that something of it is done
+    done = FIELDS // 10  # so that something of it is done, and much is not
+    world.wait(f"/cases/{running}", lambda said: sum(each["done"] for each in said["counts"]) > done)
     world.names = {
         "survey": survey,
         "running": running,
@@ -319,17 +322,17 @@ SHOTS = [
     Shot("failure", "/failures/{group}"),
     Shot("teach", "/failures/{group}/teach"),
     Shot("rules", "/rules"),
-    Shot("rule-set", "/rules/archive-night"),
+    Shot("rule-set", "/rules/archive-night?rule=1"),
     Shot("proposals", "/proposals"),
     Shot("worklist", "/worklist", phone=True),
     Shot("user-task", "/worklist/{release}/{task}"),
     Shot("run", "/run"),
     Shot("new-run", "/run/night-survey"),
     Shot("flow", "/flows/night-survey"),
-    Shot("schedules", "/schedules"),
-    Shot("data", "/data?view=sets"),
+    Shot("schedules", "/schedules?name=night-survey"),
+    Shot("data", "/data?view=sets&name=plates"),
     Shot("pilots", "/pilots"),
-    Shot("sites", "/sites"),
+    Shot("sites", "/sites?site=cluster"),
     Shot("domains", "/domains"),
     Shot("administration", "/administration"),
     Shot("audit", "/administration?view=audit"),
@@ -341,6 +344,7 @@ def picture(page: Page, world: World, shot: Shot) -> bytes:
     page.goto(world.url + shot.address.format(**world.names))
     page.locator(shot.ready).first.wait_for(timeout=60_000)
     page.wait_for_timeout(1500)  # what comes in after the page: counts, layouts, fonts
+    page.wait_for_function("!document.querySelector('.loading')", timeout=60_000)
     return page.screenshot()
 
 

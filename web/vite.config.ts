@@ -1,6 +1,7 @@
 import react from "@vitejs/plugin-react";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { pages } from "./build/pages";
 
 const server = process.env["MENDFLOW_SERVER"] ?? "http://127.0.0.1:8642";
 const token = process.env["MENDFLOW_TOKEN"];
@@ -14,8 +15,12 @@ const proxy = {
   },
 };
 
+/** What every page needs, as one file: a browser asks for few files sooner than for many. Nothing of it may need a page. */
+const LIBRARIES = /node_modules\/(react|react-dom|scheduler|openapi-fetch|@tanstack\/(history|query-core|react-query|react-router|react-store|router-core|store))\//;
+const PARTS = /src\/api\/|src\/app\/(keys|places|query-client|search-params|theme)\.tsx?$|src\/components\/(acts|case-progress|copy-button|count-link|dialog|drawer|field|format|icon|icon-paths|menu|page|sparkline|state-badge|states-of-page|tabs|time|toasts|variable-text|why)\.tsx?$/;
+
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), pages(fileURLToPath(new URL(".", import.meta.url)))],
   base: "/",
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   server: { proxy },
@@ -28,6 +33,11 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 2000,
     sourcemap: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: { groups: [{ name: "base", test: (id) => LIBRARIES.test(id) || PARTS.test(id) }] },
+      },
+    },
   },
   test: { environment: "node", include: ["test/**/*.test.{ts,tsx}"] },
 });

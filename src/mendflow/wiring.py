@@ -151,8 +151,7 @@ async def running_server(
     be submitted to, by name."""
     with _lock_folder(options.data, store_at(options.store, options.data)) as (located, file_store):
         place = located.shown if options.store else str(options.data)
-        peers = PeerIdentity(options.data, options.client_tls) if located.shared else None
-        counts = ServerMetrics()
+        counts, peers = ServerMetrics(), PeerIdentity(options.data, options.client_tls) if located.shared else None
         async with _span_export(options, counts, peers) as offer:
             grounds = SiteFolders(options.data.absolute())
             server = _build_server(options, located, file_store, domains, peers, counts, offer, grounds)
@@ -309,6 +308,7 @@ def _build_server(
         source_reader=ServerSourceReader(guard, allowed=options.sources, postgresql=read_only),
         caller=HttpCaller(guard),
         read_job=read_job,
+        read_table=lambda *table: flow_texts.read_table(*table),
         elements=WatchedElements(),
         batch_systems=BatchSystemRouter(grounds),
         secret_sources=SecretFiles(options.secrets_key or options.data / SECRETS_KEY_FILE, options.secrets_from),

@@ -26,6 +26,7 @@ def ran(shell: Shell) -> str:
     return str(shell.json("cases")[0]["id"])
 
 
+@pytest.mark.full
 def test_a_job_is_named_by_its_item_or_its_number_in_every_command_that_takes_one(shell: Shell) -> None:
     case = ran(shell)
     number = shell.json("items", "last", "--name", "bar")[0]["job"].rpartition("/")[2]
@@ -38,6 +39,7 @@ def test_a_job_is_named_by_its_item_or_its_number_in_every_command_that_takes_on
         assert f"case {case} is over: completed" in shell("cancel", form).stderr
 
 
+@pytest.mark.full
 def test_an_item_of_a_loop_is_named_by_its_element_too(shell: Shell) -> None:  # DU-4
     case = ran(shell)
     for form in ("last:say[b]", "last:b", f"{case}/b", "last:say[1]"):
@@ -70,6 +72,7 @@ def test_an_item_that_runs_is_cancelled_suspended_and_resumed_by_one_word(shell:
     assert {item["item"]: item["state"] for item in shell.json("items", "last")} == {"j": "cancelled", "k": "completed"}
 
 
+@pytest.mark.full
 def test_the_logs_of_a_loop_of_all_attempts_and_of_a_whole_case_have_a_head_line_each(shell: Shell) -> None:
     ran(shell)
     assert shell.ok("logs", "last:say") == "==> say[0] (a) <==\nthis is a\n\n==> say[1] (b) <==\nthis is b\n"
@@ -88,6 +91,7 @@ def test_the_logs_of_a_loop_of_all_attempts_and_of_a_whole_case_have_a_head_line
     assert refused.returncode == 2 and "say are 2 jobs; follow one of them" in refused.stderr
 
 
+@pytest.mark.full
 def test_the_log_of_a_cached_item_is_that_of_the_job_that_made_its_result(shell: Shell) -> None:
     first = ran(shell)
     shell.ok("run", "many.yaml", "--cached", "--quiet")
@@ -96,6 +100,7 @@ def test_the_log_of_a_cached_item_is_that_of_the_job_that_made_its_result(shell:
     assert f"cached: this is what {first}/" in " ".join(told.stderr.split())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["last:nothing", "last/nothing"])
 def test_a_name_that_nothing_has_is_refused_with_where_to_look(shell: Shell, form: str) -> None:
     case = ran(shell)

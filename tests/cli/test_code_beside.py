@@ -65,6 +65,7 @@ def test_a_flow_that_is_edited_while_its_case_runs_goes_on_as_deployed_with_the_
     assert "cached" in run(shell), "so its results stand for those modules"
 
 
+@pytest.mark.full
 def test_a_module_that_is_gone_while_a_case_runs_is_there_for_the_case(shell: Shell) -> None:  # DU-2
     (shell.folder / "tools").mkdir()
     shell.write("tools/__init__.py", "base = 1\n")
@@ -119,6 +120,7 @@ def test_a_file_beside_the_flow_that_a_function_reads_is_not_in_the_key_and_so_n
     assert "it read table.txt beside the flow" in shell.ok("cache", "show", "last:second")
 
 
+@pytest.mark.full
 def test_modules_that_the_flow_imports_by_name_are_in_the_key(shell: Shell) -> None:  # DU-2
     write(shell, "from helper import value")
     shell.write("helper.py", "value = 1\n")

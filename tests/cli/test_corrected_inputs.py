@@ -29,6 +29,7 @@ def the_group(shell: Shell) -> str:
     return str(group["id"])
 
 
+@pytest.mark.full
 def test_a_group_is_run_again_with_the_input_that_was_corrected_and_goes_on_with_the_others(failed: Shell) -> None:
     # DU-7
     failed.write("bad.txt", "good\n")
@@ -66,6 +67,7 @@ def test_a_case_that_goes_on_says_which_of_its_inputs_were_changed_meanwhile(she
     assert f"mendflow run sift.yaml --input table={shell.folder}/bad.txt starts a new case with it" in told
 
 
+@pytest.mark.full
 def test_a_file_of_inputs_that_was_corrected_is_read_again_by_a_rerun(shell: Shell) -> None:  # DU-2
     shell.write("sift.yaml", FLOW)
     shell.write("good.txt", "good\n")
@@ -78,6 +80,7 @@ def test_a_file_of_inputs_that_was_corrected_is_read_again_by_a_rerun(shell: She
     assert shell.json("cases")[0]["inputs"]["level"] == 3
 
 
+@pytest.mark.full
 def test_a_file_of_inputs_that_names_another_path_is_followed_by_a_rerun(shell: Shell) -> None:  # DU-2
     shell.write("sift.yaml", FLOW)
     shell.write("old.txt", "good\n")

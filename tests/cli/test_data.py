@@ -45,6 +45,7 @@ def told(shell: Shell) -> None:
     )
 
 
+@pytest.mark.full
 def test_a_flow_reads_a_logical_file_and_publishes_another(shell: Shell) -> None:  # FM-6, PJ-7
     told(shell)
     shell.write("sum.yaml", SUM)

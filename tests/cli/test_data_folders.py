@@ -19,6 +19,7 @@ def below(shell: Shell) -> Shell:
     return inner
 
 
+@pytest.mark.full
 def test_commands_in_a_subfolder_find_the_cases_of_the_folder_above_and_say_so(shell: Shell) -> None:  # DU-4
     shell.write("one.yaml", FLOW)
     shell.ok("run", "one.yaml", "--quiet")

@@ -4,6 +4,8 @@ import json
 import sqlite3
 import stat
 
+import pytest
+
 from mendflow.client.server_file import find_server
 from tests.cli.conftest import Shell
 from tests.servers.certificates import self_signed
@@ -17,6 +19,7 @@ def found(shell: Shell, exit_code: int = 0) -> dict[str, tuple[str, str]]:
     return {each["topic"]: (each["state"], each["text"]) for each in json.loads(done.stdout)}
 
 
+@pytest.mark.full
 def test_a_sound_folder_is_told_to_be_one_and_a_new_store_is_for_its_owner_alone(shell: Shell) -> None:  # SE-7
     assert "does not exist yet" in found(shell)["data folder"][1]
     assert not (shell.folder / ".mendflow").exists(), "it only looks"
@@ -29,6 +32,7 @@ def test_a_sound_folder_is_told_to_be_one_and_a_new_store_is_for_its_owner_alone
     assert "none runs" in told["server"][1]
 
 
+@pytest.mark.full
 def test_what_others_may_read_is_told_with_the_command_that_mends_it(shell: Shell) -> None:  # SE-7
     shell.write("a.yaml", FLOW)
     shell.ok("run", "a.yaml", "--quiet")
@@ -65,6 +69,7 @@ def test_a_store_that_is_damaged_newer_or_older_is_told(shell: Shell) -> None:  
     assert state == "problem" and "cannot be read as a store" in text
 
 
+@pytest.mark.full
 def test_a_server_that_signed_its_certificate_itself_is_no_problem(shell: Shell) -> None:  # SE-7
     cert, key = self_signed(shell.folder)
     shell.start("serve", "--port", "0", "--tls-cert", str(cert), "--tls-key", str(key))

@@ -82,6 +82,7 @@ def test_a_dry_run_says_why_jobs_would_run_and_what_runs_after_them(shell: Shell
     assert "4 done, 1 cached" in done
 
 
+@pytest.mark.full
 def test_a_dry_run_leaves_store_and_results_as_they_are(shell: Shell) -> None:  # DU-2
     run = written(shell, "one")
     shell.ok(*run, "--quiet")
@@ -93,6 +94,7 @@ def test_a_dry_run_leaves_store_and_results_as_they_are(shell: Shell) -> None:  
     assert sorted((shell.folder / ".mendflow" / "files").rglob("*")) == stored
 
 
+@pytest.mark.full
 def test_a_dry_run_of_a_python_flow_sees_its_code_and_the_modules_beside_it(shell: Shell) -> None:  # DU-2
     shell.write("doubled.py", PYTHON)
     shell.write("beside.py", "FACTOR = 2\n")

@@ -18,14 +18,15 @@ def test_run_and_start_do_it_once_and_say_what_deploy_does(shell: Shell) -> None
     shell.write("count.yaml", FLOW)
     done = shell("run", "count.yaml", "--input", "file=count.yaml")
     told = (
-        "the `on:` of count counts when it is deployed, at a server: mendflow serve, and then mendflow flows deploy c"
+        "this runs count once, whatever its `on:` says; `mendflow flows deploy count.yaml` deploys it with its `on:`,"
+        " and `mendflow serve` then does what it says"
     )
     assert done.returncode == 0 and told in done.stderr, done.stderr
     assert told in shell("run", "count.yaml").stderr, "also where its file is not given"
-    assert "counts when" not in shell("run", "count.yaml", "--input", "file=count.yaml", "--quiet").stderr
+    assert "whatever its `on:`" not in shell("run", "count.yaml", "--input", "file=count.yaml", "--quiet").stderr
     assert told in shell("start", "count.yaml", "--input", "file=count.yaml").stderr
     assert shell.json("data", "watch") == []
-    assert "the newest version has another `on:`" in shell.ok("flows", "show", "count")
+    assert "nobody has deployed it, cases were started from its file" in shell.ok("flows", "show", "count")
 
 
 @pytest.mark.full

@@ -189,3 +189,10 @@ def test_a_command_that_is_typed_while_a_run_starts_waits_for_it(shell: Shell) -
             assert asked.returncode == 0, asked.stderr
             time.sleep(0.05)
         assert running.returncode == 0
+
+
+def test_a_job_that_was_skipped_is_said_to_have_been_skipped(shell: Shell) -> None:  # DU-4
+    shell.write("some.yaml", "name: some\njobs: {a: echo a, b: {run: echo b, if: 1 == 2}}\n")
+    shell.ok("run", "some.yaml", "--quiet")
+    told = " ".join(shell("logs", "last:b").stderr.split())
+    assert "last:b was skipped and never ran; see mendflow why some-" in told and "prints nothing" not in told

@@ -11,6 +11,7 @@ from tests.formats.jsdl.test_conformance import GOOD, documents
 from tests.formats.jsdl.test_sweeps import assign, integers, sweep, swept, values
 
 
+@pytest.mark.full
 def test_a_job_description_runs_like_any_flow(shell: Shell) -> None:  # FM-2
     shell.write("tool", '#!/bin/sh\necho "$GREETING, $1"; cat; echo aside >&2; ulimit -c\n')
     shell.write("words.txt", "from a file\n")
@@ -38,6 +39,7 @@ def test_a_job_description_runs_like_any_flow(shell: Shell) -> None:  # FM-2
     assert error.read_text() == "aside\n"
 
 
+@pytest.mark.full
 def test_a_sweep_of_two_dimensions_runs_a_job_for_every_combination(shell: Shell) -> None:  # FM-2
     target = (shell.folder / "there" / "X").as_uri()
     described = program("/bin/echo", "a", "b", more="<Output>o</Output>") + staging("o", target=target)

@@ -1,5 +1,7 @@
 """The end of what a failed job printed says where in one's own code it failed, and equal failures are told once."""
 
+import pytest
+
 from mendflow.cli.last_log_lines import end_of_output
 from tests.cli.conftest import Shell
 
@@ -44,6 +46,7 @@ def test_what_fits_and_what_is_no_traceback_is_shown_as_it_ends() -> None:
     assert end_of_output("", 8) == []
 
 
+@pytest.mark.full
 def test_equal_failures_are_told_once_with_how_many_there_are(shell: Shell) -> None:
     shell.write("alike.yaml", ALIKE)
     told = shell("run", "alike.yaml", "--quiet").stdout

@@ -66,6 +66,7 @@ def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "heavy"),
     [

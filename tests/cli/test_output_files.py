@@ -56,6 +56,7 @@ def test_files_of_a_loop_keep_the_folders_that_their_jobs_left_them_in(shell: Sh
     assert _written(shell.folder / "results") == {"S01/counts.tsv": "S01", "S02/counts.tsv": "S02"}
 
 
+@pytest.mark.full
 def test_files_of_a_loop_with_one_path_are_named_by_what_they_are_for(shell: Shell) -> None:
     _run(shell, OF_ONE_NAME, "S01", "S02")
     assert _written(shell.folder / "results") == {

@@ -80,6 +80,7 @@ jobs:
 """
 
 
+@pytest.mark.full
 def test_a_loop_whose_list_cannot_be_evaluated_is_told_of_by_name_and_tolerated_failures_apart(shell: Shell) -> None:
     # DU-3
     shell.write("lists.yaml", LOOP_WITHOUT_A_LIST)

@@ -1,5 +1,7 @@
 """A job that runs although its result is there is named, with the reason, at the end of the run."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 FLOW = """
@@ -25,6 +27,7 @@ def test_jobs_that_ran_although_their_results_are_there_are_named_once_with_the_
     assert "--cached, or `cache: true` in the job, uses it" in why
 
 
+@pytest.mark.full
 def test_a_run_that_uses_all_or_no_results_names_no_job_that_ran_in_spite_of_one(shell: Shell) -> None:  # DU-2
     shell.write("again.yaml", FLOW)
     shell.ok("run", "again.yaml", "--quiet")

@@ -223,6 +223,7 @@ def test_repairs_do_not_push_the_case_that_they_mend_out_of_the_list(shell: Shel
     assert shell.ok("cases", "--count").split()[-1] == "1"
 
 
+@pytest.mark.full
 def test_the_history_is_told_and_written_for_process_mining(shell: Shell) -> None:  # EX-11
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES)
@@ -303,6 +304,7 @@ def test_rules_for_a_flow_that_is_nowhere_say_so_and_their_name_is_checked(shell
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -401,6 +403,7 @@ def test_shells_complete_groups_and_rule_sets(shell: Shell) -> None:
     assert offered("mendflow rules levels ") == ["drain"]
 
 
+@pytest.mark.full
 def test_a_report_shows_repairs(shell: Shell, tmp_path: Path) -> None:  # EX-11
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES)

@@ -38,20 +38,53 @@ def test_files_that_were_corrected_since_are_taken_anew_by_a_rerun(shell: Shell)
     }
 
 
-def test_a_file_of_the_flow_that_was_corrected_since_is_not_passed_over_by_a_rerun(shell: Shell) -> None:
+def test_a_file_of_the_flow_that_was_corrected_since_is_taken_by_a_rerun(shell: Shell) -> None:  # DU-2
     shell.write("reads.yaml", READS)
     for name in ("table.txt", "word.txt", "same.txt", "part-1", "own.txt"):
         shell.write(name, name)
     assert shell("run", "reads.yaml", "--quiet", *GIVEN).returncode == 1
     shell.write("own.txt", "corrected\n")
     shell.write("unrelated.txt", "new beside the flow")
-    refused = shell("rerun", "last", "--from-failed")
-    assert refused.returncode == 6
-    assert "own.txt has changed since reads-" in " ".join(refused.stderr.split())
     (shell.folder / "table.txt").unlink()
-    done = shell("rerun", "last", "--from-failed", "--flow", "reads.yaml", "--quiet")
-    assert "there is no file" in done.stderr and "taken as it was" in " ".join(done.stderr.split())
+    done = shell("rerun", "last", "--from-failed", "--quiet")
+    told = " ".join(done.stderr.split())
+    assert "own.txt has changed since reads-" in told and "it is taken as now; --unchanged takes everything" in told
+    assert "there is no file" in told and "taken as it was" in told
     assert "corrected" in shell.ok("logs", "last:late")
+    shell.write("own.txt", "corrected again\n")
+    assert "own.txt" not in shell("rerun", "last", "--from-failed", "--quiet", "--unchanged").stderr
+    assert "corrected again" not in shell.ok("logs", "last:late")
+
+
+LANES = """
+name: lanes
+inputs: {lanes: {type: table, default: lanes.csv, columns: {reads: file}}}
+jobs:
+  first: {run: echo 1 > out, files: {out: out}}
+  count:
+    for-each: "${{ inputs.lanes }}"
+    inputs: {reads: "${{ item.reads }}", one: "${{ jobs.first.files.out }}"}
+    run: grep -c good reads
+"""
+
+
+def test_a_table_or_a_path_that_was_corrected_since_is_taken_by_a_rerun(shell: Shell) -> None:  # DU-2
+    shell.write("lanes.yaml", LANES)
+    shell.write("a.txt", "good\n")
+    shell.write("b.txt", "bad\n")
+    shell.write("c.txt", "good\n")
+    shell.write("lanes.csv", "sample,reads\na,a.txt\nb,b.txt\n")
+    assert shell("run", "lanes.yaml", "--quiet").returncode == 1
+    shell.write("lanes.csv", "sample,reads\na,a.txt\nb,c.txt\n")
+    done = shell("rerun", "last", "--from-failed", "--quiet")
+    told = " ".join(done.stderr.split())
+    assert done.returncode == 0 and "lanes.csv has changed since lanes-" in told, done
+    assert "2 cached" in done.stdout, "what had succeeded is not run again"
+    shell.write("lanes.yaml", LANES.replace("grep -c good", "grep -c bad"))
+    assert shell("rerun", "last", "--quiet").returncode == 1, "the corrected command is run"
+    shell.write("lanes.yaml", LANES + "  broken\n")
+    refused = shell("rerun", "last", "--from-failed", "--quiet")
+    assert refused.returncode == 2 and "lanes.yaml" in refused.stderr, "and nothing that is no flow is passed over"
 
 
 CHAIN = """

@@ -101,6 +101,7 @@ outputs:
 """
 
 
+@pytest.mark.full
 def test_scripts_folders_and_names_come_back_as_they_were(shell: Shell) -> None:  # DU-3
     (shell.folder / "samples").mkdir()
     for name in ("b", "Größe", "a"):
@@ -138,6 +139,7 @@ outputs: {n: "${{ jobs.twice.outputs.n }}"}
 """
 
 
+@pytest.mark.full
 def test_odd_outputs_and_missing_commands_are_told_in_a_sentence(shell: Shell) -> None:  # DU-1, DU-4
     shell.write("odd.yaml", ODD)
     assert shell("run", "odd.yaml", "--quiet").returncode == 1

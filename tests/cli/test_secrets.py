@@ -47,6 +47,20 @@ def test_a_run_without_its_secret_is_refused(shell: Shell) -> None:  # DU-6
     assert "job a uses the secret api-token, which is not there: mendflow secrets set api-token" in refused.stderr
 
 
+def test_check_names_each_job_that_a_secret_or_a_limit_is_missing_for(shell: Shell) -> None:  # DU-6
+    many = "".join(f"  job{number}: {{run: echo, limits: [gate]}}\n" for number in range(25))
+    jobs = (
+        "  a: {run: echo, secrets: [key, other]}\n  b: {run: echo, secrets: [key]}\n  c: {run: echo, secrets: [key]}\n"
+    )
+    shell.write("f.yaml", f"jobs:\n{jobs}{many}")
+    shell.write("secret", "long enough")
+    shell.ok("secrets", "set", "unrelated", "--file", "secret")
+    told = " ".join(shell.ok("check", "f.yaml").split())
+    assert "jobs a, b and c use the secret key, which is not there: mendflow secrets set key asks for its" in told
+    assert "job a uses the secret other, which is not there" in told
+    assert "jobs job0, job1, " in told and ", job19 and 5 more use the limit gate, which nobody has set here" in told
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -40,6 +40,7 @@ def served(shell: Shell, *words: str) -> str:
     return url
 
 
+@pytest.mark.full
 def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> None:
     url = served(shell)
     shell.environment["MENDFLOW_SERVER"] = url
@@ -169,6 +170,7 @@ def test_files_beside_a_flow_go_to_the_server_with_it(shell: Shell) -> None:
     assert shell.ok("logs", "last:show") == "it came along", "as the job printed it"
 
 
+@pytest.mark.full
 def test_a_server_ends_in_good_order(shell: Shell) -> None:
     served(shell, "--jobs", "1")
     (process,) = shell.started
@@ -207,6 +209,7 @@ def test_jobs_wait_by_the_same_word_as_items(shell: Shell) -> None:
     assert "available" not in shell.ok("jobs")
 
 
+@pytest.mark.full
 def test_a_long_log_is_shown_whole(shell: Shell) -> None:  # DU-4
     shell.write(
         "long.yaml", "jobs:\n  much: {shell: sh, run: yes 0123456789 | head -c 3000000}\n  little: {run: echo done}\n"
@@ -234,6 +237,7 @@ def test_an_address_at_which_nobody_can_be_asked_is_refused(shell: Shell) -> Non
         )
 
 
+@pytest.mark.full
 def test_commands_that_find_no_server_open_the_store_that_the_variable_names(shell: Shell) -> None:
     shell.environment["MENDFLOW_STORE"] = f"sqlite://{shell.folder}/flows.db"
     shell.write("hello.yaml", HELLO)

@@ -67,6 +67,7 @@ def test_the_same_run_typed_again_continues_the_case_that_was_killed(shell: Shel
     assert (lines(shell.folder / "first"), lines(shell.folder / "second")) == (1, 1)
 
 
+@pytest.mark.full
 def test_what_the_pilot_of_a_killed_run_still_runs_is_neither_lost_nor_run_twice(shell: Shell) -> None:
     written(shell)
     case = run_and_end(shell, signal.SIGKILL)
@@ -96,6 +97,7 @@ def test_a_new_case_is_started_beside_a_stopped_one_if_asked_for_or_if_its_input
     assert shell.json("cases", "--status", "running")[0]["id"] == case
 
 
+@pytest.mark.full
 def test_a_case_started_without_a_server_says_what_runs_it_and_runs_only_then(shell: Shell) -> None:
     written(shell)
     shell.write("go", "")
@@ -142,6 +144,7 @@ outputs: {a: "${{ jobs.first.files.a }}"}
 """
 
 
+@pytest.mark.full
 def test_where_the_results_of_a_case_go_is_kept_with_it_until_it_is_resumed(shell: Shell) -> None:
     shell.write("slow.yaml", LEAVES.replace("HERE", str(shell.folder)))
     case = run_and_end(shell, signal.SIGKILL, "--output-dir", "results", "--report", "pages/end.html")
@@ -188,6 +191,7 @@ def test_a_stopped_run_says_how_it_goes_on_with_the_options_that_are_not_kept(sh
     assert f"mendflow resume {case} --jobs 1 --keep --data-dir '{folder}'" in " ".join(told.split())
 
 
+@pytest.mark.full
 def test_a_rerun_of_a_case_that_was_killed_continues_it_and_makes_no_second_one(shell: Shell) -> None:
     written(shell)
     case = run_and_end(shell, signal.SIGKILL)
@@ -267,6 +271,7 @@ def test_a_case_that_is_resumed_says_nothing_of_files_that_are_as_they_were(shel
     assert "since then" not in shell("resume", case).stderr
 
 
+@pytest.mark.full
 def test_a_case_that_nobody_runs_is_called_stopped(shell: Shell) -> None:
     # DU-7
     written(shell)

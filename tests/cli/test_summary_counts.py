@@ -31,6 +31,7 @@ def run_trip(shell: Shell, handled: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_each_item_is_counted_once_as_what_it_ended_as_and_repairs_are_not_counted(shell: Shell) -> None:
     told = run_trip(shell)
     assert "  jobs         4 done (1 mended), 1 failed, 1 skipped in 2 cases\n" in told
@@ -67,6 +68,7 @@ def test_what_was_undone_is_told_by_summary_why_and_report(shell: Shell) -> None
     assert "what case trip-" in again and "had completed was undone" in " ".join(again.split())
 
 
+@pytest.mark.full
 def test_what_the_flow_itself_has_undone_is_told_too(shell: Shell) -> None:
     told = run_trip(shell, ', on-failure: "true"')
     assert (shell.folder / "undone").read_text() == "hotel\nseat\n"
@@ -103,6 +105,7 @@ outputs: {all: "${{ jobs.names.outputs.all }}"}
 RULES = "abort: {clean: [{if: fault.exit_code == 3, do: again}]}\nexlets: {again: [{re-submit: }]}\n"
 
 
+@pytest.mark.full
 def test_an_item_that_was_repaired_several_times_is_told_once_by_its_end(shell: Shell) -> None:
     shell.write("grows.yaml", GROWS.replace("HERE", str(shell.folder)))
     shell.write("grows.rules.yaml", RULES)

@@ -1,5 +1,7 @@
 """A flow over the rows of a table, as a person runs it."""
 
+import pytest
+
 from tests.cli.conftest import Shell
 
 FLOW = """\
@@ -23,6 +25,7 @@ outputs: {merged: "${{ jobs.merge.outputs.map(m, m.text) }}"}
 LANES = "sample,reads,version\na,r1.txt,1.10\nb,r2.txt,007\na,../r3.txt,1e3\n"
 
 
+@pytest.mark.full
 def test_many_files_are_merged_by_sample(shell: Shell) -> None:  # DU-1, FM-6
     (shell.folder / "sheets").mkdir()
     shell.write("study.yaml", FLOW)

@@ -9,6 +9,7 @@ from tests.cli.conftest import Shell
 from tests.formats.wfformat.traces import OURS
 
 
+@pytest.mark.full
 def test_a_trace_is_run_with_scaled_times_and_sizes(shell: Shell) -> None:
     shutil.copy(OURS, shell.folder / "survey.json")
     told = shell.json("run", "survey.json", "--scale", "0.001", "--size-scale", "0.01", "--quiet")

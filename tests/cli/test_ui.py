@@ -58,6 +58,7 @@ def served(shell: Shell, *words: str) -> str:
     return url
 
 
+@pytest.mark.full
 def test_a_server_with_tokens_is_opened_signed_in_and_the_code_is_in_no_command_line(shell: Shell) -> None:  # UI-1
     desk = Desk(shell)
     shell.environment["MENDFLOW_TOKEN"] = TOKEN
@@ -71,6 +72,7 @@ def test_a_server_with_tokens_is_opened_signed_in_and_the_code_is_in_no_command_
     assert (seen["me"]["name"], seen["me"]["signed_in_by"]) == ("admin", "session")
 
 
+@pytest.mark.full
 def test_without_a_browser_the_address_is_printed_and_signs_in_once(shell: Shell) -> None:
     shell.environment["MENDFLOW_TOKEN"] = TOKEN
     url = served(shell)
@@ -84,6 +86,7 @@ def test_without_a_browser_the_address_is_printed_and_signs_in_once(shell: Shell
     assert refused.returncode and "does not know that token" in " ".join(refused.stderr.split())
 
 
+@pytest.mark.full
 def test_a_server_of_ones_own_needs_no_sign_in(shell: Shell) -> None:
     desk = Desk(shell)
     url = served(shell)
@@ -94,6 +97,7 @@ def test_a_server_of_ones_own_needs_no_sign_in(shell: Shell) -> None:
     assert (seen["begun"], seen["cookies"], seen["me"]["signed_in_by"]) == (f"{url}/", [], "socket")
 
 
+@pytest.mark.full
 def test_a_folder_without_a_server_is_served_until_it_is_interrupted(shell: Shell) -> None:
     empty = shell("ui", "--no-browser")
     assert empty.returncode and "mendflow run FLOW" in empty.stderr
@@ -111,6 +115,7 @@ def test_a_folder_without_a_server_is_served_until_it_is_interrupted(shell: Shel
     assert [each["id"] for each in shell.json("cases")] == [begun["id"], case]
 
 
+@pytest.mark.full
 def test_a_run_is_shown_in_the_browser_and_stays_until_it_is_interrupted(shell: Shell) -> None:  # UI-1
     desk = Desk(shell)
     shell.write("hello.yaml", HELLO)
@@ -128,6 +133,7 @@ def test_a_run_is_shown_in_the_browser_and_stays_until_it_is_interrupted(shell: 
     assert "completed in" in told and "until you press Ctrl-C" in told
 
 
+@pytest.mark.full
 def test_serve_says_where_the_web_app_is(shell: Shell) -> None:
     server = shell.start("serve", "--port", "0", "--data-dir", "server")
     assert server.stdout is not None

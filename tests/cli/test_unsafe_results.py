@@ -63,6 +63,7 @@ def test_the_hint_after_a_failure_does_not_lead_to_a_stale_result(shell: Shell) 
     assert "taken although" not in told
 
 
+@pytest.mark.full
 def test_results_that_were_asked_for_and_cannot_be_compared_are_named_once(shell: Shell) -> None:
     shell.write("stale.yaml", FLOW.replace("HERE", str(shell.folder)).replace("grep -q good", "cat"))
     shell.write("data.csv", "bad\n")
@@ -85,6 +86,7 @@ def test_the_hint_repeats_what_was_asked_for(shell: Shell) -> None:
     assert f"fix it and {shlex.join(['mendflow', 'run', 'bad.yaml', *words])}\n" in told
 
 
+@pytest.mark.full
 def test_a_stored_file_that_was_damaged_is_made_and_stored_again_by_the_next_run(shell: Shell) -> None:  # DU-2
     shell.write("made.yaml", MADE)
     shell.ok("run", "made.yaml", "--quiet")

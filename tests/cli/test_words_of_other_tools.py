@@ -20,6 +20,7 @@ def test_words_of_other_tools_are_answered(shell: Shell, words: tuple[str, ...],
     assert "hunter22" not in refused.stderr
 
 
+@pytest.mark.full
 def test_limits_at_the_top_of_a_flow_and_a_folder_without_outputs_are_answered(shell: Shell) -> None:  # DU-6
     shell.write("limited.yaml", "name: limited\nlimits: {gate: 2}\njobs: {a: echo a}\n")
     assert "mendflow limits set NAME COUNT" in " ".join(shell("check", "limited.yaml").stderr.split())

@@ -255,7 +255,10 @@ async def test_a_file_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: P
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO schema_version VALUES (99, 'from the future')")
     connection.close()
-    with pytest.raises(StoreUnavailable, match=r"newer mendflow \(schema 99; this one knows up to 2\): upgrade"):
+    with pytest.raises(
+        StoreUnavailable,
+        match=rf"newer mendflow \(schema 99; this one knows up to {sqlite_migrations.NEWEST}\): upgrade",
+    ):
         await opened(path)
 
 
@@ -268,10 +271,11 @@ async def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatc
     store = await opened(path)
     await store.write([Put("job", "a", b"1", 0)])
     await store.close()
-    broken = sqlite_migrations.SqliteMigration(3, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
+    number = sqlite_migrations.NEWEST + 1
+    broken = sqlite_migrations.SqliteMigration(number, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
     with monkeypatch.context() as patch:
         patch.setattr(sqlite_migrations, "MIGRATIONS", (*sqlite_migrations.MIGRATIONS, broken))
-        patch.setattr(sqlite_migrations, "NEWEST", 3)
+        patch.setattr(sqlite_migrations, "NEWEST", number)
         with pytest.raises(StoreUnavailable, match="NONSENSE"):
             await opened(path)
     store = await opened(path)
@@ -311,12 +315,34 @@ async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) ->
         [FieldCondition("status", "running")],
     ):
         await store.search("job", where)
+    await put(store, "c/1", b'{"created_at": 7}')
+    newest = await store.search("job", order_by="created_at", descending=True, limit=1)
+    await store.search("job", order_by="created_at", descending=True, limit=0, after=newest[0])
     await store.count("job", [FieldCondition("case", "c")], by="state")
     await store.count("job", by="state")
     reader.set_trace_callback(None)
     for statement in seen:
         plan = " ".join(row[3].decode() for row in reader.execute(f"EXPLAIN QUERY PLAN {statement}"))
         assert "USING INDEX documents_by_" in plan or "USING COVERING INDEX documents_by_" in plan, (statement, plan)
+    await store.close()
+
+
+async def test_the_newest_cases_of_projects_are_read_by_an_index_and_not_sorted(tmp_path: Path) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    reader = store._ready().thread_reader
+    await done(store, Put("case", "a", b'{"started_at": 7, "project": "red"}', 0))
+    seen: list[str] = []
+    reader.set_trace_callback(seen.append)
+    for projects in ([], [FieldCondition("project", ["red", None], "in")], [FieldCondition("project", "red")]):
+        where = [*projects, FieldCondition("void", None)]
+        [found] = await store.search("case", where, order_by="started_at", descending=True)
+        assert not await store.search("case", where, order_by="started_at", descending=True, after=found)
+    reader.set_trace_callback(None)
+    for statement in seen:
+        plan = [row[3].decode() for row in reader.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        inner = [line for line in plan if "documents" in line]
+        assert inner and all("USING INDEX cases_by_" in line for line in inner), (statement, plan)
+        assert sum("USE TEMP B-TREE" in line for line in plan) <= 1, "only the few rows of the page are sorted"
     await store.close()
 
 

@@ -1,6 +1,7 @@
 """What every store finds: scans that see everything, and searches that may lag, with the same answers everywhere."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -130,12 +131,14 @@ KEYS: list[Value] = [None, 3, 3, 10, -1.5, "a", "B", "ß", "a", None]
 
 @pytest.fixture
 async def crowd(store: Store) -> Store:
-    """Documents whose field is null, a number or a text, with many of each value; some have no such field."""
+    """Documents whose field is null, a number or a text, with many of each value; some have no such field. Most say
+    when they were made, forty at a time."""
     puts = []
     for n in range(2_500):
         key = KEYS[n % len(KEYS)]
         value: dict[str, Value] = {"n": n} if n % 50 == 0 else {"n": n, "at": key}
-        puts.append(Put("job", f"c{n % 7}/{n}", body(value), 0))
+        made: dict[str, Value] = {} if n % 31 == 0 else {"created_at": 1_000 + n // 40}
+        puts.append(Put("job", f"c{n % 7}/{n}", body({**value, **made}), 0))
     await store.write(puts)
     await store.refresh()
     return store
@@ -152,7 +155,7 @@ async def pages(store: Store, order_by: str, descending: bool, size: int) -> lis
 
 
 @pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("order_by", ["", "n", "at"])
+@pytest.mark.parametrize("order_by", ["", "n", "at", "created_at"])
 async def test_pages_one_after_another_give_everything_once_in_order(
     crowd: Store, order_by: str, descending: bool
 ) -> None:  # JS-6
@@ -162,6 +165,64 @@ async def test_pages_one_after_another_give_everything_once_in_order(
     if order_by == "n":
         numbers = [json.loads(document.body)["n"] for document in found]
         assert numbers == sorted(range(2_500), reverse=descending)
+
+
+async def test_the_newest_come_first_and_last_what_does_not_say_when_it_was_made(crowd: Store) -> None:
+    def order(n: int) -> tuple[int, int, str]:
+        return (0 if n % 31 == 0 else 1_000 + n // 40), len(f"c{n % 7}/{n}"), f"c{n % 7}/{n}"
+
+    wanted = sorted(range(2_500), key=order, reverse=True)
+    found = await pages(crowd, "created_at", True, 97)
+    assert [json.loads(document.body)["n"] for document in found] == wanted
+    few = await crowd.search("job", [FieldCondition("n", 62, "le")], order_by="created_at", descending=True, limit=500)
+    assert [json.loads(document.body)["n"] for document in few] == [n for n in wanted if n <= 62]
+
+
+PROJECTS = (None, "red", "blue", "green")
+
+
+def _case_of(n: int) -> dict[str, Any]:
+    """Many begin at the same instant, some do not say when; of some nobody knows the project."""
+    began = {} if n % 29 == 0 else {"started_at": 1_000 + n // 20}
+    project = PROJECTS[n % 4]
+    return {"n": n, **began, **({"project": project} if project else {}), **({"void": True} if n % 13 == 0 else {})}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        None,
+        FieldCondition("project", "red"),
+        FieldCondition("project", None),
+        FieldCondition("project", ["red"], "in"),
+        FieldCondition("project", ["blue", None], "in"),
+        FieldCondition("project", ["red", "blue", "green", "none"], "in"),
+        FieldCondition("project", [], "in"),
+        FieldCondition("project", "red", "ne"),
+    ],
+)
+async def test_the_newest_cases_of_projects_come_page_by_page(store: Store, condition: FieldCondition | None) -> None:
+    cases = {f"c-{n}": _case_of(n) for n in range(400)}
+    await store.write([Put("case", id, body(case), 0) for id, case in cases.items()])
+    await store.refresh()
+    where = [FieldCondition("void", None), *([condition] if condition is not None else [])]
+    wanted = [id for id, case in cases.items() if all(_holds(each, case) for each in where)]
+    wanted.sort(key=lambda id: (cases[id].get("started_at", 0), len(id), id), reverse=True)
+    found: list[StoredDocument] = []
+    while page := await store.search(
+        "case", where, order_by="started_at", descending=True, limit=17, after=found[-1] if found else None
+    ):
+        found += page
+    assert [each.id for each in found] == wanted
+    some = await store.search("case", where, order_by="started_at", descending=True, limit=9, offset=5)
+    assert [each.id for each in some] == wanted[5:14]
+
+
+def _holds(condition: FieldCondition, case: dict[str, Any]) -> bool:
+    value = case.get(condition.field)
+    if condition.op == "in":
+        return bool(value in condition.value)
+    return bool(value == condition.value) == (condition.op == "eq")
 
 
 async def test_what_is_written_between_pages_neither_hides_nor_repeats_the_rest(crowd: Store) -> None:

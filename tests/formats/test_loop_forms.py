@@ -14,6 +14,20 @@ from mendflow.formats.python.loader import load_python
 from tests.formats.conftest import Complaints, Reader
 from tests.formats.test_flows_run import World, digest_of, failing, well
 
+INSIDE = (
+    "the loop `a` has several jobs inside, and `collect:` says what it gives of them: write "
+    '`for-each: {{s: ..., collect: "${{{{ jobs.{} }}}}"}}` there, and `${{{{ jobs.a.outputs }}}}` here'
+)
+ASKED_OF_A = {
+    "files.stats": "gc.files.stats",
+    "files.fq": "trim.files.fq",
+    "outputs": "gc.files.stats",
+    "outputs.n": "gc.outputs.n",
+    "outputs.trim.files.fq": "trim.files.fq",
+    "gc.files.stats": "gc.files.stats",
+    "jobs.trim.outputs.n": "trim.outputs.n",
+}
+
 
 @pytest.mark.parametrize(
     ("loop", "did"),
@@ -224,6 +238,30 @@ def test_a_called_flow_is_given_its_files(tmp_path: Path, complaints: Complaints
         (
             "a: {for-each: [1], steps: [x]}\n  b: {run: y, inputs: {p/: '${{ jobs.a.files.t }}'}}",
             "3:33: `a` leaves no files: the last of its steps is no job with `files:`",
+        ),
+        *(
+            (
+                "a:\n    for-each: {s: [1]GATHERED}\n    jobs:\n      trim: {run: x, files: {fq: f}}\n"
+                "      gc: {run: x, files: {stats: f}}\n  b: {run: y, inputs: {p/: '${{ ASKED }}'}}".replace(
+                    "ASKED", asked
+                ).replace("GATHERED", gathered),
+                f"7:33: {told}",
+            )
+            for asked, gathered, told in (
+                *((f"jobs.a.{asked}", "", INSIDE.format(path)) for asked, path in ASKED_OF_A.items()),
+                ("jobs.gc.files.stats", "", f"`jobs.gc` cannot be seen here: {INSIDE.format('gc.files.stats')}"),
+                (
+                    "jobs.a.files.stats",
+                    ", collect: '${{ jobs.gc.files.stats }}'",
+                    "the loop `a` gives what its `collect:` says, as the list `${{ jobs.a.outputs }}`",
+                ),
+                (
+                    "jobs.trim.files.fq",
+                    ", collect: '${{ jobs.gc.files.stats }}'",
+                    "`jobs.trim` cannot be seen here: the loop `a` gives what its `collect:` says, as the list "
+                    '`${{ jobs.a.outputs }}`; for this write `collect: "${{ jobs.trim.files.fq }}"` there',
+                ),
+            )
         ),
         (
             "a: {run: x, files: {table: f}}\n  b: {run: 'y ${{ jobs.a.files.nope.name }}'}",

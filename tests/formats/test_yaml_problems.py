@@ -132,7 +132,13 @@ def test_each_mistake_has_its_place_and_its_sentence(complaints: Complaints, tex
         ("steps:\n  - x\noutputs: {n: '${{ jobs.stp.outputs }}'}\n", "there is no job `stp` in this flow"),
         (
             "jobs:\n  l: {for-each: [1], steps: [{name: inner, run: x}]}\n  o: x ${{ jobs.inner.outputs }}\n",
-            "3:12: `jobs.inner` cannot be seen here: it is inside a loop",
+            "3:12: `jobs.inner` cannot be seen here: the loop `l` has several jobs inside, and `collect:` says what it "
+            'gives of them: write `for-each: {item: ..., collect: "${{ jobs.inner.outputs }}"}` there, and '
+            "`${{ jobs.l.outputs }}` here",
+        ),
+        (
+            "jobs:\n  l: {scope: [{name: inner, run: x}], variables: {v: 1}}\n  o: x ${{ jobs.inner.outputs }}\n",
+            "3:12: `jobs.inner` cannot be seen here: it is inside a loop, a scope or a handler that this is not in",
         ),
         ("jobs:\n  l: {for-each: [1], run: x}\n  o: x ${{ item }}\n", "3:12: there is no variable `item` here"),
         ("steps:\n  - scope: x\n    variables: {v: 1}\n  - y ${{ v }}\n", "4:11: there is no variable `v` here"),

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.core.data.protocols import LOCAL, PROTOCOLS
 from mendflow.pilot.agent.http import FileClient, ServerAddress
 from mendflow.pilot.files.sources import InputSources, OpenElements
-from mendflow.pilot.isolation.allowed_transfers import transfer_check
+from mendflow.pilot.isolation.allowed_transfers import local_path, transfer_check
 from mendflow.pilot.isolation.options import NOT_ISOLATED, Isolation
+from mendflow.transfer.addresses import address_of
 from mendflow.transfer.errors import BadFileUrl
 from tests.patience import PATIENCE_S
 
@@ -19,13 +21,28 @@ ELSEWHERE = "https://example.org/data"
 
 
 @pytest.mark.parametrize(
-    "address", ["/etc/shadow", "file:///etc/shadow", "FILE:///etc/shadow", "file://localhost/etc/shadow"]
+    "address",
+    [
+        "/etc/shadow",
+        *(f"{protocol}:///etc/shadow" for protocol in sorted(LOCAL)),
+        "FILE:///etc/shadow",
+        "file://localhost/etc/shadow",
+        "local://localhost/etc/shadow",
+        "simplecache::file:///etc/shadow",
+        "unheard-of:///etc/shadow",
+    ],
 )
 def test_files_of_its_own_machine_are_neither_read_nor_written(address: str) -> None:  # SE-2
     check = transfer_check(AS_NOBODY)
     assert "no files of its own machine" in check(address, False)
     assert "no files of its own machine" in check(address, True)
     assert not transfer_check(NOT_ISOLATED)(address, True)
+
+
+@pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
+def test_an_address_is_of_this_machine_just_if_the_transfer_takes_it_for_one(protocol: str) -> None:  # SE-2
+    address = f"{protocol}:///secret" if protocol in LOCAL else f"{protocol}://host/secret"
+    assert (local_path(address) == "/secret") == (address_of(address).protocol == "file")
 
 
 def test_what_jobs_are_shown_may_be_read_but_not_through_links_out_of_it(tmp_path: Path) -> None:  # SE-2

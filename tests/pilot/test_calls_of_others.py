@@ -52,6 +52,7 @@ async def together(server: Server, calls: dict[str, tuple[str, list[str]]]) -> l
     return [JobId(f"{case}/1") for case in calls]
 
 
+@pytest.mark.full
 async def test_a_call_sees_neither_the_calls_of_other_cases_nor_the_link_to_the_slot(
     server: Server, hire: Hire
 ) -> None:
@@ -62,6 +63,7 @@ async def test_a_call_sees_neither_the_calls_of_other_cases_nor_the_link_to_the_
     assert his.outputs == "of-bob"
 
 
+@pytest.mark.full
 async def test_a_call_that_stops_its_worker_holds_up_nobody(server: Server, hire: Hire) -> None:
     jobs = await together(server, {"anns": ("stop", []), "bobs": ("own", ["of-bob"])})
     hire()

@@ -97,6 +97,7 @@ async def test_what_a_function_reads_in_its_own_folder_is_no_file_beside_the_flo
     assert (outcome.outputs, outcome.undeclared_reads) == ("1", "")
 
 
+@pytest.mark.full
 async def test_code_that_was_damaged_in_the_pilots_folder_is_fetched_again(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

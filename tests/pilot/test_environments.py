@@ -83,6 +83,7 @@ def required(server: Server, wheels: Path, *lines: str) -> Software:
     return Software(files={REQUIREMENTS: server.keep(text.encode(), "requirements.txt")})
 
 
+@pytest.mark.full
 async def test_an_environment_is_made_once_for_all_jobs_and_pilots_of_a_host(
     server: Server, hire: Hire, tmp_path: Path, wheels: Path, calls: Path
 ) -> None:  # DU-5
@@ -98,6 +99,7 @@ async def test_an_environment_is_made_once_for_all_jobs_and_pilots_of_a_host(
     assert installs(calls) == 1
 
 
+@pytest.mark.full
 async def test_a_function_runs_in_its_environment_and_sees_nothing_of_the_pilots_packages(
     server: Server, hire: Hire, tmp_path: Path, wheels: Path, calls: Path
 ) -> None:  # DU-5
@@ -114,6 +116,7 @@ async def test_a_function_runs_in_its_environment_and_sees_nothing_of_the_pilots
     assert plain.outputs == 1
 
 
+@pytest.mark.full
 async def test_a_requirement_that_nobody_has_fails_with_its_reason_and_is_tried_once(
     server: Server, hire: Hire, wheels: Path, calls: Path
 ) -> None:  # DU-5
@@ -127,6 +130,7 @@ async def test_a_requirement_that_nobody_has_fails_with_its_reason_and_is_tried_
     assert installs(calls) == 1
 
 
+@pytest.mark.full
 async def test_an_environment_whose_maker_was_killed_is_made_anew(
     server: Server, hire: Hire, tmp_path: Path, wheels: Path, calls: Path
 ) -> None:  # DU-5

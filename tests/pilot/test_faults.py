@@ -143,6 +143,7 @@ TABLE: list[tuple[JobSpec, str, Category, AttemptStage, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.full
 async def test_every_failure_says_what_it_is_where_it_was_and_what_was_measured(
     server: Server, hire: Hire
 ) -> None:  # FM-12

@@ -103,6 +103,7 @@ async def test_lists_are_stored_with_their_names_and_modes(server: Server, hire:
     assert kept == [b"1\n", b"2\n", b"3\n"] and list(outcome.files) == ["one"]
 
 
+@pytest.mark.full
 async def test_small_files_are_sent_together_and_large_ones_alone(server: Server, hire: Hire) -> None:  # DU-3
     hire()
     command = f"for i in $(seq 1200); do echo $i > r/$i; done; head -c {SMALL_BYTES + 1} /dev/zero > r/large"

@@ -90,6 +90,7 @@ async def test_a_slot_waits_with_a_result_until_it_can_be_written(
     assert (tmp_path / "a.starts").read_text() == "start\n"
 
 
+@pytest.mark.full
 async def test_a_pilot_comes_back_to_its_slots_on_a_full_disk_and_takes_no_new_job_there(
     server: Server, hire: Hire, disk: Disk, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ async def test_a_command_knows_who_it_is_and_leaves_outputs(staffed: Server) -> 
     assert outcome.outputs == {"who": f"{job} case-1 item blue", "try": "1 1", "list": [1, "b"], "text": "one\ntwo"}
 
 
+@pytest.mark.full
 async def test_a_job_that_came_back_unbegun_begins_as_its_first_attempt(server: Server, hire: Hire) -> None:
     """The fence has counted that grant all the same, and a job that must know who it is can have it."""
     source = """
@@ -110,6 +111,7 @@ async def test_a_signal_is_a_fault_of_the_job(staffed: Server) -> None:
     assert fault is not None and fault.category is Category.JOB and fault.signal == 11
 
 
+@pytest.mark.full
 async def test_each_attempt_has_a_folder_of_its_own_that_is_gone_after_the_verdict(server: Server, hire: Hire) -> None:
     pilot = hire()
     one = await server.outcome(await server.shell("pwd; ls -A; touch left-over; mkdir -p a/b; chmod 0 a"))
@@ -199,6 +201,7 @@ async def test_a_function_runs_and_its_value_is_reported(staffed: Server) -> Non
     assert outcome.ok and outcome.outputs == {"sum": 7, "job": job} and outcome.log_tail == "adding\n"
 
 
+@pytest.mark.full
 async def test_an_exception_is_a_fault_with_its_name_and_traceback(server: Server, hire: Hire) -> None:
     hire()
     source = "class TooBig(Exception): pass\ndef f():\n print('so far'); raise TooBig('by 3')\n"

@@ -38,6 +38,7 @@ async def pids_in(server: Server, *paths: Path) -> list[int]:
     return [int(path.read_text()) for path in paths]
 
 
+@pytest.mark.full
 async def test_a_command_over_its_wall_time_is_killed_with_all_it_started(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -80,12 +81,14 @@ async def test_peak_memory_and_cpu_are_measured(staffed: Server) -> None:
     assert 80 * MB < measures.peak_bytes < 300 * MB and measures.cpu_ms > 30
 
 
+@pytest.mark.full
 async def test_the_memory_of_a_small_job_is_not_that_of_the_pilot(server: Server, hire: Hire) -> None:
     hire()
     measures = (await server.outcome(await server.shell("sleep 0.2"))).measures
     assert 0 < measures.peak_bytes < 10 * MB
 
 
+@pytest.mark.full
 async def test_a_job_that_forks_and_hides_is_found_and_killed_before_its_result_is_told(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -151,6 +154,7 @@ async def test_a_function_that_prints_without_end_costs_little(server: Server, h
     assert max(sizes) < 60 * MB and outcome.measures.printed_bytes == 100 * 1_000_001 + len("last\n")
 
 
+@pytest.mark.full
 async def test_suspending_really_stops_the_whole_tree_and_resuming_lets_it_end(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -171,6 +175,7 @@ async def test_suspending_really_stops_the_whole_tree_and_resuming_lets_it_end(
     assert (await server.outcome(job)).ok
 
 
+@pytest.mark.full
 async def test_a_function_can_be_suspended_and_resumed(server: Server, hire: Hire, tmp_path: Path) -> None:
     hire()
     source = (
@@ -190,6 +195,7 @@ async def test_a_function_can_be_suspended_and_resumed(server: Server, hire: Hir
     assert (await server.outcome(job)).outputs == "went on"
 
 
+@pytest.mark.full
 async def test_time_that_a_job_stands_still_does_not_count(server: Server, hire: Hire, tmp_path: Path) -> None:
     hire()
     command = f"echo $$ > {tmp_path}/a; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done"
@@ -259,6 +265,7 @@ async def test_short_jobs_do_not_wait_behind_a_long_one_while_another_slot_is_fr
     assert [(tmp_path / f"go.{number}").read_text() for number in range(20)] == ["x"] * 20  # each ran once
 
 
+@pytest.mark.full
 async def test_a_folder_that_cannot_be_made_is_a_fault_of_the_place(server: Server, hire: Hire, tmp_path: Path) -> None:
     work = tmp_path / "work"
     pilot = hire(work=work)
@@ -288,6 +295,7 @@ def listening(pid: int) -> set[str]:
     return inodes & listens
 
 
+@pytest.mark.full
 async def test_a_pilot_pulls_and_opens_no_port(server: Server, hire: Hire) -> None:  # PJ-1
     pilot = hire()
     job: JobId = await server.shell("true")

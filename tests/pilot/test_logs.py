@@ -104,6 +104,7 @@ async def test_the_log_of_a_function_that_runs_can_be_read(staffed: Server) -> N
     await staffed.order(job, AttemptControl.CANCEL)
 
 
+@pytest.mark.full
 async def test_the_folder_of_a_failed_command_stays_with_what_it_was_run_with(  # DU-4
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

@@ -215,6 +215,7 @@ async def test_a_promised_file_that_is_something_else_is_told_as_what_it_is(staf
     assert fault is not None and fault.category is Category.OUTPUT and "is a named pipe" in fault.message
 
 
+@pytest.mark.full
 async def test_a_link_to_a_file_of_others_is_not_taken_for_the_work_of_the_job(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -258,6 +259,7 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
 # results of functions
 
 
+@pytest.mark.full
 async def test_arguments_that_are_files_arrive_as_paths_in_the_order_of_their_list(server: Server, hire: Hire) -> None:
     hire()  # DU-3
     source = "def f(one, many, folder): return [one.read_text(), [p and p.read_text() for p in many], folder.name]"
@@ -272,6 +274,7 @@ async def test_arguments_that_are_files_arrive_as_paths_in_the_order_of_their_li
     assert outcome.outputs == ["b", ["b", None, "a"], "given"], outcome.fault
 
 
+@pytest.mark.full
 @ONE_LOOP
 async def test_what_is_not_data_is_the_fault_of_the_function(staffed: Server) -> None:
     source = "import threading\ndef f(n): return {'ok': 1, 'locks': [threading.Lock()]}\ndef g(): return (1, (2,))"

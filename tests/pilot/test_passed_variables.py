@@ -43,6 +43,7 @@ def test_whoever_runs_jobs_for_himself_passes_on_everything_but_the_secrets_of_m
     assert passed == {**USUAL, "OTHER": "o", "PGPASSWORD": "p", "AWS_SECRET_ACCESS_KEY": "a"}
 
 
+@pytest.mark.full
 def test_a_job_of_ones_own_run_has_ones_exported_variables(tmp_path: Path) -> None:  # SE-2
     (tmp_path / "f.yaml").write_text(
         'name: f\njobs:\n  a:\n    run: |\n      echo "seen=$MINE ${MENDFLOW_TOKEN-none} ${MENDFLOW_STORE-none}"'

@@ -261,6 +261,7 @@ def test_lines_and_values_are_bounded_and_what_stands_stays(tmp_path: Path) -> N
     assert len(str(reports.values)) < VALUES_BYTES_MAX + 100 and reports.values["a"] == 1 and "n8" not in reports.values
 
 
+@pytest.mark.full
 def test_a_file_that_is_written_anew_is_read_anew_and_a_flood_is_read_from_its_end(tmp_path: Path) -> None:
     path = tmp_path / "report"
     reports = ReportReader(str(path))

@@ -244,6 +244,7 @@ async def test_a_job_goes_on_while_the_server_is_away_and_is_reported_after(
     assert server.ledger.accepted_fences[job] == [1]
 
 
+@pytest.mark.full
 async def test_a_server_away_for_longer_than_the_lease_costs_the_job(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # JS-7
@@ -294,6 +295,7 @@ async def test_a_newer_attempt_of_the_same_job_starts_only_when_the_older_is_dea
     assert server.ledger.accepted_fences[job] == [2]
 
 
+@pytest.mark.full
 async def test_killing_the_agent_again_and_again_loses_and_repeats_nothing_that_was_running(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # JS-7
@@ -396,6 +398,7 @@ async def test_a_pilot_that_cannot_work_here_says_why_and_takes_no_job(server: S
     assert server.ledger.requests[0].want == 0
 
 
+@pytest.mark.full
 async def test_a_server_that_wants_a_token_gets_it_or_ends_the_pilot(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

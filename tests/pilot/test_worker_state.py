@@ -133,6 +133,7 @@ async def test_what_is_to_be_done_at_exit_is_done_before_the_outputs_are_taken(s
     assert outcome.outputs == 1 and outcome.log_tail == "at exit\n"
 
 
+@pytest.mark.full
 async def test_a_function_that_ends_its_process_costs_itself_alone(server: Server) -> None:
     source = "import os\ndef end(): os._exit(3)\ndef f(): return 1"
     jobs = [await server.call(source, name) for name in ("f", "end", "f")]

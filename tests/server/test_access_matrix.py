@@ -111,6 +111,7 @@ def named(operation: ApiOperation, things: Things, who: str) -> dict[str, str]:
 def body_of(operation: ApiOperation, things: Things) -> Any:
     bodies: dict[str, Any] = {
         "start": {"flow": "one"},
+        "start_with_flow": {"flow": flow_body(job_flow("one"))},
         "send": {"channel": "x"},
         "deploy": flow_body(job_flow("one")),
         "deploy_with_triggers": flow_body(job_flow("one")),
@@ -131,6 +132,7 @@ def body_of(operation: ApiOperation, things: Things) -> Any:
         "dismiss_proposal": {"why": "no"},
         "set_limit": {"count": 2},
         "set_secret": {"value": "another-value"},
+        "put_member": {"role": "viewer"},
         "forecast_results": {"flow": "one", "jobs": []},
         "evaluate_rules": {"rules": {"name": "new"}, "context": {}},
         "replay_rules": {"name": "one"},

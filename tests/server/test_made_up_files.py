@@ -140,6 +140,24 @@ async def test_neither_a_flow_nor_a_schedule_names_what_its_author_may_not_read(
         await boris.trigger_schedule("nightly")
 
 
+@pytest.mark.parametrize("note", [{"sha256": DIGEST}, {"$file": DIGEST}, {"$spilled": DIGEST, "bytes": -1}])
+async def test_a_map_with_the_digest_in_a_flow_vouches_for_nothing(
+    note: dict[str, Value], boris: Client, reading: Reading
+) -> None:
+    await boris.deploy(reading_flow("thief"))
+    flow = Flow(
+        name=FlowName("launder"),
+        body=model.JobActivity(name="work", command="true"),
+        inputs={"note": model.Input(type="map", default=note)},
+    )
+    try:
+        await boris.deploy(flow)
+    except RequestError:
+        pass  # that is as good
+    with pytest.raises(NotFound, match="no stored file"):
+        await boris.start("thief", {"a": LITERAL})
+
+
 async def test_what_came_to_a_case_is_handed_on(
     served: HttpServer, domain: DomainUnderTest, boris: Client, reading: Reading, tmp_path: Path
 ) -> None:

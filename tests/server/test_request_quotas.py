@@ -21,7 +21,8 @@ from tests.server.conftest import DomainUnderTest
 
 
 @pytest.fixture
-async def bounded(domain: DomainUnderTest) -> AsyncIterator[HttpServer]:
+async def bounded(domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HttpServer]:
+    monkeypatch.setattr(request_quotas, "HELD_S", 0.0)
     names = {"ann": USER, "eve": USER, "root": ADMIN, "site-pilots": PILOT}
     tokens = [AccessToken(name, frozenset({role}), token_hash(name)) for name, role in names.items()]
     async with AsyncExitStack() as stack:
@@ -50,6 +51,48 @@ async def test_who_floods_is_told_to_wait_and_the_others_are_not(  # SE-3
     assert 429 in await statuses(bounded, http, "eve", 20)
     assert await statuses(bounded, http, "ann", 1) == [200]
     assert await statuses(bounded, http, "root", 20) == [200] * 20
+
+
+async def test_who_is_refused_is_kept_waiting_and_not_too_many_are(monkeypatch: pytest.MonkeyPatch) -> None:  # SE-3
+    monkeypatch.setattr(request_quotas, "HELD_S", 3600.0)
+    monkeypatch.setattr(request_quotas, "HELD_MAX", 2)
+    quotas = RequestQuotas(0.2)
+    held = [asyncio.create_task(quotas.hold()) for _ in range(2)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        await quotas.hold()
+    assert not any(each.done() for each in held)
+    for each in held:
+        each.cancel()
+    await asyncio.gather(*held, return_exceptions=True)
+    assert quotas._held == 0
+
+
+async def test_lists_of_one_principal_are_made_a_few_at_a_time() -> None:  # SE-3
+    quotas, eve, ann = RequestQuotas(), Principal("eve", frozenset({USER})), Principal("ann", frozenset({USER}))
+    may_end, now, most = asyncio.Event(), 0, 0
+
+    async def ask(caller: Principal, path: str) -> None:
+        nonlocal now, most
+        async with quotas.turn(caller, "10.0.0.7", "GET", f"/api/v1{path}"):
+            now += 1
+            most = max(most, now)
+            await may_end.wait()
+            now -= 1
+
+    async with asyncio.TaskGroup() as asked:
+        for _ in range(20):
+            asked.create_task(ask(eve, "/cases"))
+        await asyncio.sleep(0)
+        assert now == request_quotas.LISTS_AT_ONCE
+        for _ in range(2):
+            asked.create_task(ask(ann, "/cases"))
+            asked.create_task(ask(eve, "/cases/a-1"))
+            asked.create_task(ask(eve, "/events"))
+        await asyncio.sleep(0)
+        assert now == request_quotas.LISTS_AT_ONCE + 6, "neither others, nor what is no list, wait for them"
+        may_end.set()
+    assert not quotas._turns and not quotas._asking
 
 
 async def test_a_pilot_is_not_counted_whatever_it_asks(bounded: HttpServer, http: aiohttp.ClientSession) -> None:

@@ -54,6 +54,28 @@ async def test_every_address_of_the_app_is_its_page(site: Browser, path: str) ->
     assert answer.headers["cache-control"] == "no-cache"
 
 
+async def test_an_address_has_the_page_that_names_its_files(site: Browser, built: Path) -> None:
+    for name in ("index", "cases", "cases/_", "failures/_/teach"):
+        page = built / "pages" / f"{name}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"<!doctype html>{name}")
+    (built / "index.html").write_text(PAGE)
+    pages = {"/": "index", "/cases": "cases", "/cases/greet-1": "cases/_", "/failures/ab/teach": "failures/_/teach"}
+    for path, name in pages.items():
+        assert (await site.ask("GET", path, Accept=HTML)).text == f"<!doctype html>{name}"
+    for path in (
+        "/rules",
+        "/cases/a/b",
+        "/failures/a",
+        "/failures/a%2Fb/teach",
+        "/a/b/c/d/e/f",
+        "/pages",
+        "/cases/%2e%2e/cases",
+    ):
+        assert (await site.ask("GET", path, Accept=HTML)).text == PAGE
+    assert (await site.ask("GET", "/cases", Accept="application/json")).status == 401
+
+
 async def test_the_page_may_load_and_call_nothing_but_this_server(site: Browser) -> None:
     for path in ("/", "/assets/index-3f9a.js"):
         headers = (await site.ask("GET", path, Accept=HTML)).headers

@@ -64,6 +64,7 @@ class HandPilot:
         self.domain = domain
         self.name = PilotId(name)
         self.capacity = capacity
+        self.host = "here"
         self.serial = 0
         self.heard = 0
         self.held: list[Assignment] = []
@@ -113,7 +114,7 @@ class HandPilot:
             pilot=self.name,
             serial=self.serial,
             heard=self.heard,
-            host="here",
+            host=self.host,
             capacity=self.capacity,
             want=want,
             wait_ms=wait_ms,

@@ -20,10 +20,12 @@ async def start(domain: Domain, *, turns: int) -> str:
     return (await domain.start("f", {}, who="me")).id
 
 
-async def says(pilot: Any, *, ended: str = "", runs: tuple[str, ...] = ()) -> None:
-    """An exchange in which these items are said to run, and all others that the pilot has to be held."""
+async def says(pilot: Any, *, ended: str = "", runs: tuple[str, ...] = (), stages: tuple[str, ...] = ()) -> None:
+    """An exchange in which these items are said to run, or to be staged, and all others that the pilot has to be
+    held."""
     pilot.serial += 1
-    states = [(each, "running" if each.spec.item in runs else "held") for each in pilot.held if each.spec.item != ended]
+    words = {**dict.fromkeys(runs, "running"), **dict.fromkeys(stages, "staging")}
+    states = [(each, words.get(each.spec.item, "held")) for each in pilot.held if each.spec.item != ended]
     request = SyncRequest(
         pilot=pilot.name,
         serial=pilot.serial,
@@ -95,3 +97,13 @@ async def test_jobs_of_one_moment_are_listed_by_their_number(domain: Domain) -> 
     assert numbers == sorted(numbers, reverse=True), "the newest first"
     pages = [job for at in range(0, 12, 5) for job in await domain.jobs(JobQuery(case=case, limit=5, offset=at))]
     assert pages == jobs
+
+
+async def test_what_is_staged_while_all_slots_are_taken_waits(domain: Domain, another_pilot: Any) -> None:
+    pilot = another_pilot("p-1", TWO_SLOTS)
+    case = await start(domain, turns=6)
+    await pilot.sync(want=4)
+    await says(pilot, runs=("a[0]", "a[1]"), stages=("a[2]", "a[3]"))
+    assert await running(domain, case) == ["a[0]", "a[1]"]
+    await says(pilot, ended="a[0]", runs=("a[1]",), stages=("a[2]", "a[3]"))
+    assert await running(domain, case) == ["a[1]", "a[2]"], "its files come into a slot that is free"

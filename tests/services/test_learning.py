@@ -156,7 +156,12 @@ async def test_a_rule_on_trial_is_promoted_by_itself_after_enough_agreeing_decis
     trial = await domain.adopt_proposal(found.id, AdoptionRequest(promote_after=3), who="ann")
     agreeing = [
         msgspec.structs.replace(
-            each, trials=taught.runtime.exceptions.rules.judge(each.type, each.flow, each.task, each.context).trials
+            each,
+            trials=(
+                await taught.runtime.exceptions.rules.judge(
+                    each.type, each.flow, each.task, each.context, project=each.project
+                )
+            ).trials,
         )
         for each in mended_by_hand(range(10, 13))
     ]

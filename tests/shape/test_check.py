@@ -50,6 +50,18 @@ def test_what_wants_the_machine_for_itself_begins_when_all_others_have_ended(tmp
     assert (sorted(others), last) == (["first", "loud", "second"], "alone")
 
 
+def test_a_quiet_stage_that_follows_another_begins_when_that_one_has_ended(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    wanted = [
+        stage("makes", f"import pathlib, time; time.sleep(0.3); pathlib.Path({str(made)!r}).touch()"),
+        stage("uses", f"import pathlib; assert pathlib.Path({str(made)!r}).exists()")._replace(follows=True),
+        stage("beside", "pass"),
+    ]
+    assert [len(row) for row in check.quiet_rows(wanted)] == [2, 1]
+    results = check.Runs(dict(os.environ)).all(wanted)
+    assert [(result.stage.name, result.ok) for result in results] == [("makes", True), ("uses", True), ("beside", True)]
+
+
 def test_what_a_quiet_stage_tells_is_shown_and_nothing_else_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     check.Runs(dict(os.environ)).one(stage("counts", "print('unseen'); print('told: 12 requests')"))
     printed = capsys.readouterr().out

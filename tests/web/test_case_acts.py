@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from mendflow.core.model.ids import CaseId
 from tests.patience import PATIENCE_S
 from tests.web.dialogs import choose, confirm, noted
+from tests.web.recovery_case import fail, passing_trouble
 from tests.web.web_server import WebServer
 
 PAIR = """
@@ -98,6 +99,26 @@ def test_an_item_is_cancelled_and_the_other_runs_on(server: WebServer, page: Pag
     server.item_came_to(pair, "right", "cancelled")
     expect(details(page, "right").get_by_role("button", name="Acts on right")).to_have_count(0)
     assert server.ask("GET", f"/cases/{pair}/items/left")["state"] == "running"
+
+
+def test_a_case_that_waits_for_a_person_is_tried_again_and_offers_nothing_that_would_be_refused(
+    server: WebServer, page: Page
+) -> None:
+    passing_trouble(server, "tram", "the tram is full", code=23)
+    _, [case] = fail(server, "tram", "A")
+    page.goto(f"/cases/{case}")
+    again = page.get_by_role("button", name="Try again", exact=True)
+    expect(again).to_be_visible()
+    expect(page.get_by_role("button", name="Run again", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Acts", exact=True).click()
+    expect(page.get_by_role("menuitem", name="Cancel")).to_be_visible()
+    expect(page.get_by_role("menuitem", name=re.compile("Run again"))).to_have_count(0)
+    page.keyboard.press("Escape")
+    again.click()
+    expect(page.get_by_role("dialog")).to_contain_text("is tried again as it is")
+    confirm(page, "Try again")
+    server.came_to(case, "completed")
+    expect(page.get_by_role("button", name="Run again", exact=True)).to_be_visible()
 
 
 def test_a_case_is_run_again_with_other_inputs(server: WebServer, page: Page) -> None:

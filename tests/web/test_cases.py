@@ -37,6 +37,16 @@ def test_a_failure_is_found_from_home_to_the_line_that_says_why(server: WebServe
     expect(page.get_by_role("complementary", name="Item measure[1]")).not_to_be_visible()
 
 
+def test_took_is_how_long_the_job_ran_not_how_long_it_waited(server: WebServer, page: Page) -> None:  # UI-1
+    case = server.ended("survey")
+    [attempt] = server.client.item(case, "prepare").attempts
+    ran_ms = attempt.ran_ms or attempt.ended_at - attempt.started_at
+    text = f"{ran_ms} ms" if ran_ms < 1000 else f"{ran_ms / 1000:.1f} s"
+    page.goto(f"/cases/{case}?view=items&item=prepare")
+    expect(page.locator('[data-row="prepare"] .duration')).to_have_text(text)
+    expect(page.get_by_role("complementary", name="Item prepare").locator("dd .duration").first).to_have_text(text)
+
+
 def test_the_list_follows_what_happens_without_being_asked(server: WebServer, page: Page) -> None:
     page.goto("/cases?flow=quick")
     expect(page.get_by_text("No case matches").or_(page.get_by_role("grid", name="Cases"))).to_be_visible()

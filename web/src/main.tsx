@@ -8,6 +8,7 @@ import { startKeys } from "@/app/keys";
 import { onSignInNeeded, queryClient } from "@/app/query-client";
 import { router } from "@/app/router";
 import { applyTheme } from "@/app/theme";
+import { loadModal } from "@/components/dialog";
 import "@/styles/tokens.css";
 import "@/styles/base.css";
 import "@/styles/shell.css";
@@ -16,6 +17,7 @@ import "@/styles/viewers.css";
 
 applyTheme();
 startKeys();
+whenIdle(() => void loadModal().catch(() => undefined));
 onSignInNeeded(() => {
   const { pathname, href } = router.state.location;
   const over = queryClient.getQueryData(meQuery.queryKey) ? true : undefined;
@@ -25,6 +27,12 @@ onSignInNeeded(() => {
 if (location.pathname !== "/sign-in") {
   void queryClient.prefetchQuery(meQuery);
   startLive(queryClient);
+}
+
+/** Later, when the page is there and does nothing. */
+function whenIdle(act: () => void): void {
+  const idle = typeof requestIdleCallback === "undefined" ? (each: () => void) => setTimeout(each, 1000) : requestIdleCallback;
+  addEventListener("load", () => setTimeout(() => idle(act), 4000), { once: true });
 }
 
 const root = document.getElementById("root");

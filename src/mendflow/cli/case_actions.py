@@ -11,6 +11,7 @@ from mendflow.cli.case_references import find_reference
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.flow_files import Xpath2As1, load_one
+from mendflow.cli.flow_needs import warn_of_needs
 from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import CaseArgument, Project, ServerTarget, store_url
@@ -41,6 +42,8 @@ def deploy(
         made = [
             (await deploy_with_options(client, each, project=project), client.endpoint(each.name)) for each in loaded
         ]
+        for each in loaded:
+            await warn_of_needs(client, each)
         return made, await misfits(client, [view.name for view, _ in made])
 
     given, lines = context.run(give, changes=True, begin=True)

@@ -138,14 +138,47 @@ def _is_same(now: Value, before: Value) -> bool:
 
 
 async def demand_same_flow(client: Client, earlier: CaseView) -> None:
-    """Refuse to run a case again as it was if its flow file, or a file that the flow takes from its folder, is another
+    """Refuse to let a case go on as it was if its flow file, or a file that the flow takes from its folder, is another
     now: who corrected it means that one."""
     if names := (await _changed_since(client, earlier)).names:
-        file = earlier.origin.flow if earlier.origin is not None else ""
         raise Conflict(
-            f"{_and(names)} changed since {earlier.id} was started: mendflow rerun {earlier.id} --flow {file} takes"
+            f"{_and(names)} changed since {earlier.id} was started: mendflow rerun {earlier.id} --from-failed takes"
             f" {'it' if len(names) == 1 else 'them'} as now, and with --unchanged everything stays as it was"
         )
+
+
+async def corrected_flow(client: Client, earlier: CaseView) -> Flow | None:
+    """The flow of a case as its file is now, if that file, or one that the flow takes from its folder, was changed
+    since: who corrected it means that one. It is told. Raises BadFlow if the file has no flow any more."""
+    names = (await _changed_since(client, earlier)).names
+    file = earlier.origin.flow if earlier.origin is not None else ""
+    if not names:
+        await asyncio.to_thread(_demand_flow, file)
+        return None
+    say(
+        f"{_and(names)} changed since {earlier.id} was started:"
+        f" {'it is' if len(names) == 1 else 'they are'} taken as now; --unchanged takes everything as it was",
+        err=True,
+    )
+    return await asyncio.to_thread(load_one, file)
+
+
+def _demand_flow(file: str) -> None:
+    """Raises BadFlow if there is a file that has no flow any more, and so was not compared."""
+    if Path(file.partition(":")[0]).is_file():
+        load_one(file)
+
+
+async def given_inputs(client: Client, earlier: CaseView, flow: Flow) -> dict[str, Value]:
+    """The inputs for a case of this flow: those of the earlier one that it was given, with files as they are now. A
+    table that was a default then is the default of the flow now."""
+    before = (await client.flow_of(earlier.id)).inputs
+    kept = {
+        name: value
+        for name, value in earlier.inputs.items()
+        if not (name in before and before[name].type == TABLE and value == before[name].default)
+    }
+    return {**kept, **await changed_inputs(client, earlier, flow)}
 
 
 async def warn_of_changed_files(client: Client, case: CaseView) -> None:

@@ -38,8 +38,41 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def has_server(target: ServerTarget) -> bool:
-    """Whether a command asks a server that runs without it, and does not bring one of its own."""
-    return bool(target.server) or find_server(target.folder) is not None
+    """Whether a command asks a server that runs without it, and does not bring one of its own. One that is just
+    starting is waited for."""
+    return bool(target.server) or find_started(target.folder) is not None
+
+
+def find_started(folder: Path) -> ServerInfo | None:
+    """The server on the data folder; one that is just starting is waited for until it can be found, or has given up."""
+    wait, own = _ServerWait(folder), f"process {os.getpid()} on "
+    while True:
+        found, holder = find_server(folder), lock_holder(folder)
+        if found is not None or holder is None or holder.startswith(own) or wait.is_over():
+            return found
+        time.sleep(LOOK_EVERY_S)
+
+
+class _ServerWait:
+    """A command that waits for the server on a folder, and says so once that is noticed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._began = time.monotonic()
+        self._said = False
+
+    def is_over(self) -> bool:
+        waited_s = time.monotonic() - self._began
+        if SAY_AFTER_S < waited_s <= BETWEEN_S and not self._said:
+            self._said = True
+            where = f"{self._folder}: a server is starting or ending there"
+            say(f"{where}; waiting for it, {BETWEEN_S:.0f} s at most", err=True)
+        return waited_s > BETWEEN_S
+
+
+async def serves(target: ServerTarget) -> bool:
+    """As `has_server`, for a command that is under way."""
+    return bool(target.server) or await _find_listening(target.folder) is not None
 
 
 def say_folder(target: ServerTarget) -> None:
@@ -85,18 +118,13 @@ async def _find_listening(folder: Path) -> ServerInfo | None:
     """The server on the data folder. One that is just starting has the folder and cannot be asked yet, and one that
     does not listen any more, as that of a case that was just over, is about to end: wait until it can be asked, or its
     folder can be opened."""
-    began = time.monotonic()
-    said = False
+    wait = _ServerWait(folder)
     while True:
         found = find_server(folder)
         if await _listens(found.url) if found is not None else lock_holder(folder) is None:
             return found
-        waited_s = time.monotonic() - began
-        if waited_s > BETWEEN_S:
+        if wait.is_over():
             return found
-        if waited_s > SAY_AFTER_S and not said:
-            said = True
-            say(f"{folder}: a server is starting or ending there; waiting for it, {BETWEEN_S:.0f} s at most", err=True)
         await asyncio.sleep(LOOK_EVERY_S)
 
 

@@ -44,15 +44,20 @@ def demand_project(flow: FlowView, project: str) -> None:
 async def deploy(client: Client, flow: Flow, *, triggers: bool = False, project: str = "") -> FlowView:
     """Store code and files on the server, then the flow that refers to them. With `triggers`, what it has under `on`
     takes effect; else it stays as it is there. A new flow belongs to the project."""
+    made = await with_stored_files(client, flow)
+    give = client.deploy_with_triggers if triggers else client.deploy
+    return await give(made, project=project)
+
+
+async def with_stored_files(client: Client, flow: Flow) -> Flow:
+    """Store code and files on the server; the flow that refers to them there."""
     check_files(flow)
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     bundles = module_bundles(flow)
     await _upload_bundles(client, bundles)
     files = {path: await client.upload(path) for path in local_files(flow)}
     await upload_generated(client, flow)
-    made = _made(flow, code, files, bundles)
-    give = client.deploy_with_triggers if triggers else client.deploy
-    return await give(made, project=project)
+    return _made(flow, code, files, bundles)
 
 
 def with_references(flow: Flow) -> Flow:

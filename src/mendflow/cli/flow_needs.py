@@ -1,12 +1,16 @@
 """What a flow needs of where it is run, and whether it is there: named limits and secrets that somebody must have
 set."""
 
+from typing import Final
+
 from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.core.engine.flow_needs import limits_named, secrets_named
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.named_limits import LimitCount
+
+JOBS_NAMED_MAX: Final = 20
 
 
 def limits_given(words: list[str]) -> dict[str, int]:
@@ -25,22 +29,31 @@ async def set_limits(client: Client, given: dict[str, int], project: str = "") -
         await client.set_limit(name, LimitCount(count), project=project)
 
 
-async def limits_not_set(client: Client, flow: Flow) -> dict[str, str]:
-    """The limits that the flow's jobs use and nobody has set, each with a job that uses it."""
+async def limits_not_set(client: Client, flow: Flow) -> dict[str, list[str]]:
+    """The limits that the flow's jobs use and nobody has set, each with the jobs that use it."""
     named = limits_named(flow)
     if not named:
         return {}
     known = {view.name for view in await client.limits() if view.count is not None}
-    return {name: job for name, job in named.items() if name not in known}
+    return {name: jobs for name, jobs in named.items() if name not in known}
 
 
-async def secrets_missing(client: Client, flow: Flow) -> dict[str, str]:
-    """The secrets that the flow's jobs use and that are not there, each with a job that uses it."""
+async def secrets_missing(client: Client, flow: Flow) -> dict[str, list[str]]:
+    """The secrets that the flow's jobs use and that are not there, each with the jobs that use it."""
     named = secrets_named(flow)
     if not named:
         return {}
     known = {view.name for view in await client.secrets()}
-    return {name: job for name, job in named.items() if name not in known}
+    return {name: jobs for name, jobs in named.items() if name not in known}
+
+
+def _jobs_use(jobs: list[str]) -> str:
+    """All of them, as who has to do something about it may have to look at each."""
+    if len(jobs) == 1:
+        return f"job {jobs[0]} uses"
+    shown = jobs[:JOBS_NAMED_MAX]
+    last = f"{len(jobs) - JOBS_NAMED_MAX:,} more" if len(jobs) > JOBS_NAMED_MAX else shown.pop()
+    return f"jobs {', '.join(shown)} and {last} use"
 
 
 async def needs_told(client: Client, flow: Flow, *, by_option: bool = True) -> list[str]:
@@ -48,13 +61,13 @@ async def needs_told(client: Client, flow: Flow, *, by_option: bool = True) -> l
     has `--limit`."""
     secrets, limits = await secrets_missing(client, flow), await limits_not_set(client, flow)
     told = [
-        f"job {job} uses the secret {name}, which is not there: mendflow secrets set {name} asks for its value"
-        for name, job in secrets.items()
+        f"{_jobs_use(jobs)} the secret {name}, which is not there: mendflow secrets set {name} asks for its value"
+        for name, jobs in secrets.items()
     ]
-    for name, job in limits.items():
+    for name, jobs in limits.items():
         option = f"--limit {name}=COUNT sets it, or " if by_option else ""
         told.append(
-            f"job {job} uses the limit {name}, which nobody has set here: {option}mendflow limits set {name} COUNT"
+            f"{_jobs_use(jobs)} the limit {name}, which nobody has set here: {option}mendflow limits set {name} COUNT"
         )
     return told
 
@@ -67,15 +80,16 @@ async def demand_needs(client: Client, flow: Flow, *, by_option: bool = True) ->
 
 async def warn_of_needs(client: Client, flow: Flow) -> None:
     """At a server, an administrator may set it at any time."""
-    for name, job in (await secrets_missing(client, flow)).items():
+    for name, jobs in (await secrets_missing(client, flow)).items():
         say(
-            f"job {job} uses the secret {name}, which is not there, and will fail without it: an administrator sets it"
-            f" with mendflow secrets set {name}",
+            f"{_jobs_use(jobs)} the secret {name}, which is not there, and will fail without it: an administrator sets"
+            f" it with mendflow secrets set {name}",
             err=True,
         )
-    for name, job in (await limits_not_set(client, flow)).items():
+    for name, jobs in (await limits_not_set(client, flow)).items():
+        waits = "it waits" if len(jobs) == 1 else "they wait"
         say(
-            f"job {job} uses the limit {name}, which nobody has set: it waits until an administrator does, with"
+            f"{_jobs_use(jobs)} the limit {name}, which nobody has set: {waits} until an administrator does, with"
             f" mendflow limits set {name} COUNT",
             err=True,
         )

@@ -1,6 +1,7 @@
 """What commands say and do about the key `on` of flows."""
 
 import os
+import shlex
 from pathlib import Path
 
 from mendflow.cli.connection import connect, has_server, run_async
@@ -10,12 +11,13 @@ from mendflow.cli.flow_needs import needs_told
 from mendflow.cli.mail_options import mail_of_environment
 from mendflow.cli.options import DATA_VARIABLE, SERVER_VARIABLE, ServerTarget
 from mendflow.cli.printing import say
+from mendflow.cli.unfinished_cases import folder_option
 from mendflow.client import Client
 from mendflow.core.model.data_sets import WatchView
 from mendflow.core.model.errors import Forbidden, NotFound, Problem, RequestError
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_triggers import EndNotice, FileArrival, FlowTriggers, ScheduleTrigger
-from mendflow.core.model.views import FlowView
+from mendflow.core.model.views import CaseView, FlowView
 from mendflow.core.schedules.spec_checks import when_text
 from mendflow.core.schedules.trigger_spec import spec_of_trigger
 from mendflow.formats import YAML
@@ -43,14 +45,47 @@ async def deploy_with_options(client: Client, flow: Flow, *, project: str = "") 
         ) from None
 
 
-def warn_of_triggers(flow: Flow, file: str) -> None:
+def warn_of_triggers(flow: Flow, file: str, target: ServerTarget) -> None:
     """What runs once does not wait for files, nor for due times."""
     if flow.triggers is not None:
+        served = "" if has_server(target) else f", and `mendflow serve{_folder_option(target)}` then does what it says"
         say(
-            f"the `on:` of {flow.name} counts when it is deployed, at a server: mendflow serve, and then "
-            f"mendflow flows deploy {file}; this runs it once",
+            f"this runs {flow.name} once, whatever its `on:` says; `{_deploy_command(file, target)}` deploys it with"
+            f" its `on:`{served}",
             err=True,
         )
+
+
+async def deployed_before(client: Client, flow: Flow) -> FlowView | None:
+    """What somebody has deployed under the flow's name."""
+    try:
+        view = await client.flow(flow.name)
+    except NotFound:
+        return None
+    return None if view.tentative else view
+
+
+def say_what_stays(deployed: FlowView | None, flow: Flow, case: CaseView, file: str, target: ServerTarget) -> None:
+    """Who starts a case from a changed file may think that the file is what runs tonight."""
+    if deployed is None or case.digest == deployed.digest:
+        return
+    deploying = f"; `{_deploy_command(file, target)}` deploys this file" if flow.triggers is None else ""
+    say(
+        f"{flow.name} version {deployed.version} stays deployed: schedules, watches and `mendflow start {flow.name}` go"
+        f" on with it{deploying}",
+        err=True,
+    )
+
+
+def _deploy_command(file: str, target: ServerTarget) -> str:
+    return f"mendflow flows deploy {shlex.quote(file)}{_folder_option(target)}"
+
+
+def _folder_option(target: ServerTarget) -> str:
+    """What selects the same server or data folder in another command."""
+    if target.server:
+        return "" if os.environ.get(SERVER_VARIABLE) == target.server else f" --server {shlex.quote(target.server)}"
+    return folder_option(target.folder)
 
 
 def warn_of_notices(flow: Flow, given: str) -> None:

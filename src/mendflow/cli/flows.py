@@ -94,7 +94,9 @@ def show(context: CommandContext, name: FlowArgument) -> None:
         say(f"  {line}")
     for watch in watches:
         say(f"    {watch_line(watch)}")
-    if view.flow is not None and view.flow.triggers != view.triggers:
+    if view.tentative:
+        say("  nobody has deployed it, cases were started from its file; mendflow flows deploy FILE deploys it")
+    elif view.flow is not None and view.flow.triggers != view.triggers:
         say("  the newest version has another `on:`, which takes effect by mendflow flows deploy FILE")
 
 

@@ -1,5 +1,6 @@
 """Commands about one subject: why, watch, report."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -10,7 +11,7 @@ from rich.text import Text
 from mendflow.cli.case_ending import collect_ending
 from mendflow.cli.case_references import FORMS, reference_text
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.connection import connect, run_async
+from mendflow.cli.connection import LOOK_EVERY_S, connect, has_server, run_async, serves
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.options import (
     CaseArgument,
@@ -41,6 +42,9 @@ from mendflow.pages.formatting import one_line, plain_text
 app = typer.Typer()
 
 T = TypeVar("T")
+
+RESTART_S = 3.0
+"""So long a server that ended may take until the next one begins to start."""
 
 UNFINISHED = ("running", "waiting", "staging", "available", "suspended", "offered", "claimed")
 
@@ -77,7 +81,7 @@ def why(
         say(f"  - {one_line(_with_address(fact, url), 500)}")
     print_output(view.output)
     show_repairs(view.repairs, view.subject, trail=trail)
-    if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
+    if view.state in UNFINISHED and not has_server(context.target):
         case = view.subject.partition(":")[0].partition("/")[0]
         if not any(f"mendflow resume {case}" in told for told in (view.sentence, *view.facts)):
             say(f"no server runs it now; continue with mendflow resume {case}")
@@ -149,18 +153,33 @@ def report(
 
 
 async def _watch_case(target: ServerTarget, case: str, *, quiet: bool) -> CaseView:
-    """The case when it has ended, or is held."""
-    if target.server or find_server(target.folder):
-        try:
-            async with connect(target) as client:
-                return await _show_until_end(client, case, quiet=quiet, patience_s=PATIENCE_S if target.server else 1.0)
-        except Unreachable:
-            if target.server:
-                raise
-    view = await _ask_with_retry(target, lambda client: client.case(case))
-    if view.status not in CASE_END_STATES:
-        raise Conflict(f"no server runs {view.id} now; continue with mendflow resume {view.id}")
-    return view
+    """The case when it has ended, or is held. A server that is restarted meanwhile is waited for."""
+    while True:
+        if await serves(target):
+            try:
+                async with connect(target) as client:
+                    patience_s = PATIENCE_S if target.server else 1.0
+                    return await _show_until_end(client, case, quiet=quiet, patience_s=patience_s)
+            except Unreachable:
+                if target.server:
+                    raise
+        view = await _ask_with_retry(target, lambda client: client.case(case))
+        if view.status in CASE_END_STATES:
+            return view
+        if not await _comes_back(target):
+            raise Conflict(
+                f"no server runs on {target.folder}, so nothing of {view.id} runs; continue with mendflow resume"
+                f" {view.id}, or start the server that had it: mendflow serve"
+            )
+
+
+async def _comes_back(target: ServerTarget) -> bool:
+    """Whether a server starts within a moment: between the end of one and the start of the next nobody is there."""
+    for _ in range(round(RESTART_S / LOOK_EVERY_S)):
+        if await serves(target):
+            return True
+        await asyncio.sleep(LOOK_EVERY_S)
+    return False
 
 
 async def _show_until_end(client: Client, case: str, *, quiet: bool, patience_s: float) -> CaseView:

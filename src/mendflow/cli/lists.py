@@ -7,9 +7,10 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.connection import has_server
 from mendflow.cli.options import CaseArgument, complete_from_server, complete_words, one_of, store_url
 from mendflow.cli.printing import print_json, print_table, say, state_text
-from mendflow.cli.server_file import find_server
+from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import (
@@ -23,7 +24,7 @@ from mendflow.core.model.views import (
     PilotView,
     ServerView,
 )
-from mendflow.pages.attempts import elapsed_ms, is_mended, started_attempts
+from mendflow.pages.attempts import is_mended, ran_ms, started_attempts
 from mendflow.pages.formatting import duration_text, short_time_text, size_text
 
 app = typer.Typer()
@@ -117,11 +118,11 @@ def cases(
     elif not views:
         say("There are no such cases.")
     else:
-        idle = not (context.target.server or store_url() or find_server(context.target.folder))
+        idle = not (store_url() or has_server(context.target))
         _print_cases(views, idle=idle)
         own = [view.id for view in views if view.status in LIVE and not (view.parent or view.mends or view.engine)]
         if idle and own:
-            say(f"No server runs here now; continue with mendflow resume {own[0]}", err=True)
+            say(f"No server runs here now; continue with mendflow resume {own[0]}, or mendflow serve", err=True)
 
 
 @app.command("items")
@@ -137,10 +138,20 @@ def items(
     runs: Annotated[bool, typer.Option("--runs", help="Show each run of items that were restarted.")] = False,
 ) -> None:
     """List the items of a case, in the order in which they last began."""
-    page = context.run(
-        lambda client: client.find_items(case, state=state, name=name, where=where, limit=limit, offset=offset)
-    )
-    views = page.rows
+
+    async def find(client: Client) -> list[ItemView]:
+        """All pages: with a condition, one may be short."""
+        found, after = list[ItemView](), ""
+        while True:
+            left = limit - len(found)
+            page = await client.find_items(
+                case, state=state, name=name, where=where, limit=left, offset=0 if after else offset, after=after
+            )
+            found, after = found + page.rows, page.next
+            if not after or len(found) >= limit:
+                return found
+
+    views = context.run(find)
     if context.json:
         print_json(views)
     elif not views:
@@ -318,7 +329,7 @@ def _print_items(views: list[ItemView], *, runs: bool) -> None:
 
 
 def _item_row(view: ItemView) -> list[str | Text]:
-    took = "-" if (spent := elapsed_ms(view)) is None else duration_text(spent)
+    took = "-" if (spent := ran_ms(view)) is None else duration_text(spent)
     remark = view.fault.message if view.fault else view.cache_reason or view.reason or view.command
     runs, tries = str(len(view.earlier_runs) + 1), str(len(started_attempts(view)) or "-")
     return [
@@ -334,7 +345,8 @@ def _item_row(view: ItemView) -> list[str | Text]:
 
 def _run_row(view: ItemView, number: int) -> list[str | Text]:
     run = view.earlier_runs[number]
-    took = duration_text(max(run.ended_at - run.created_at, 0)) if run.ended_at else "-"
+    spent = run.ran_ms if run.job else max(run.ended_at - run.created_at, 0)
+    took = duration_text(spent) if run.ended_at else "-"
     remark = run.fault.message if run.fault else "restarted"
     return [
         view.shown,

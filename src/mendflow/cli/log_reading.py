@@ -123,6 +123,8 @@ async def items_meant(client: Client, text: str) -> list[ItemView]:
         if not items:
             raise
         return items
+    if view.job is None and view.state == "skipped":
+        raise NotFound(f"{text} was skipped and never ran; see mendflow why {view.case}:{view.item}")
     if view.job is None:
         raise NotFound(f"{text} is a {view.kind}, which prints nothing; see mendflow why {view.case}:{view.item}")
     return [view]

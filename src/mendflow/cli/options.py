@@ -135,7 +135,10 @@ Again = Annotated[
     ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every job; use no earlier results.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Show no progress, only the result, and what it waits for if that takes long."),
+]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")]
 
 

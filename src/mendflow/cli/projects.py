@@ -11,15 +11,19 @@ from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.quota_options import NONE, number_given, size_given
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.members import MemberRequest
+from mendflow.core.model.principals import PROJECT_ROLES
 from mendflow.core.model.projects import FairShareSettings, ProjectSettings, ProjectView, Quotas
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
-from mendflow.pages.formatting import duration_text, size_text
+from mendflow.pages.formatting import duration_text, size_text, time_text
 
 app = typer.Typer()
 projects = typer.Typer(invoke_without_command=True)
 app.add_typer(projects, name="projects")
 
 NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="A project's name.")]
+
+MemberArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of their tokens, or the issuer's.")]
 
 
 def _quota(name: str, help: str) -> Any:
@@ -177,6 +181,48 @@ def remove(context: CommandContext, name: NameArgument) -> None:
     """Remove what is set for a project: it has no quotas then, and the weight 1; what it owns stays."""
     view = context.run(lambda client: client.remove_project_settings(name), changes=True)
     print_answer(context.json, view, f"nothing is set for project {name} any more")
+
+
+@projects.command("members")
+@with_context
+def members(context: CommandContext, name: NameArgument) -> None:
+    """List who is what in a project: its members, and the tokens that name it."""
+    views = context.run(lambda client: client.members(name))
+    if context.json:
+        print_json(views)
+        return
+    if not views:
+        say(f"Nobody is a member of project {name}: mendflow admin projects add-member {name} NAME --role ROLE")
+        return
+    rows = [(each.name, each.role, each.through, each.set_by, time_text(each.set_at)) for each in views]
+    print_table(("name", "role", "through", "set by", "set at"), rows)
+
+
+@projects.command("add-member")
+@with_context
+def add_member(
+    context: CommandContext,
+    name: NameArgument,
+    member: MemberArgument,
+    role: Annotated[
+        str, typer.Option("--role", metavar="ROLE", help=f"What they are there: {', '.join(PROJECT_ROLES)}.")
+    ],
+) -> None:
+    """Make somebody a member of a project, or change what they are there."""
+    known = next((each for each in PROJECT_ROLES if each == role), None)
+    if known is None:
+        raise InvalidRequest(f"--role {role!r:.50}: a role in a project is one of {', '.join(PROJECT_ROLES)}")
+    wish = MemberRequest(role=known)
+    view = context.run(lambda client: client.put_member(name, member, wish), changes=True, begin=True)
+    print_answer(context.json, view, f"{member} is {view.role} of project {name}")
+
+
+@projects.command("remove-member")
+@with_context
+def remove_member(context: CommandContext, name: NameArgument, member: MemberArgument) -> None:
+    """End somebody's membership of a project. What their token says stays."""
+    view = context.run(lambda client: client.remove_member(name, member), changes=True)
+    print_answer(context.json, view, f"{member} is no member of project {name} any more")
 
 
 @projects.command("half-life")

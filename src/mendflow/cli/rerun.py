@@ -6,10 +6,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow.cli.case_origins import changed_inputs, demand_same_flow, warn_of_changed_files
+from mendflow.cli.case_origins import changed_inputs, corrected_flow, given_inputs, warn_of_changed_files
 from mendflow.cli.case_runs import rerun_group_locally, run_locally
-from mendflow.cli.connection import connect, run_async, say_folder
-from mendflow.cli.deployment import deploy
+from mendflow.cli.connection import connect, has_server, run_async, say_folder
+from mendflow.cli.deployment import with_stored_files
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.group_consent import may_rerun_group
@@ -25,15 +25,13 @@ from mendflow.cli.options import (
     complete_from_server,
 )
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.remote_runs import Begin, RunOptions
+from mendflow.cli.remote_runs import Begin, RunOptions, run_on_server
 from mendflow.cli.rule_applying import restart_group, say_applied
-from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, with_run_arguments
-from mendflow.cli.server_file import find_server
+from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, Wait, with_run_arguments
 from mendflow.cli.unfinished_cases import say_continued
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.values import Value
 from mendflow.core.model.views import CASE_END_STATES, CachePolicy, CaseOrigin, CaseView
 from mendflow.wiring import run as run_loop
 
@@ -79,6 +77,7 @@ def rerun(
     unchanged: Annotated[
         bool, typer.Option("--unchanged", help="Use the files of the earlier case, even if they were changed since.")
     ] = False,
+    wait: Wait = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --group: begin without asking.")] = False,
 ) -> None:
     """Run a case again; results of unchanged jobs come from the cache."""
@@ -88,6 +87,13 @@ def rerun(
         raise InvalidRequest("say which case to run again, or by --group GROUP all cases that failed by one cause")
     if group and (flow or from_failed):
         raise InvalidRequest("--group lets cases go on as they are; --flow and --from-failed are for one case")
+    on_server = has_server(target)
+    if group and on_server and (wait or arguments.output_dir or arguments.report):
+        raise InvalidRequest(
+            "--wait, --output-dir and --report are for one case; see those of the group with mendflow watch CASE"
+        )
+    if on_server:
+        arguments.demand_wait(wait=wait, slots=slots)
     if group:
         options = arguments.options(target.folder, slots)
         raise typer.Exit(_rerun_group(target, group, options, unchanged=unchanged, yes=yes))
@@ -104,14 +110,18 @@ def rerun(
             raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
         if corrected is not None:
             return await _rerun_with_flow(client, earlier, corrected, cache, again=again or [], origin=file)
-        changed: dict[str, Value] = {}
-        if not unchanged:
-            await demand_same_flow(client, earlier)
-            changed = await changed_inputs(client, earlier, await client.flow_of(earlier.id))
+        if unchanged:
+            return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, again=again or [])
+        if (now := await corrected_flow(client, earlier)) is not None and earlier.origin is not None:
+            origin = earlier.origin.flow
+            return await _rerun_with_flow(client, earlier, now, cache, again=again or [], origin=origin)
+        changed = await changed_inputs(client, earlier, await client.flow_of(earlier.id))
         return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, inputs=changed, again=again or [])
 
-    if target.server or find_server(target.folder):
-        raise typer.Exit(run_async(_run_on_server(target, begin, json=arguments.json)))
+    if on_server and wait:
+        raise typer.Exit(run_async(run_on_server(target, arguments.options(target.folder, 0), begin)))
+    if on_server:
+        raise typer.Exit(run_async(_start_on_server(target, begin, json=arguments.json)))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     say_folder(target)
@@ -120,7 +130,7 @@ def rerun(
 
 
 def _rerun_group(target: ServerTarget, group: str, options: RunOptions, *, unchanged: bool, yes: bool) -> ExitCode:
-    if target.server or find_server(target.folder):
+    if has_server(target):
         return run_async(_rerun_group_there(target, group, json=options.json, unchanged=unchanged, yes=yes))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
@@ -159,11 +169,11 @@ async def _rerun_with_flow(
     client: Client, earlier: CaseView, flow: Flow, cache: CachePolicy, *, again: list[str], origin: str
 ) -> CaseView:
     """The case's inputs, the file's flow."""
-    await deploy(client, flow)
-    inputs = {**earlier.inputs, **await changed_inputs(client, earlier, flow)}
+    made = await with_stored_files(client, flow)
+    inputs = await given_inputs(client, earlier, flow)
     came_from = msgspec.structs.replace(earlier.origin or CaseOrigin(), flow=origin)
-    return await client.start(
-        flow.name,
+    return await client.start_with_flow(
+        made,
         inputs,
         cache=cache,
         cache_from=earlier.id,
@@ -173,7 +183,7 @@ async def _rerun_with_flow(
     )
 
 
-async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:
+async def _start_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:
     """Start the new case on a running server; its pilots run it."""
     async with connect(target) as client:
         view = await begin(client)

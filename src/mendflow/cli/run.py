@@ -10,13 +10,13 @@ import typer
 from mendflow.cli.case_origins import origin_of, warn_of_changed_files
 from mendflow.cli.case_references import find_reference
 from mendflow.cli.case_runs import run_locally
-from mendflow.cli.connection import connect, run_async, say_folder
-from mendflow.cli.deployment import deploy
+from mendflow.cli.connection import connect, has_server, run_async, say_folder
+from mendflow.cli.deployment import with_stored_files
 from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.flow_needs import demand_needs, limits_given, set_limits, warn_of_needs
-from mendflow.cli.flow_triggers import warn_of_notices, warn_of_triggers
+from mendflow.cli.flow_triggers import deployed_before, say_what_stays, warn_of_notices, warn_of_triggers
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.option_words import OptionValues, words_of
 from mendflow.cli.options import (
@@ -36,10 +36,9 @@ from mendflow.cli.options import (
     complete_from_server,
 )
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.remote_runs import run_on_server
+from mendflow.cli.remote_runs import RunOptions, run_on_server
 from mendflow.cli.rule_files import put_rules_once, rules_for
-from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, with_run_arguments
-from mendflow.cli.server_file import find_server
+from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, Wait, with_run_arguments
 from mendflow.cli.start_message import build_start_message
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.cli.unfinished_cases import live_cases
@@ -131,16 +130,16 @@ def run(
     if cached and no_cache:
         raise typer.BadParameter("give --cached or --no-cache, not both")
     cache: CachePolicy = "none" if no_cache else "all" if cached else "declared"
+    target = ServerTarget(server=server, token_file=token_file, data=data if server else data or DATA_FOLDER)
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots), xpath2_as_1=xpath2_as_1)
     warn_of_notices(loaded, notify)
     if not arguments.quiet:
-        warn_of_triggers(loaded, flow)
+        warn_of_triggers(loaded, flow, target)
         for remark in remarks_on(loaded):
             say(f"remark: {remark}", err=True)
     limits = limits_given(limit or [])
     values = with_default_files(loaded, read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name)))
     given = rules_for(flow, loaded, rules)
-    target = ServerTarget(server=server, token_file=token_file, data=data if server else data or DATA_FOLDER)
     if dry_run:
         run_async(print_plan(loaded, values, target, cache, again=again or [], slots=slots, json=arguments.json))
         return
@@ -187,22 +186,28 @@ def run(
     async def begin(client: Client) -> CaseView:
         await set_limits(client, limits, project)
         await (warn_of_needs if server else demand_needs)(client, loaded)
-        await deploy(client, loaded, project=project)
+        made = await with_stored_files(client, loaded)
+        if start_message is not None:
+            await client.deploy(made, project=project)  # a message starts a case of what is deployed
         if given is not None:
             await put_rules_once(client, given, project)
         if start_message is not None:
             return await start_message.begin(client)
-        kept = await upload_inputs(client, loaded, values)
-        return await client.start(
-            loaded.name,
-            kept,
+        before = await deployed_before(client, loaded)
+        case = await client.start_with_flow(
+            made,
+            await upload_inputs(client, loaded, values),
             cache=cache,
             notify=notify,
             origin=origin,
             again=again or [],
             on_unhandled=msgspec.convert(on_unhandled, UnhandledPolicy),
             resume=not new,
+            project=project,
         )
+        if not arguments.quiet:
+            say_what_stays(before, loaded, case, flow, target)
+        return case
 
     if server:
         raise typer.Exit(run_async(run_on_server(target, options, begin)))
@@ -223,12 +228,15 @@ def resume(
     token_file: TokenFile = "",
     slots: Slots = 0,
     data: Data = "",
+    wait: Wait = False,
     arguments: RunArguments = USUAL_ARGUMENTS,
 ) -> None:
     """Resume a case that was suspended or stopped, or one suspended item."""
     target = ServerTarget(server=server, token_file=token_file, data=data)
-    if target.server or find_server(target.folder):
-        raise typer.Exit(run_async(_resumed_there(target, case, item, json=arguments.json)))
+    if has_server(target):
+        arguments.demand_wait(wait=wait, slots=slots)
+        options = arguments.options(target.folder, 0) if wait else None
+        raise typer.Exit(run_async(_resumed_there(target, case, item, options, json=arguments.json)))
     if not target.has_store:
         raise NotFound(f"there is no case to resume at {target.folder}; start one with mendflow run FLOW")
     say_folder(target)
@@ -244,8 +252,10 @@ def resume(
     raise typer.Exit(run_loop(run_locally(options, begin)))
 
 
-async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
-    """Resume a case or item on a running server, which only has to release it."""
+async def _resumed_there(
+    target: ServerTarget, case: str, item: str, options: RunOptions | None, *, json: bool
+) -> ExitCode:
+    """Resume a case or item on a running server, which only has to release it; with `options`, wait for its end."""
     async with connect(target) as client:
         meant = await find_reference(client, case, item)
         item = meant.item
@@ -255,6 +265,8 @@ async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bo
         if goes_on:
             await warn_of_changed_files(client, view)
         view = await client.resume(view.id, item) if goes_on else view
+    if options is not None:
+        return await run_on_server(target, options, lambda client: client.case(view.id))
     if json:
         print_json(view)
     elif not goes_on:

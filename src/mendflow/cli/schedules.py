@@ -8,6 +8,7 @@ import typer
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.deployment import demand_project
+from mendflow.cli.flow_needs import warn_of_needs
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.options import FlowProject, complete_from_server
 from mendflow.cli.printing import print_answer, print_json, print_table, say
@@ -19,6 +20,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.schedules import ScheduleSpec, ScheduleView
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import CaseView
 from mendflow.core.schedules.due_times import DueTimes, instant_of
 from mendflow.core.schedules.spec_checks import spec_flaws, when_text
 from mendflow.formats.time_zones import zone_or_flaw
@@ -151,6 +153,8 @@ def add(
         demand_project(deployed, project)
         meant = deployed.flow
         values = await _inputs(client, meant, input or []) if meant is not None else {}
+        if meant is not None:
+            await warn_of_needs(client, meant)
         return await client.put_schedule(_with_inputs(spec, values))
 
     view = context.run(put, changes=True, begin=True)
@@ -240,7 +244,13 @@ def remove(context: CommandContext, name: NameArgument) -> None:
 @with_context
 def trigger(context: CommandContext, name: NameArgument) -> None:
     """Start a case now, with the inputs of the schedule, whatever else runs."""
-    view = context.run(lambda client: client.trigger_schedule(name), changes=True, begin=True)
+
+    async def start(client: Client) -> CaseView:
+        case = await client.trigger_schedule(name)
+        await warn_of_needs(client, await client.flow_of(case.id))
+        return case
+
+    view = context.run(start, changes=True, begin=True)
     print_answer(context.json, view, f"{view.id} is started")
     if not context.json and not has_server(context.target):
         say(f"no server runs here; mendflow resume {view.id} runs it, or mendflow serve", err=True)

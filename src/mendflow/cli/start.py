@@ -1,6 +1,7 @@
 """`mendflow start`: starts a case on a server, and waits for its end if asked to."""
 
 from collections.abc import Collection
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -9,11 +10,10 @@ import typer
 from mendflow.cli.case_origins import origin_of
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server, run_async
-from mendflow.cli.deployment import changed_defaults, demand_project
-from mendflow.cli.deployment import deploy as give_flow
+from mendflow.cli.deployment import changed_defaults, demand_project, with_stored_files
 from mendflow.cli.flow_files import Xpath2As1, is_flow_file, load_one
 from mendflow.cli.flow_needs import warn_of_needs
-from mendflow.cli.flow_triggers import warn_of_notices, warn_of_triggers
+from mendflow.cli.flow_triggers import deployed_before, say_what_stays, warn_of_notices, warn_of_triggers
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.options import (
     Again,
@@ -99,7 +99,7 @@ def start(
     file = load_one(flow, xpath2_as_1=xpath2_as_1) if is_flow_file(flow) else None
     if file is not None:
         warn_of_notices(file, notify)
-        warn_of_triggers(file, flow)
+        warn_of_triggers(file, flow, context.target)
     options = run_options(
         context.target.folder,
         0,
@@ -119,12 +119,15 @@ def start(
             _say_changed_defaults(meant, values)
         else:
             values = with_default_files(file, values)
-            await give_flow(client, file, project=project)
         await warn_of_needs(client, meant)
-        kept = await upload_inputs(client, meant, values)
-        return await client.start(
-            meant.name,
-            kept,
+        begin_case = (
+            partial(client.start_with_flow, await with_stored_files(client, file), project=project)
+            if file is not None
+            else partial(client.start, meant.name)
+        )
+        before = await deployed_before(client, file) if file is not None else None
+        case = await begin_case(
+            await upload_inputs(client, meant, values),
             cache="none" if no_cache else "all" if cached else "declared",
             cache_from=cache_from,
             key=key,
@@ -133,6 +136,8 @@ def start(
             again=again or [],
             on_unhandled=msgspec.convert(on_unhandled, UnhandledPolicy),
         )
+        say_what_stays(before, meant, case, flow, context.target)
+        return case
 
     if wait:
         raise typer.Exit(run_async(run_on_server(context.target, options, begin)))

@@ -325,7 +325,7 @@ def _print_failures(case: CaseView, items: list[ItemView], tolerated: set[str], 
         say("failed:")
     _print_failed_items(case, failed, log_lines=LOG_LINES_SHOWN)
     if failed:
-        again = source or f"mendflow rerun {case.id} --from-failed (with --flow FILE, if you change the flow)"
+        again = source or f"mendflow rerun {case.id} --from-failed"
         say(f"next: mendflow why {_quoted_subject(case.id, failed[0])}, or fix it and {again}")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from mendflow.cli.deployment import deploy
+from mendflow.cli.deployment import with_stored_files
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.printing import say
 from mendflow.cli.progress import follow, progress
@@ -54,8 +54,7 @@ async def _measure(flow: Flow, probe: Flow, slots: int, *, quiet: bool) -> Measu
 async def _measure_run_s(cluster: LocalCluster, flow: Flow, alarm: asyncio.Event, *, quiet: bool) -> float:
     """Run the flow to its end. Raises Conflict if it does not complete."""
     client = cluster.client
-    await deploy(client, flow)
-    case = await client.start(flow.name, {})
+    case = await client.start_with_flow(await with_stored_files(client, flow), {})
     ended = await _follow_to_end(client, case, alarm, quiet=quiet)
     if ended is None:
         cluster.check()

@@ -15,8 +15,9 @@ from mendflow.pages.formatting import one_line
 LOOK_EVERY_S: Final = 1.0
 LOOK_SELDOM_S: Final = 5.0
 LONG_S: Final = 10.0
-LONG_IN_SILENCE_S: Final = 60.0
-"""Without progress to look at, a wait is told of only when it gets long."""
+LONG_IN_SILENCE_S: Final = 30.0
+"""Without progress to look at, a wait is told of only when it gets long. It is added up since something ended last: a
+job that is tried again and again begins each time, and yet nothing goes on."""
 
 ITEMS_LOOKED_AT: Final = 50
 REASONS_TOLD_MAX: Final = 20
@@ -47,25 +48,26 @@ class WaitExplainer:
         self._quiet = quiet
         self._long_s = LONG_IN_SILENCE_S if quiet else LONG_S
         self._looks_at = clock() + LOOK_EVERY_S
-        self._last_counts = ""
-        self._still_since = clock()
+        self._ended = ""
+        self._waited_s = 0.0
+        self._seen_at = clock()
+        self._was_idle = False
         self._told: set[str] = set()
 
     async def look(self, case: CaseView) -> None:
         """To be called again and again while the case is followed."""
-        now, counts = self._clock(), str(case.counts)
-        if counts != self._last_counts:
-            self._last_counts, self._still_since = counts, now
+        now, is_idle = self._clock(), not any(count.running for count in case.counts)
+        self._add_up(case, now, is_idle=is_idle)
         if now < self._looks_at or len(self._told) >= REASONS_TOLD_MAX:
             return
         self._looks_at = now + (LOOK_SELDOM_S if self._told else LOOK_EVERY_S)
         if not self._log_is_shown:
             self._tell_server((await self._client.health()).message)
-        is_idle = not any(count.running for count in case.counts)
-        is_long = now - self._still_since >= self._long_s and is_idle
+        is_long = self._waited_s >= self._long_s and is_idle
         if is_idle:
             await self._tell_repairs(case, is_long=is_long)
-        if not self._quiet and any(count.waiting for count in case.counts if count.kind == "user-task"):
+        has_task = any(count.waiting for count in case.counts if count.kind == "user-task")
+        if has_task and (is_long or not self._quiet):
             await self._tasks.look(case.id)
         if not any(count.waiting for count in case.counts if count.kind == "job"):
             return
@@ -74,6 +76,15 @@ class WaitExplainer:
             if item.kind == "job" and item.name not in names | self._told:
                 names.add(item.name)
                 await self._explain(f"{case.id}:{item.item}", item.name, is_long=is_long)
+
+    def _add_up(self, case: CaseView, now: float, *, is_idle: bool) -> None:
+        """How long nothing has run since something ended last."""
+        ended = str([(each.name, each.done, each.failed, each.cancelled, each.cached) for each in case.counts])
+        if ended != self._ended:
+            self._ended, self._waited_s = ended, 0.0
+        elif self._was_idle:
+            self._waited_s += now - self._seen_at
+        self._seen_at, self._was_idle = now, is_idle
 
     def store_away(self, reason: str) -> None:
         """The server answers that its store is away."""

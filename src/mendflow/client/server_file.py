@@ -2,7 +2,8 @@
 
 Whether it runs is said by the lock on its store or, if that is elsewhere, on its folder, and by nothing else: the
 kernel gives that back however the server ends, whereas a process number in a file may belong to anybody by now. The
-address counts only if it was left by the process that holds the lock."""
+address counts only if it was left by the process that holds the lock. A server that is only just starting holds a
+third lock."""
 
 import fcntl
 import os
@@ -12,7 +13,8 @@ import msgspec
 
 REPORTS = "reports"
 """The folder, in the data folder, of the pages that `mendflow run` writes, one for each case."""
-LOCKS = ("store.db.lock", "server.lock")
+LOCKS = ("store.db.lock", "server.lock", "server.starting.lock")
+"""The last one is held by a server from its first moment (cli/starting_server)."""
 
 
 class ServerInfo(msgspec.Struct, frozen=True):

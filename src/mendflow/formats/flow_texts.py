@@ -3,7 +3,8 @@
 Only YAML is read on a server: to read a flow in Python is to run it, and a process in BPEL needs the documents beside
 it. Whatever else a text names stays unread."""
 
-from pathlib import PurePosixPath
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from mendflow.core.engine.inserted_inputs import inserted_inputs
@@ -11,9 +12,12 @@ from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.remarks import remarks_on
 from mendflow.core.model.errors import BadFlow, InvalidRequest, Problem
 from mendflow.core.model.flow_checks import FlowCheck, FlowProblem
-from mendflow.formats import YAML
+from mendflow.core.model.values import Value
+from mendflow.formats import YAML, tables
 from mendflow.formats.yaml import read_flow_alone
 
+YAML_TABLE_BYTES_MAX: Final = 1_000_000
+"""YAML takes a server much longer to read than any other table of the same size."""
 ELSEWHERE: Final = "only flow files in YAML are checked on a server; check this one where it is: mendflow check {}"
 
 
@@ -32,6 +36,20 @@ def check(text: str, name: str) -> FlowCheck:
     remarks = [*remarks_on(flow), *inserted_inputs(flow)]
     found = [FlowProblem(severity="remark", message=str(each)) for each in remarks]
     return FlowCheck(ok=True, problems=found, flow=flow)
+
+
+def read_table(input: str, path: Path, columns: Mapping[str, str]) -> list[Value]:
+    """The rows of the table that an input of a case names. Raises InvalidRequest."""
+    try:
+        if path.suffix in YAML and path.stat().st_size > YAML_TABLE_BYTES_MAX:
+            raise InvalidRequest(
+                f"input {input}: {path}: a table in YAML that a server reads has 1 MB at most; save it as CSV"
+            )
+        return tables.read_table(path, columns)
+    except tables.BadTable as bad:
+        raise InvalidRequest(f"input {input}: {bad.message}") from None
+    except OSError as error:
+        raise InvalidRequest(f"input {input}: {path} cannot be read: {error.strerror}") from None
 
 
 def _problem(problem: Problem) -> FlowProblem:

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from mendflow.core.data.input_types import TABLE_ENDINGS
 from mendflow.core.data.table_files import FILE_COLUMN
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import BadFlow, InvalidRequest, Problem
@@ -22,7 +23,7 @@ from mendflow.formats import data_files
 from mendflow.formats.spelling import nearest_word
 
 SEPARATED: Final = {".csv": ",", ".tsv": "\t"}
-ENDINGS: Final = (*SEPARATED, ".json", ".yaml", ".yml")
+ENDINGS: Final = TABLE_ENDINGS
 TABLE_BYTES_MAX: Final = 10_000_000
 PROBLEMS_MAX: Final = 20
 

@@ -20,10 +20,10 @@ from mendflow.core.model.views import (
     ItemView,
 )
 from mendflow.operations.arguments import IdempotencyKey, Named, Spread
-from mendflow.operations.names import CaseName, CountedBy
+from mendflow.operations.names import CaseName, CountedBy, ProjectName
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import OPERATORS, VIEWERS
-from mendflow.operations.subjects import CASE, FLOW, LISTED
+from mendflow.operations.roles import AUTHORS, OPERATORS, VIEWERS
+from mendflow.operations.subjects import CASE, FLOW, LISTED, NEW_FLOW
 
 LastEntries = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Only so many, the last ones; 0: all.")]
 
@@ -51,6 +51,26 @@ class CaseCalls(Calls, tag="cases"):
         depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes
         up, unless the flow says otherwise. With `resume`, a stopped case of the same flow and inputs is continued
         instead."""
+
+    @operation("POST", "/cases/with-flow", AUTHORS, NEW_FLOW, status=201, repeatable=True)
+    async def start_with_flow(
+        self,
+        flow: Flow,
+        inputs: dict[str, Value] = {},
+        *,
+        cache: CachePolicy = "",
+        cache_from: str = "",
+        key: IdempotencyKey = "",
+        notify: str = "",
+        origin: CaseOrigin | None = None,
+        again: list[str] = [],
+        on_unhandled: UnhandledPolicy = "",
+        resume: bool = False,
+        project: ProjectName = "",
+    ) -> CaseView:
+        """Start a case of a flow that is sent along. The flow model as JSON; all else as for a deployed flow. A flow
+        that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where
+        none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`."""
 
     @operation("GET", "/cases", VIEWERS, LISTED, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
@@ -88,7 +108,8 @@ class CaseCalls(Calls, tag="cases"):
         after: AfterPage = "",
     ) -> ItemPage:
         """A case's items. They come in the order in which they last began. `after` is the `place` of the last item of
-        the page before, or the header `Mendflow-Next`."""
+        the page before, or the header `Mendflow-Next`. With a condition the page may be short, and `Mendflow-Next` says
+        from where to continue."""
 
     @operation("GET", "/cases/{case}/items/{item:path}", VIEWERS, CASE)
     async def item(self, case: CaseName, item: str) -> ItemView:

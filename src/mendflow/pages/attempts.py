@@ -14,11 +14,25 @@ def is_mended(item: ItemView) -> bool:
     return item.state == "completed" and (len(started_attempts(item)) > 1 or bool(item.earlier_runs))
 
 
-def elapsed_ms(item: ItemView) -> int | None:
-    """From its first attempt to its end; for items without attempts, from its start. None if it has not ended, or is a
-    job that nobody started."""
-    began = item.attempts[0].granted_at if item.attempts else 0 if item.kind == "job" else item.created_at
-    return max(item.ended_at - began, 0) if began and item.ended_at else None
+def ran_ms(item: ItemView, now: Instant = 0) -> int | None:
+    """How long a job ran, all its attempts together: not how long it waited for a pilot, for a free slot there or for
+    its files. Of any other item, from its start to its end. None if it has not ended, or never ran; with `now`, what
+    still runs counts up to then."""
+    if not item.ended_at and not now:
+        return None
+    if item.kind != "job" and not item.attempts:
+        return max((item.ended_at or now) - item.created_at, 0)
+    known = [spent for attempt in started_attempts(item) if (spent := _attempt_ran_ms(attempt, now)) is not None]
+    return sum(known) if known else None
+
+
+def _attempt_ran_ms(attempt: AttemptView, now: Instant) -> int | None:
+    """None if nothing tells that it ran: it failed before, or its pilot was lost with what it had measured."""
+    if attempt.ran_ms:
+        return attempt.ran_ms
+    if not attempt.ended_at:
+        return max(now - (attempt.started_at or attempt.granted_at), 0)
+    return max(attempt.ended_at - attempt.started_at, 0) if attempt.started_at else None
 
 
 def times_of(attempt: AttemptView, now: Instant) -> tuple[Instant, Instant]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView
-from mendflow.pages.attempts import elapsed_ms, started_attempts
+from mendflow.pages.attempts import ran_ms, started_attempts
 from mendflow.pages.formatting import count_text, duration_text, escape_html, one_line
 
 CASES_MAX = 300
@@ -84,7 +84,7 @@ def step_table(steps: Sequence[HistoryEntry]) -> str:
 
 
 def _item(item: ItemView) -> str:
-    took = "-" if (spent := elapsed_ms(item)) is None else duration_text(spent)
+    took = "-" if (spent := ran_ms(item)) is None else duration_text(spent)
     remark = item.fault.message if item.fault else item.reason or item.command
     return (
         f"<tr><th>{_text(item.shown, 100)}</th><td>{_text(item.kind, 20)}</td>"

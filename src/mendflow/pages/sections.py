@@ -12,7 +12,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.named_limits import limit_text
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
-from mendflow.pages.attempts import is_mended, started_attempts, times_of
+from mendflow.pages.attempts import is_mended, ran_ms, started_attempts, times_of
 from mendflow.pages.boxes import inner_activities
 from mendflow.pages.formatting import (
     count_text,
@@ -26,7 +26,7 @@ from mendflow.pages.formatting import (
 
 GROUPS_MAX = 40
 LOG_CHARS_MAX = 6_000
-TOOK_TITLE = ' title="from when a pilot took it to when its result was known, with waits and transfers"'
+TOOK_TITLE = ' title="how long it ran, all attempts together, without waits and transfers"'
 ROWS_MAX = 1_500
 CELL_CHARS_MAX = 160
 OUTPUT_CHARS_MAX = 4_000
@@ -204,7 +204,7 @@ def _image(item: ItemView) -> str:
 def _item_row(item: ItemView, now: int) -> str:
     unbegun = item.kind == "job" and not item.attempts and item.ended_at
     began = 0 if unbegun else item.attempts[0].granted_at if item.attempts else item.created_at
-    ended = item.ended_at or (now if began else 0)
+    ran = ran_ms(item, now)
     remark = item.fault.message if item.fault else item.cache_reason or item.reason or item.command
     cpu, peak = sum(a.cpu_ms for a in item.attempts), max((a.peak_bytes for a in item.attempts), default=0)
     state = "mended" if is_mended(item) else item.state
@@ -215,7 +215,7 @@ def _item_row(item: ItemView, now: int) -> str:
         f'<td><span class="pill {escape_html(state)}">{escape_html(state)}</span></td>',
         f"<td>{len(started_attempts(item)) or '-'}{runs}</td>",
         f"<td>{short_time_text(began)[11:] or '-'}</td>",
-        f"<td>{duration_text(max(ended - began, 0)) if began else '-'}</td>",
+        f"<td>{'-' if ran is None else duration_text(ran)}</td>",
         f"<td>{duration_text(cpu) if cpu else '-'}</td>",
         f"<td>{size_text(peak) if peak else '-'}</td>",
         f'<td class="remark">{_text(remark)}</td>',

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
-from mendflow.cli.deployment import deploy
+from mendflow.cli.deployment import with_stored_files
 from mendflow.cli.flow_needs import demand_needs, warn_of_needs
 from mendflow.cli.options import DATA_FOLDER, DATA_VARIABLE, SERVER_VARIABLE
 from mendflow.core.model.errors import InvalidRequest
@@ -88,9 +88,9 @@ class Runner:
                 await demand_needs(client, flow, by_option=False)
             else:
                 await warn_of_needs(client, flow)
-            await deploy(client, flow)
+            made = await with_stored_files(client, flow)
             inputs = await stored_inputs(client, flow, given)
-            return await client.start(flow.name, inputs, cache=self._cache, resume=True)
+            return await client.start_with_flow(made, inputs, cache=self._cache, resume=True)
         except BaseException:
             self._server.release()
             raise

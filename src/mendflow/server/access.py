@@ -305,7 +305,7 @@ class AccessControl:
     def _find(self, sha256: str) -> Principal | None:
         """Who has the token with this hash."""
         if (given := self._principals.get(sha256)) is not None or not sha256:
-            return given
+            return self.with_memberships(given) if given is not None else None
         if self._stored is not None and (found := self._stored.find(sha256)) is not None:
             token, principal = found
             if self._stored.is_over(token):
@@ -317,7 +317,12 @@ class AccessControl:
                 )
             self._stored.note_use(token)
             return principal
-        return self.issuer.known(sha256) if self.issuer is not None else None
+        named = self.issuer.known(sha256) if self.issuer is not None else None
+        return self.with_memberships(named, by_issuer=True) if named is not None else None
+
+    def with_memberships(self, caller: Principal, *, by_issuer: bool = False) -> Principal:
+        """Somebody with what administrators of projects say that it is there."""
+        return self._stored.members.added_to(caller, by_issuer=by_issuer) if self._stored is not None else caller
 
     def find(self, headers: Iterable[tuple[bytes, bytes]]) -> Principal | None:
         """Whose token it is, whatever it may do; None if nobody knows."""
@@ -336,7 +341,8 @@ class AccessControl:
         """Who may let jobs run here, by name. An issuer stands for several, and the account that runs the server, if it
         needs no token, for one."""
         stored = self._stored.principals() if self._stored is not None else ()
-        able = {each.name for each in (*self._principals.values(), *stored) if each.may_let_jobs_run}
+        given = map(self.with_memberships, self._principals.values())
+        able = {each.name for each in (*given, *stored) if each.may_let_jobs_run}
         if self.is_local:
             able.add(f"account {os.geteuid()}")
         return able | set(OF_ISSUER if self.issuer is not None else ())
@@ -404,7 +410,8 @@ def allowed_roles(method: str, path: str) -> AllowedRoles:
 
 def check_roles(caller: Principal, allowed: AllowedRoles) -> None:
     if not allowed.allow(caller):
-        has = ", ".join([*sorted(caller.roles), *(f"{role} in {name}" for name, role in caller.projects.items())])
+        own = (f"{caller.role_in(name)} in {name}" for name in sorted({*caller.projects, *caller.memberships}))
+        has = ", ".join([*sorted(caller.roles), *own])
         raise Forbidden(
             f"the token {caller.name!r} may not do this: it has the roles {has}, and this is for {allowed.named()}"
         )

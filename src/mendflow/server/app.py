@@ -137,11 +137,14 @@ class Api:
             return
         try:
             client = scope.get("client")
-            busy = self.quotas.take(caller, client[0] if client else "")
+            address = client[0] if client else ""
+            busy = self.quotas.take(caller, address)
         except RequestError as error:
+            await self.quotas.hold()
             await self._refuse(scope, send, error)
             return
-        await Timed(self._answer_admitted(scope, receive, send, caller), busy)
+        async with self.quotas.turn(caller, address, scope["method"], scope["path"]):
+            await Timed(self._answer_admitted(scope, receive, send, caller), busy)
 
     def _is_forwarded(self, scope: HTTPScope) -> bool:
         try:

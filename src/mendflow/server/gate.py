@@ -148,8 +148,9 @@ class ProjectGate:
         needed = self.operation.allowed.project
         if self._may_make(needed, project):
             return project
-        has = ", ".join(f"{name} ({role})" for name, role in sorted(self.caller.projects.items()))
-        if not wanted and len(self.caller.projects) > 1:
+        own = self.caller.own_projects
+        has = ", ".join(f"{name} ({self.caller.role_in(name)})" for name in own)
+        if not wanted and len(own) > 1:
             raise InvalidRequest(
                 f"say which project {subject.kind} {name} belongs to, by `project` (--project NAME, or"
                 f" MENDFLOW_PROJECT): {self.caller.name!r} is in {has}",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mendflow.core.model.errors import Forbidden, NotFound
 from mendflow.core.model.principals import PILOT
 from mendflow.core.model.rules import DEFAULT_RULES
-from mendflow.services.domains.work_files import files_in_flow, logical_files_in_flow
+from mendflow.services.domains.work_files import files_given
 
 if TYPE_CHECKING:
     from mendflow.server.gate import ProjectGate
@@ -162,7 +162,8 @@ async def given_files(gate: "ProjectGate", arguments: Arguments, _project: str) 
     """Who gives a file to a case has sent it, or can read a case that refers to it: otherwise whoever knows a digest
     could have a job tell what is in the file. One with a logical name is what the catalogue has under that name, for
     those who can look at it there."""
-    for each in logical_files_in_flow(list(arguments.values())):
+    named, stored = files_given(list(arguments.values()))
+    for each in named:
         await gate.demand_seen("logical file", each.logical)
         if each.sha256 not in ("", (await gate.domain.datum(each.logical)).sha256):
             raise NotFound(
@@ -171,7 +172,7 @@ async def given_files(gate: "ProjectGate", arguments: Arguments, _project: str) 
                 sha256=each.sha256,
             )
     readers, sight, who = gate.domain.file_readers, gate.caller.sight(), gate.caller.name
-    given = [each.sha256 for each in files_in_flow(list(arguments.values()))]
+    given = [each.sha256 for each in stored]
     unsent = [each for each in given if not await readers.has_given(who, each)]
     if missing := await readers.in_no_flow(sight, await readers.unknown(sight, unsent)):
         first = next(each for each in given if each in missing)
@@ -217,7 +218,7 @@ def _no_file(sha256: str, of: str) -> NotFound:
 
 
 CHECKS: Final[dict[str, Check]] = {
-    "start": start,
+    **dict.fromkeys(("start", "start_with_flow"), start),
     "mend": mend,
     "reject_choice": reject_choice,
     "cancel": cancel,

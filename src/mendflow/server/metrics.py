@@ -83,6 +83,14 @@ def _current_gauges(stats: StatsView) -> Iterator[Metric]:
         ("mendflow_limit_waiting_jobs", "Jobs that wait for a named limit.", "waiting"),
     ):
         yield _gauges(name, help, ["limit"], (((each.name,), getattr(each, field)) for each in stats.limits))
+    for name, help, field in (
+        ("mendflow_project_cases", "Cases of a project that are not over.", "cases"),
+        ("mendflow_project_jobs_waiting", "Jobs of a project that a pilot could take.", "waiting"),
+        ("mendflow_project_jobs_held", "Jobs of a project that pilots hold.", "running"),
+        ("mendflow_project_cpus", "CPUs that running jobs of a project ask for.", "cpus"),
+        ("mendflow_project_share_seconds", "CPU time of a project that counts in the fair share.", "cpu_s"),
+    ):
+        yield _gauges(name, help, ["project"], (((each.project,), getattr(each, field)) for each in stats.projects))
     alerts = (((kind,), stats.alerts.get(kind, 0)) for kind in ALERT_KINDS)
     yield _gauges("mendflow_alerts_open", "Open alerts, of all servers on the store.", ["kind"], alerts)
 

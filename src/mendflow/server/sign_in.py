@@ -157,7 +157,8 @@ class SignIn:
         """Whom the issuer has named; None if that was another issuer than the server has now."""
         if not session.name or not session.issuer or session.issuer != self._issuer():
             return None
-        return Principal(session.name, frozenset(session.roles), session.projects)
+        named = Principal(session.name, frozenset(session.roles), session.projects)
+        return self.access.with_memberships(named, by_issuer=True)
 
     def _issuer(self) -> str:
         return self.access.issuer.options.issuer if self.access.issuer is not None else ""

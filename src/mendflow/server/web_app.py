@@ -13,6 +13,7 @@ import hashlib
 import time
 from base64 import b64encode
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 WEB_FILES: Final = Path(__file__).parent / "web_files"
 INDEX: Final = "index.html"
+PAGES: Final = "pages"
+"""The folder of pages for some addresses: `pages/cases/_.html` is for every case."""
+ANY_WORD: Final = "_"
+WORDS_MAX: Final = 4
 ASSETS: Final = "assets"
 """The folder of files whose names have a hash of their content."""
 
@@ -149,7 +154,7 @@ class WebApp:
         elif not _wants_page(scope):
             return False
         elif INDEX in files:
-            await _send_file(scope, send, files[INDEX])
+            await _send_file(scope, send, _page(files, words))
         else:
             await send_page(scope, send, 503, NOT_BUILT)
         return True
@@ -192,6 +197,14 @@ def _read(folder: Path) -> dict[str, AppFile]:
 
 def _built_beside(name: str, contents: dict[str, bytes]) -> dict[str, bytes]:
     return {way: contents[name + suffix] for suffix, way in BUILT_BESIDE.items() if name + suffix in contents}
+
+
+def _page(files: dict[str, AppFile], words: list[str]) -> AppFile:
+    """The page for an address: the app's one page, for most addresses with the names of the files that are needed there
+    first."""
+    choices = [(word, ANY_WORD) for word in words] if len(words) <= WORDS_MAX else []
+    names = (f"{PAGES}/{'/'.join(choice)}.html" for choice in product(*choices)) if words else (f"{PAGES}/{INDEX}",)
+    return next((files[name] for name in names if name in files), files[INDEX])
 
 
 def _wants_page(scope: HTTPScope) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.learning.usage import UsageStatistics, count_completed, count_job
+from mendflow.core.learning.usage import CompletedJobs, UsageStatistics, count_job
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Resources
 
@@ -38,8 +38,10 @@ def completed(*, waited_ms: int, ran_ms: int, asked_bytes: int, peak_bytes: int,
 )
 def test_a_job_that_completed_at_once_is_counted_like_any_other(job: Job) -> None:
     usual, short = UsageStatistics(flow="f", day=0), UsageStatistics(flow="f", day=0)
+    completed_jobs = CompletedJobs()
     for _ in range(2):
         count_job(usual, job, {})
-        count_completed(short, [job])
+        completed_jobs.add(job, job.history[0])
+    completed_jobs.add_to(short)
     assert short == usual
     assert usual.attempts == 2

@@ -5,7 +5,7 @@ import math
 import msgspec
 import pytest
 
-from mendflow.core.model.values import INT_MAX, INT_MIN, LEVELS_MAX, Value, check_value
+from mendflow.core.model.values import INT_MAX, INT_MIN, LEVELS_MAX, Value, check_made_value, check_value
 
 
 def nested(levels: int) -> Value:
@@ -55,4 +55,11 @@ def test_a_value_made_of_itself_many_times_over_is_refused_before_it_is_unfolded
     value: Value = 0
     for _ in range(50):
         value = [value, value]
-    assert "more than 1,000,000 parts" in check_value(value)
+    assert "more than 250,000 parts" in check_value(value)
+    assert "more than 1,000,000 parts" in check_made_value(value)
+
+
+def test_a_case_may_make_a_larger_value_than_it_is_given() -> None:
+    rows: Value = [{"a": 1, "b": 2}] * 100_000
+    assert "more than 250,000 parts" in check_value(rows)
+    assert check_made_value(rows) == "", "it always could, so a replay can"

@@ -64,6 +64,8 @@ def test_no_category_is_forgotten() -> None:
         (fault(Category.OUTPUT, name="notPublished", data={"passing": False}), False),
         (fault(Category.OUTPUT, name="notPublished", data={"element": "tape"}), False),
         (fault(Category.INPUT, exit_code=75), False),
+        (fault(Category.RESOURCE, data={"runtime": "podman"}), True),
+        (fault(Category.RESOURCE, data={"runtime": "podman", "lasting": True}), False),
     ],
 )
 def test_the_dispatcher_sends_a_fault_to_recovery_or_to_compensation(said: Fault, recoverable: bool) -> None:

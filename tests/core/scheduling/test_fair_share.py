@@ -8,7 +8,7 @@ from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.projects import ProjectSettings
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling.fair_share import DecayingUsage, FairShares, ShareOrder, entitled
+from mendflow.core.scheduling.fair_share import DecayingUsage, FairShares, ShareOrder, UsageTable, entitled
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import JobQueue
 
@@ -73,6 +73,21 @@ def test_what_other_servers_say_counts_too() -> None:  # SE-6
     assert order_of(shares, ["a", "b"], HOUR) == ["a", "b"]
     assert shares.project_usage("b", HOUR).cpus == 2
     assert shares.projects() == {"a", "b"} and shares.users("b") == ["bob"]
+
+
+def test_whoever_is_idle_and_has_nothing_left_is_forgotten() -> None:  # SE-6
+    table, later = UsageTable(), 40 * HOUR
+    for project, user in (("a", "ann"), ("a", "bob"), ("b", "bob")):
+        table.change(project, user, 0.1, 0, HOUR)
+        table.change(project, user, 0.2, 0, HOUR)
+    for project, user in (("a", "bob"), ("b", "bob")):
+        table.change(project, user, -0.3, HOUR, HOUR)  # of which a little is left, as of all fractions
+    table.forget(HOUR, HOUR)
+    assert set(table.users["a"]) == {"ann", "bob"}, "what was used counts"
+    table.forget(later, HOUR)
+    assert {name: set(users) for name, users in table.users.items()} == {"a": {"ann"}}
+    assert set(table.totals) == {"a"}
+    assert table.totals["a"].value(later, HOUR) == pytest.approx(table.users["a"]["ann"].value(later, HOUR))
 
 
 def test_weights_say_what_one_is_entitled_to() -> None:  # SE-6

@@ -161,6 +161,18 @@ def test_a_fault_of_the_infrastructure_does_not_spend_a_retry() -> None:
     assert (job.state, job.failures, job.losses) == (JobState.AVAILABLE, 0, 1)
 
 
+def test_a_machine_that_fails_the_same_way_each_time_is_not_given_the_job_again() -> None:
+    lasting = Fault(
+        name="noContainers", category=Category.RESOURCE, message="no container starts", data={"lasting": True}
+    )
+    job = granted(new(retries=2))
+    verdict = told(job, Outcome(fault=lasting))
+    assert verdict.accepted and verdict.final
+    happen(job, verdict.events)
+    assert job.state is JobState.FAILED and job.outcome is not None and job.outcome.fault == lasting
+    assert (job.failures, job.losses) == (0, 1), "it is not the job's own failure"
+
+
 def test_a_job_that_is_lost_too_often_fails_and_tells_its_story() -> None:
     job = granted(new())
     for number in range(POLICY.losses_max):

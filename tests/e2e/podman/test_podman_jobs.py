@@ -93,6 +93,43 @@ def test_fifty_jobs_with_an_image_that_does_not_exist_ask_for_it_once(podman: Po
     assert len(podman.given("pull")) == 1
 
 
+def test_an_image_of_the_machine_that_is_not_there_is_told_at_once_and_not_tried_again(  # DU-5
+    podman: Podman, tmp_path: Path
+) -> None:
+    run(tmp_path, "jobs: {a: {run: 'true', container: localhost/nothing:1}}", code=1)
+    [job] = jobs(tmp_path)
+    fault = job["outcome"]["fault"]
+    assert [attempt["fault"]["name"] for attempt in job["history"]] == ["imageMissing"], "one attempt"
+    assert "the image localhost/nothing:1 is not on " in fault["message"]
+    assert "podman build -t localhost/nothing:1" in fault["message"] and len(podman.given("pull")) == 1
+
+
+def test_an_image_that_was_built_or_loaded_here_is_found_by_its_name(podman: Podman, tmp_path: Path) -> None:  # DU-5
+    archive = tmp_path / "tool.tar"
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image/Containerfile").write_text(f"FROM {IMAGE}\nENV TOOL=mine\nLABEL of=us\n")
+    podman.run("build", "--quiet", "--tag", "localhost/tool:1", str(tmp_path / "image"))
+    podman.run("save", "--output", str(archive), "localhost/tool:1")
+    podman.run("rmi", "localhost/tool:1")
+    podman.run("load", "--input", str(archive))
+    run(tmp_path, "jobs: {a: {run: 'echo $TOOL', container: localhost/tool:1}}")
+    [job] = jobs(tmp_path)
+    assert job["outcome"]["log_tail"] == "mine\n" and not podman.given("pull")
+
+
+def test_a_machine_that_cannot_start_containers_is_told_of_and_its_job_is_not_tried_there_again(  # DU-5
+    podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENDFLOW_CONTAINER_COMMAND", f"{podman.command} --runtime /nowhere/runc")
+    flow = f"jobs: {{a: {{for-each: {{from: 1, to: 3}}, run: 'true', container: {IMAGE}, retries: 2}}}}"
+    run(tmp_path, flow, "-j", "1", code=1)
+    for job in jobs(tmp_path):
+        [attempt] = job["history"]
+        assert (attempt["fault"]["name"], attempt["fault"]["category"]) == ("containerNotStarted", "resource")
+        assert "cannot start containers: podman said: " in attempt["fault"]["message"]
+        assert "/nowhere/runc" in attempt["fault"]["message"] and "Why, and what helps: " in attempt["fault"]["message"]
+
+
 def test_an_image_without_what_the_command_needs_is_told_of(podman: Podman, tmp_path: Path) -> None:  # DU-5
     flow = f"""
 jobs:

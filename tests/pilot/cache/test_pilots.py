@@ -45,6 +45,7 @@ async def test_a_file_is_fetched_for_the_first_job_and_at_hand_for_the_next(
     assert server.given[digest_of(CONTENT)] == 1
 
 
+@pytest.mark.full
 async def test_what_a_job_made_is_at_hand_for_the_next_step(server: SharingServer, hire: Hire) -> None:
     hire()
     made = await done(server, await server.shell("echo made > out", files={"out": "out"}))
@@ -193,6 +194,7 @@ async def test_a_linked_input_that_a_job_writes_into_and_dates_back_is_given_to_
         assert not cached.exists() or cached.read_bytes() == CONTENT
 
 
+@pytest.mark.full
 async def test_a_job_whose_linked_input_another_changed_meanwhile_fails_and_says_so(
     server: SharingServer, hire: Hire, tmp_path: Path
 ) -> None:

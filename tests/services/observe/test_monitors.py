@@ -7,7 +7,7 @@ import msgspec
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
-from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.jobs import Limits, Measurements, Outcome
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.runtimes import estimate_ms
@@ -233,5 +233,23 @@ def test_a_server_that_may_not_promise_raises_nothing_from_what_it_remembers() -
         await one.do(monitor.look())
         assert {each.kind for each in await alerts(cluster)} == {"server-gone"}
         assert two.server.health().status == "ok"
+
+    run(story)
+
+
+def test_a_job_that_waits_for_a_limit_that_nobody_has_set_is_told_until_it_is_set() -> None:  # JS-5
+    async def story(cluster: Cluster) -> None:
+        [one] = await cluster.start("one")
+        case = await start(one, JobActivity(name="a", command="true", limits=Limits(named=(("licences", 1),))))
+        await asyncio.sleep(30)
+        assert await alerts(cluster) == [], "whoever started it may be about to set it"
+        alert = await until_alert(cluster, "limit-unset")
+        assert (alert.subject, alert.case, alert.item) == ("licences", case, "a")
+        assert "a waits for limit licences, which nobody has set" in alert.sentence
+        assert "mendflow limits set licences COUNT" in alert.sentence
+        await asyncio.sleep(60)
+        assert len(await alerts(cluster)) == 1, "once"
+        await one.do(one.runtime.limits.set("licences", 1, who="me"))
+        await until_alert(cluster, "limit-unset", open=False)
 
     run(story)

@@ -8,7 +8,7 @@ import pytest
 
 from mendflow.core.model.alerts import Notification, WebhookSpec, WebhookView
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.flow import ForEach, JobActivity
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.repair_views import RepairRequest
@@ -362,5 +362,34 @@ def test_notices_of_several_servers_are_one_list_and_no_server_stumbles_over_ano
         assert one.server.health().status == two.server.health().status == "ok"
         told = {each.message for each in await two.do(two.domain.notices(100))}
         assert told == {f"{name} {turn}" for name in ("one", "two") for turn in range(20)}
+
+    run(story)
+
+
+def test_the_end_of_a_failed_case_names_the_job_that_failed() -> None:  # JS-4
+    async def story(cluster: Cluster) -> None:
+        receiver = Receiver()
+        [one] = await servers(cluster, receiver, "one")
+        await add_hook(one, url="http://failures", on=["failed"])
+        loop = ForEach(
+            name="loop",
+            variable="s",
+            items=[{"sample": "trt_2"}],
+            body=JobActivity(name="filter", command="echo ${{ quote(s.sample) }}"),
+        )
+        await one.do(one.domain.deploy(flow(loop)))
+        case = (await one.do(one.domain.start("f", {}, who="me"))).id
+        pilot = pilot_of(cluster, "one")
+        await pilot.sync(want=1)
+        [held] = pilot.held
+        await pilot.exchange({held.spec.item: FAILED})
+
+        async def heard() -> bool:
+            return "http://failures" in receiver.got
+
+        await cluster.until(heard, "it is told")
+        [told] = receiver.got["http://failures"]
+        assert (told.case, told.item) == (case, held.spec.item)
+        assert told.message.startswith(f"{held.spec.item} (trt_2): it ended with exit code 3"), told.message
 
     run(story)

@@ -92,7 +92,7 @@ async def test_a_condition_reads_a_source_and_the_decision_keeps_the_value(
     [request] = sources.reader.asked
     assert (request.secret, request.parameters) == ("hush", {"case.data.sample": "s1"})
     sources.reader.answer = 0  # a replay reads what is kept, and asks nobody
-    again = sources.runtime.exceptions.rules.judge(decision.type, "f", "a", decision.context)
+    again = await sources.runtime.exceptions.rules.judge(decision.type, "f", "a", decision.context, project="default")
     assert (again.conclusion is not None) == holds and len(sources.reader.asked) == 1
 
 

@@ -1,6 +1,7 @@
 /** The one client of the API. Its types are made from the server's own description, by tools/build_web.py --types. */
 import createClient, { type Middleware } from "openapi-fetch";
 import type { components, paths } from "./schema";
+import { takeEarly } from "./early";
 import { ApiError, unreachable } from "./errors";
 
 export type Schemas = components["schemas"];
@@ -15,7 +16,10 @@ const ownRequest: Middleware = {
   },
 };
 
-export const api = createClient<paths>({ baseUrl: "" });
+export const api = createClient<paths>({
+  baseUrl: "",
+  fetch: (request) => (request.method === "GET" ? takeEarly(request.url) : undefined) ?? fetch(request),
+});
 api.use(ownRequest);
 
 interface Answer<T> {
@@ -57,12 +61,13 @@ async function fetched(path: string, wish: RequestWish): Promise<Response> {
   const address = query.size ? `${path}?${query}` : path;
   let response: Response;
   try {
-    response = await fetch(address, {
+    const early = (wish.method ?? "GET") === "GET" ? takeEarly(address) : undefined;
+    response = await (early ?? fetch(address, {
       method: wish.method ?? "GET",
       headers: { ...OWN_REQUEST, ...(wish.body === undefined ? {} : { "Content-Type": "application/json" }) },
       body: wish.body === undefined ? undefined : JSON.stringify(wish.body),
       signal: wish.signal,
-    });
+    }));
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw unreachable(cause);

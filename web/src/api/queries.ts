@@ -33,6 +33,9 @@ export function casesQuery(wish: CasesWish) {
   });
 }
 
+/** The cases that Home shows: those that run, without what they called and what mends them. */
+export const RUNNING = "status == 'running' && parent == null && mends == null";
+
 const MATCHING_MAX = 20_000;
 
 /** All cases that match, beyond the page that is shown, for an act on all of them. */

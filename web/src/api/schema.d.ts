@@ -329,7 +329,7 @@ export interface paths {
         };
         /**
          * A case's items
-         * @description They come in the order in which they last began. `after` is the `place` of the last item of the page before, or the header `Mendflow-Next`.
+         * @description They come in the order in which they last began. `after` is the `place` of the last item of the page before, or the header `Mendflow-Next`. With a condition the page may be short, and `Mendflow-Next` says from where to continue.
          */
         get: operations["items"];
         put?: never;
@@ -522,6 +522,26 @@ export interface paths {
         get: operations["count_cases"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cases/with-flow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a case of a flow that is sent along
+         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`.
+         */
+        post: operations["start_with_flow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2010,6 +2030,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{name}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who is what in a project, by name
+         * @description By a membership, or by a token in the store that names the project; whom the issuer of OpenID Connect gives a role here is not known before it comes.
+         */
+        get: operations["members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{name}/members/{member}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Say what somebody is in a project
+         * @description That is whoever has a token of this name that names no projects, or is called so by the issuer. It holds at once, and at every server on the store within a second.
+         */
+        put: operations["put_member"];
+        post?: never;
+        /**
+         * End a membership
+         * @description What a token or the issuer says of somebody stays.
+         */
+        delete: operations["remove_member"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/proposals": {
         parameters: {
             query?: never;
@@ -3299,7 +3363,7 @@ export interface components {
             /** @default null */
             item: string | null;
             /** @enum {unknown} */
-            kind: "case-held" | "disk-full" | "failure" | "level-fills" | "long-job" | "message" | "not-delivered" | "not-started" | "orphan" | "pilot-gone" | "queue-grows" | "rule-errs" | "server-gone" | "site-away" | "site-paused";
+            kind: "case-held" | "disk-full" | "failure" | "level-fills" | "limit-unset" | "long-job" | "message" | "not-delivered" | "not-started" | "orphan" | "pilot-gone" | "queue-grows" | "rule-errs" | "server-gone" | "site-away" | "site-paused";
             raised_at: number;
             raised_by: string;
             sentence: string;
@@ -3510,6 +3574,8 @@ export interface components {
             pilot: string;
             /** @default 0 */
             printed_bytes: number;
+            /** @default 0 */
+            ran_ms: number;
             /** @default 0 */
             read_bytes: number;
             /** @default 0 */
@@ -3824,6 +3890,8 @@ export interface components {
             id: string;
             /** @default {} */
             inputs: Record<string, unknown>;
+            /** @default [] */
+            left_out: string[];
             /** @default null */
             mends: string | null;
             /** @default null */
@@ -4736,7 +4804,8 @@ export interface components {
          *         `ran_ms` and `limit_ms`; of signal the signal's `signal` by its name; of an exception its `type` and, nearest first,
          *         the `types` that it is also of; of missingInput the `source` that was tried, the `others` that were not, and the
          *         `reason`; of diskFull `free_bytes` and `folder`; of cannotStart `errno`, by its name; of notCleaned what was
-         *         `left`; of lost, if its pilot has left and said why, that word as `left`.
+         *         `left`; of lost, if its pilot has left and said why, that word as `left`. `lasting` in it: the same again fails the
+         *         same way, until somebody has changed something where it failed.
          */
         Fault: {
             category: components["schemas"]["Category"];
@@ -4892,7 +4961,8 @@ export interface components {
         /**
          * FlowView
          * @description A deployed flow. `digest` distinguishes versions; `version` counts them from 1. `deployed_by` is who deployed
-         *         this version. `triggers` are those in effect.
+         *         this version. `triggers` are those in effect. `tentative`: nobody has deployed it, it is known by a case that was
+         *         started from its file, and the next such file replaces it.
          */
         FlowView: {
             deployed_at: number;
@@ -4906,6 +4976,8 @@ export interface components {
             name: string;
             /** @default default */
             project: string;
+            /** @default false */
+            tentative: boolean;
             /** @default null */
             triggers: components["schemas"]["FlowTriggers"] | null;
             version: number;
@@ -6087,6 +6159,31 @@ export interface components {
             /** @default 0 */
             written_bytes?: number;
         };
+        /** MemberRequestBody */
+        MemberRequestBody: {
+            /** @enum {unknown} */
+            role: "admin" | "author" | "operator" | "viewer";
+        };
+        /**
+         * MemberView
+         * @description Somebody who may do something in a project. `through` says by what: a `membership`, which administrators of the
+         *         project set, or a `token` in the store that names the project, which only administrators of the installation
+         *         make and revoke.
+         */
+        MemberView: {
+            name: string;
+            /** @enum {unknown} */
+            role: "admin" | "author" | "operator" | "viewer";
+            /** @default 0 */
+            set_at: number;
+            /** @default  */
+            set_by: string;
+            /**
+             * @default membership
+             * @enum {unknown}
+             */
+            through: "membership" | "token";
+        };
         /**
          * MessageCount
          * @description Messages for a flow: taken, repeated, or answered with a reply, a fault, or the end of a case.
@@ -6673,6 +6770,24 @@ export interface components {
             message: string;
             /** @default  */
             suggestion?: string;
+        };
+        /**
+         * ProjectCount
+         * @description A project on one server: what is live there, and the CPUs that its running jobs ask for. `cpu_s` is the CPU time
+         *         of its jobs there that counts in the fair share.
+         */
+        ProjectCount: {
+            /** @default 0 */
+            cases: number;
+            /** @default 0 */
+            cpu_s: number;
+            /** @default 0 */
+            cpus: number;
+            project: string;
+            /** @default 0 */
+            running: number;
+            /** @default 0 */
+            waiting: number;
         };
         /**
          * ProjectSettings
@@ -7778,7 +7893,7 @@ export interface components {
         };
         /**
          * RunView
-         * @description One run of an item, before a restart.
+         * @description One run of an item, before a restart. `ran_ms`: how long its job ran, all attempts together.
          */
         RunView: {
             attempts: number;
@@ -7786,6 +7901,8 @@ export interface components {
             ended_at: number;
             fault: components["schemas"]["Fault"] | null;
             job: string | null;
+            /** @default 0 */
+            ran_ms: number;
             serial: number;
             /** @enum {unknown} */
             state: "cached" | "cancelled" | "completed" | "failed" | "running" | "skipped" | "staging" | "suspended" | "waiting";
@@ -8424,6 +8541,39 @@ export interface components {
             /** @default false */
             resume?: boolean;
         };
+        /** StartWithFlowBody */
+        StartWithFlowBody: {
+            /** @default [] */
+            again?: string[];
+            /**
+             * @default
+             * @enum {unknown}
+             */
+            cache?: "" | "all" | "declared" | "none";
+            /** @default  */
+            cache_from?: string;
+            flow: components["schemas"]["Flow"];
+            /** @default {} */
+            inputs?: Record<string, unknown>;
+            /** @default  */
+            key?: string;
+            /** @default  */
+            notify?: string;
+            /**
+             * @default
+             * @enum {unknown}
+             */
+            on_unhandled?: "" | "fail" | "hold";
+            /** @default null */
+            origin?: components["schemas"]["CaseOrigin"] | null;
+            /**
+             * @description The project that it belongs to, if it is new; the only one of the caller's, or `default`.
+             * @default
+             */
+            project?: string;
+            /** @default false */
+            resume?: boolean;
+        };
         /**
          * StatsView
          * @description One server. It counts its own jobs, attempts and cases, and the pilots that talk to it. Times are in seconds.
@@ -8489,6 +8639,8 @@ export interface components {
             placed: {
                 [key: string]: number;
             };
+            /** @default [] */
+            projects: components["schemas"]["ProjectCount"][];
             queue_s: components["schemas"]["HistogramView"];
             /** @default [] */
             repairs: components["schemas"]["RepairCount"][];
@@ -10231,6 +10383,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CountsView"];
+                };
+            };
+        };
+    };
+    start_with_flow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartWithFlowBody"];
+            };
+        };
+        responses: {
+            /** @description Document created, URL follows */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseView"];
                 };
             };
         };
@@ -12658,6 +12834,78 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProjectView"];
+                };
+            };
+        };
+    };
+    members: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberView"][];
+                };
+            };
+        };
+    };
+    put_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                member: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberRequestBody"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberView"];
+                };
+            };
+        };
+    };
+    remove_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                member: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberView"];
                 };
             };
         };

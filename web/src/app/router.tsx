@@ -1,12 +1,12 @@
 /** All addresses of the app. A page has a folder: `search.ts` says what it keeps in its address, `page.tsx` is what is
  * shown, and is loaded when it is asked for. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { caseQuery, casesQuery, overviewQuery } from "@/api/queries";
+import { caseQuery, casesQuery, overviewQuery, RUNNING, whyQuery } from "@/api/queries";
 import { conditionOf } from "@/pages/cases/condition";
 import { graphQuery, itemsQuery, itemState } from "@/pages/case/queries";
 import { NotFound, PageFailed } from "./page-states";
 import { queryClient } from "./query-client";
-import { Shell } from "./shell";
+import { PageComing, Shell } from "./shell";
 import { search as administrationSearch } from "@/pages/administration/search";
 import { search as caseSearch } from "@/pages/case/search";
 import { search as casesSearch } from "@/pages/cases/search";
@@ -34,6 +34,7 @@ import { search as runSearch } from "@/pages/run/search";
  * it is told by the page. */
 function askHome(): void {
   void queryClient.prefetchQuery(overviewQuery);
+  void queryClient.prefetchInfiniteQuery(casesQuery({ where: RUNNING }));
 }
 
 function askCases(search: ReturnType<typeof casesSearch>): void {
@@ -42,6 +43,7 @@ function askCases(search: ReturnType<typeof casesSearch>): void {
 
 function askCase(id: string, search: ReturnType<typeof caseSearch>): void {
   void queryClient.prefetchQuery(caseQuery(id));
+  void queryClient.prefetchQuery(whyQuery(id));
   const { view = "graph", name, state, where } = search;
   if (view === "graph") {
     void import("@/pages/case/graph-view");
@@ -84,6 +86,7 @@ export const router = createRouter({
   routeTree: root.addChildren(routes),
   defaultPreload: "intent",
   defaultErrorComponent: PageFailed,
+  defaultPendingComponent: PageComing,
   scrollRestoration: true,
 });
 

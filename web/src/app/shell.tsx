@@ -3,42 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useState } from "react";
 import { meQuery } from "@/api/session";
-import { Icon, type IconName } from "@/components/icon";
+import { Icon } from "@/components/icon";
+import { Loading } from "@/components/states-of-page";
 import { Toasts } from "@/components/toasts";
 import { KeysDialog } from "./keys-dialog";
 import { useKeys } from "./keys";
+import { PLACES } from "./places";
 import { isSignInNeeded } from "./query-client";
 import { TopBar } from "./top-bar";
-
-interface Place {
-  to: "/" | "/cases" | "/jobs" | "/failures" | "/rules" | "/proposals" | "/worklist" | "/run" | "/schedules" | "/data" | "/pilots" | "/sites" | "/domains" | "/administration";
-  name: string;
-  icon: IconName;
-  keys: string;
-}
-
-const PLACES: readonly (readonly Place[])[] = [
-  [
-    { to: "/", name: "Home", icon: "home", keys: "g h" },
-    { to: "/cases", name: "Cases", icon: "cases", keys: "g c" },
-    { to: "/jobs", name: "Jobs", icon: "jobs", keys: "g j" },
-    { to: "/failures", name: "Failures", icon: "failures", keys: "g f" },
-    { to: "/worklist", name: "Worklist", icon: "worklist", keys: "g w" },
-    { to: "/run", name: "New run", icon: "run", keys: "g n" },
-  ],
-  [
-    { to: "/rules", name: "Rules", icon: "rules", keys: "g r" },
-    { to: "/proposals", name: "Proposals", icon: "proposals", keys: "g o" },
-  ],
-  [
-    { to: "/schedules", name: "Schedules", icon: "schedules", keys: "g s" },
-    { to: "/data", name: "Data", icon: "data", keys: "g d" },
-    { to: "/pilots", name: "Pilots", icon: "pilots", keys: "g p" },
-    { to: "/sites", name: "Sites", icon: "sites", keys: "g i" },
-    { to: "/domains", name: "Domains", icon: "domains", keys: "g m" },
-    { to: "/administration", name: "Administration", icon: "administration", keys: "g a" },
-  ],
-];
 
 export function Shell() {
   const navigate = useNavigate();
@@ -75,10 +47,28 @@ export function Shell() {
         ))}
       </nav>
       <main id="content" className="content" tabIndex={-1}>
-        {known && <Outlet />}
+        {known ? <Outlet /> : <PageComing />}
       </main>
       <Toasts />
       <KeysDialog open={listed} onClose={() => setListed(false)} />
+    </div>
+  );
+}
+
+/** What stands in a page's place until it is there; the server sends the same with the address (build/first-paint.ts). */
+export function PageComing() {
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const title = PLACES.flat().find((place) => place.to === path)?.name;
+  return (
+    <div className="page">
+      {title && (
+        <header className="page-head">
+          <div className="page-titles">
+            <h1>{title}</h1>
+          </div>
+        </header>
+      )}
+      <Loading lines={8} />
     </div>
   );
 }

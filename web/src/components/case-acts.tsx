@@ -4,7 +4,7 @@ import { api, ask, requestJson, type Schemas } from "@/api/client";
 import type { CaseView } from "@/api/queries";
 import { plural } from "./format";
 
-export type CaseActName = "cancel" | "suspend" | "resume" | "rerun" | "rerun-failed" | "apply";
+export type CaseActName = "cancel" | "suspend" | "resume" | "try-again" | "rerun" | "rerun-failed" | "apply";
 
 export interface CaseAct {
   name: CaseActName;
@@ -77,11 +77,23 @@ export const CASE_ACTS: readonly CaseAct[] = [
     },
   },
   {
+    name: "try-again",
+    label: "Try again",
+    operation: "resume",
+    fits: (view) => view.held.length > 0,
+    why: "nothing in it waits for a person",
+    will: (count) => `What failed in ${cases(count)}, and waits for a person, is tried again as it is; then the case goes on.`,
+    run: async (id) => {
+      await ask(api.POST("/api/v1/cases/{case}/resume", { ...path(id), body: {} }));
+      return "tried again";
+    },
+  },
+  {
     name: "rerun",
     label: "Run again",
     operation: "rerun",
-    fits: () => true,
-    why: "",
+    fits: (view) => !live(view),
+    why: "it has not ended",
     will: (count) => `A new case with the same inputs is started for ${cases(count)}. Results of jobs that have not changed are taken from the cache; the old one stays as it is.`,
     run: async (id) => {
       const made = await ask(api.POST("/api/v1/cases/{case}/rerun", { ...path(id), body: {} }));

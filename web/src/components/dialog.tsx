@@ -1,32 +1,20 @@
 /** Dialogs. A question about an act says what will happen before it does. */
-import { useState, type ReactNode } from "react";
-import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components";
+import { lazy, Suspense, useState, type ReactNode } from "react";
 import { ErrorState } from "./states-of-page";
-import { Icon } from "./icon";
+import type { ModalProps } from "./modal";
 
-export function Dialog(props: {
-  title: string;
-  open: boolean;
-  onClose: () => void;
-  children: ReactNode;
-  footer?: ReactNode;
-  wide?: boolean;
-}) {
+/** Also asked for while nobody is busy, so that it is there when the server is not. */
+export const loadModal = () => import("./modal");
+const Modal = lazy(loadModal);
+
+export function Dialog(props: ModalProps) {
+  const [opened, setOpened] = useState(props.open);
+  if (props.open && !opened) setOpened(true);
+  if (!opened) return null;
   return (
-    <ModalOverlay isOpen={props.open} onOpenChange={(open) => !open && props.onClose()} isDismissable className="overlay">
-      <Modal className={props.wide ? "modal wide" : "modal"}>
-        <AriaDialog className="dialog" data-modal="">
-          <header className="dialog-head">
-            <Heading slot="title">{props.title}</Heading>
-            <button type="button" className="icon-button" aria-label="Close" onClick={props.onClose}>
-              <Icon name="close" />
-            </button>
-          </header>
-          <div className="dialog-body">{props.children}</div>
-          {props.footer && <footer className="dialog-foot">{props.footer}</footer>}
-        </AriaDialog>
-      </Modal>
-    </ModalOverlay>
+    <Suspense>
+      <Modal {...props} />
+    </Suspense>
   );
 }
 

@@ -28,6 +28,8 @@ type Drawn = Node<{ node: GraphNode; inner: number; folded: boolean; inExlet: bo
 const WIDTH = 196;
 const HEIGHT = 72;
 const FOLDED_FROM = 60;
+/** On a phone a graph begins at a size that can be read, and is moved by hand. */
+const NARROW = matchMedia("(max-width: 640px)").matches;
 const NODE_TYPES = { activity: memo(Activity) };
 
 /** Which nodes are seen, and by which node each hidden one is stood for. */
@@ -128,7 +130,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
             nodeTypes={NODE_TYPES}
             colorMode={dark ? "dark" : "light"}
             fitView
-            fitViewOptions={{ maxZoom: 1.1, padding: 0.12 }}
+            fitViewOptions={NARROW ? { minZoom: 0.6, maxZoom: 1.1, padding: 0.06 } : { maxZoom: 1.1, padding: 0.12 }}
             minZoom={0.05}
             nodesDraggable={false}
             nodesConnectable={false}

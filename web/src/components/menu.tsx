@@ -1,7 +1,7 @@
-/** A button that opens a list of acts. */
-import { Button, Menu as AriaMenu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
-import type { ReactNode } from "react";
+/** A button that opens a list of acts. What draws the list is loaded when somebody reaches for a menu. */
+import { lazy, Suspense, useState } from "react";
 import { Icon } from "./icon";
+import type { MenuProps } from "./menu-list";
 
 export interface MenuAct {
   id: string;
@@ -13,27 +13,35 @@ export interface MenuAct {
   run: () => void;
 }
 
-export function Menu(props: { label: string; children?: ReactNode; acts: readonly MenuAct[]; className?: string }) {
+const load = () => import("./menu-list");
+const MenuList = lazy(load);
+const loadAhead = () => void load().catch(() => undefined);
+
+export function Menu(props: MenuProps) {
+  const [wanted, setWanted] = useState(false);
+  const plain = (
+    <button
+      type="button"
+      className={props.className ?? "button"}
+      aria-label={props.children ? undefined : props.label}
+      aria-haspopup="menu"
+      aria-expanded={false}
+      onPointerEnter={loadAhead}
+      onFocus={loadAhead}
+      onClick={() => setWanted(true)}
+      onKeyDown={(event) => {
+        if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+        event.preventDefault();
+        setWanted(true);
+      }}
+    >
+      {props.children ?? <Icon name="more" />}
+    </button>
+  );
+  if (!wanted) return plain;
   return (
-    <MenuTrigger>
-      <Button className={props.className ?? "button"} aria-label={props.children ? undefined : props.label}>
-        {props.children ?? <Icon name="more" />}
-      </Button>
-      <Popover className="popover" placement="bottom end">
-        <AriaMenu
-          className="menu"
-          aria-label={props.label}
-          disabledKeys={props.acts.filter((act) => act.disabled).map((act) => act.id)}
-          onAction={(id) => props.acts.find((act) => act.id === id)?.run()}
-        >
-          {props.acts.map((act) => (
-            <MenuItem key={act.id} id={act.id} textValue={act.label} className={act.danger ? "menu-item danger" : "menu-item"}>
-              <span>{act.label}</span>
-              {act.hint && <span className="muted">{act.hint}</span>}
-            </MenuItem>
-          ))}
-        </AriaMenu>
-      </Popover>
-    </MenuTrigger>
+    <Suspense fallback={plain}>
+      <MenuList {...props} />
+    </Suspense>
   );
 }

@@ -63,7 +63,7 @@ export const ITEM_NAMES: readonly WhereName[] = [
   { name: "runs", kind: "number", what: "one more for each restart" },
   { name: "created", kind: "time", what: "when it began" },
   { name: "ended", kind: "time", what: "when it ended" },
-  { name: "runtime", kind: "duration", what: "from its start to its end" },
+  { name: "runtime", kind: "duration", what: "from when it began to its end, with what it waited" },
   { name: "fault.category", kind: "text", what: "where it failed" },
   { name: "fault.message", kind: "text", what: "the fault's sentence" },
   { name: "command", kind: "text", what: "its command" },

@@ -25,7 +25,7 @@ from mendflow.core.expressions.work_budget import WORK, WORK_MAX
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import DURATION_MS_MAX, Template
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.values import Value, check_made_value
 from mendflow.lazy import lazy_pattern
 
 COUNT_VALUE_MAX: Final = 2**53
@@ -164,7 +164,7 @@ def assign(case: Case, env: int, path: str, value: Value) -> None:
     assert isinstance(name, str)
     holder = holder_of(case, env, name)
     whole = put_at(holder.variables.get(name), steps[1:], value, path)
-    if len(steps) > 1 and (reason := check_value(whole)):
+    if len(steps) > 1 and (reason := check_made_value(whole)):
         raise flow_fault(SELECTION_FAILURE, f"`{path}`: with this `{name}` is no value: {reason}")
     if declares(case, holder, name):
         _demand_type(case, holder, name, whole)

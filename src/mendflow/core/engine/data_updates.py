@@ -18,7 +18,7 @@ from mendflow.core.expressions import RESERVED
 from mendflow.core.expressions.text_values import as_text
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import ItemId
-from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.values import Value, check_made_value
 from mendflow.core.model.xml import XmlType
 from mendflow.lazy import lazy_pattern
 
@@ -133,7 +133,7 @@ def _put(whole: Value, path: str, value: Value) -> Value:
         whole = data.put_at(whole, data.steps_of(path), value, path)
     except FlowFault as problem:
         raise RequestError(problem.fault.message) from None
-    if reason := check_value(whole):
+    if reason := check_made_value(whole):
         raise RequestError(f"`{path}` cannot be written: {reason}")
     return whole
 

@@ -4,12 +4,11 @@ An accepted command becomes one event. A repeated message becomes none, and so d
 of an exlet. Anything else is refused, with the reason and what to do."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from mendflow.core.data.table_files import is_table
+from mendflow.core.data.input_types import expected_text, is_of_type
 from mendflow.core.engine.admission import (
     demand_answer,
     demand_message,
@@ -42,10 +41,9 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, Item
 from mendflow.core.model.errors import Conflict, NotFound, RequestError
-from mendflow.core.model.flow import FILES, TABLE, Flow, Input
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant, ItemId
-from mendflow.core.model.moments import MOMENTS, is_moment
-from mendflow.core.model.values import Value, file_of
+from mendflow.core.model.values import Value
 
 
 class StaleAnswer(Conflict):
@@ -91,31 +89,9 @@ def check_inputs(flow: Flow, given: dict[str, Value]) -> None:
             if declared.required:
                 problems.append(f"input {name} is missing; give it a value")
         elif not is_of_type(declared, given[name]):
-            expected = MOMENTS.get(declared.type) or _LISTED.get(declared.type) or f"a {declared.type}"
-            problems.append(f"input {name} must be {expected}, not {given[name]!r:.80}")
+            problems.append(f"input {name} must be {expected_text(declared.type)}, not {given[name]!r:.80}")
     if problems:
         raise RequestError("; ".join(problems), problems=problems)
-
-
-_TYPES: Final[dict[str, Callable[[Value], bool]]] = {
-    "string": lambda value: isinstance(value, str),
-    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
-    "boolean": lambda value: isinstance(value, bool),
-    "list": lambda value: isinstance(value, list),
-    "map": lambda value: isinstance(value, dict),
-    TABLE: is_table,
-    "file": lambda value: (isinstance(value, str) and value != "") or file_of(value) is not None,
-    FILES: lambda value: all(
-        isinstance(each, str) or file_of(each) is not None for each in (value if isinstance(value, list) else [value])
-    ),
-    **{moment: partial(is_moment, moment) for moment in MOMENTS},
-}
-_LISTED: Final = {FILES: "a pattern of files, or a list of them"}
-
-
-def is_of_type(declared: Input, value: Value) -> bool:
-    check = _TYPES.get(declared.type)
-    return check is None or check(value) or (value is None and not declared.required)
 
 
 def _finish(case: Case, command: FinishItem) -> bool:

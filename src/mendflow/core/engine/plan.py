@@ -378,12 +378,16 @@ def walk_activities(flow: Flow) -> Iterator[Activity]:
         activity = pending.pop()
         if isinstance(activity, ActivityNode):
             yield cast(Activity, activity)
-        pending.extend(parts_of(activity))
-        if isinstance(activity, Scope):
-            pending.extend((*activity.messages, *activity.alarms, *activity.catches))
-            pending.extend(
-                HandlerBody(each) for each in (activity.compensation, activity.termination) if each is not None
-            )
+        pending.extend(inner_parts(activity))
+
+
+def inner_parts(activity: Any) -> list[Any]:
+    """What is directly inside of an activity, a flow or a handler, with the handlers of a scope."""
+    found: list[Any] = [*parts_of(activity)]
+    if isinstance(activity, Scope):
+        found += [*activity.messages, *activity.alarms, *activity.catches]
+        found += [HandlerBody(each) for each in (activity.compensation, activity.termination) if each is not None]
+    return found
 
 
 def ancestors(plan: Plan, node: PlanNode) -> Iterator[PlanNode]:

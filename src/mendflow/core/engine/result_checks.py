@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from mendflow.core.engine.collect_hints import collect_hint, jobs_inside
 from mendflow.core.engine.expression_checks import FIELDS, OF_EACH
 from mendflow.core.expressions import ExpressionError, expressions_of
 from mendflow.core.expressions.cel import FILE_WORDS, closest_name, file_hint
@@ -53,6 +54,8 @@ def result_flaw(
     if activity is None or not members:
         return None
     member, *further = members
+    if isinstance(activity, ForEach) and (flaw := _inner_flaw(activity, members)) is not None:
+        return flaw
     if member not in RESULT_FIELDS and member not in FAULT_FIELDS:
         message = f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}"
         return ResultFlaw(message, member, RESULT_FIELDS, f"`jobs.{name}.outputs.{member}`")
@@ -60,7 +63,8 @@ def result_flaw(
         return _file_flaw(name, further, activity, files_left_by(activity))
     if member == "outputs" and further and isinstance(activity, ForEach):
         if activity.collect is None and not activity.collect_map:
-            return ResultFlaw(f"`jobs.{name}` is a loop that collects nothing; say what with `collect:`")
+            hint = collect_hint(activity, members)
+            return ResultFlaw(hint or f"`jobs.{name}` is a loop that collects nothing; say what with `collect:`")
         message = f"`jobs.{name}.outputs` is a list, one for each iteration, and has no `{further[0]}`"
         tolerates = activity.tolerate is not None or activity.tolerate_percent is not None
         those = f"jobs.{name}.outputs.filter(o, o != null)" if tolerates else f"jobs.{name}.outputs"
@@ -68,6 +72,13 @@ def result_flaw(
     if member == "outputs" and further and isinstance(activity, UserTask):
         return _field_flaw(name, further[0], activity)
     return None
+
+
+def _inner_flaw(loop: ForEach, members: tuple[str, ...]) -> ResultFlaw | None:
+    """A job inside a loop is asked for through the loop."""
+    inner = jobs_inside(loop)
+    is_asked = members[0] in inner or (members[0] == "jobs" and members[1:2] and members[1] in inner)
+    return ResultFlaw(collect_hint(loop, members)) if is_asked else None
 
 
 def _field_flaw(name: str, field: str, task: UserTask) -> ResultFlaw | None:
@@ -103,7 +114,8 @@ def _missing_file(name: str, members: list[str], activity: ActivityNode, known: 
     if isinstance(activity, Call):
         return ResultFlaw(f"`{name}` leaves no files; a called flow hands them on among its outputs")
     if isinstance(activity, ForEach) and not known:
-        return ResultFlaw(f"`{name}` leaves no files: the last of its steps is no job with `files:`")
+        hint = collect_hint(activity, ("files", *members))
+        return ResultFlaw(hint or f"`{name}` leaves no files: the last of its steps is no job with `files:`")
     if not known and not isinstance(activity, (JobActivity, Stage)):
         return ResultFlaw(f"`{name}` leaves no files")
     dotted = next((each for each in known if each == ".".join(members[: each.count(".") + 1])), "")

@@ -50,8 +50,9 @@ from mendflow.core.model.values import Value
 STARTS_MAX: Final = 500
 """How many activities one event starts before the rest is left to ContinueLater."""
 
-WORK_MAX: Final = 200_000
-"""How much XML work, as the meter counts it, one event does before the rest is left to ContinueLater."""
+WORK_MAX: Final = 30_000
+"""How much work of expressions and on XML, as the meter counts it, one event does before the rest is left to
+ContinueLater: others wait meanwhile."""
 
 START, JOIN, ENDED, STEP = range(4)
 

@@ -406,7 +406,11 @@ def restore(data: bytes) -> Case:
 
 def restore_beside(data: bytes, known: Case) -> Case:
     """The same, of a case whose flow is known already: it is neither kept nor compiled twice."""
-    case = restore(data)
+    return beside(restore(data), known)
+
+
+def beside(case: Case, known: Case) -> Case:
+    """The case with the flow of another of the same flow."""
     case.flow = known.flow
     case.__dict__["plan"] = known.plan
     return case

@@ -15,9 +15,10 @@ from mendflow.core.expressions.templates import (
     template_parts,
 )
 from mendflow.core.expressions.text_values import as_text
+from mendflow.core.expressions.work_budget import WORK, handed_over
 from mendflow.core.model.expr import CEL, XPATH, Expr
 from mendflow.core.model.flow import Template
-from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.values import Value, check_made_value
 
 __all__ = [
     "RESERVED",
@@ -45,7 +46,9 @@ def evaluate(expr: Expr, lookup: Lookup) -> Value:
     if expr.language == XPATH:
         return _checked(xpath.value(expr, xpath.XPathEnvironment(lookup)), expr.text)
     _demand(expr.language)
-    return _checked(compile_expression(expr.text).evaluate(lookup), expr.text)
+    compiled = compile_expression(expr.text)
+    value = compiled.evaluate(lookup)
+    return value if compiled.path else _checked(value, expr.text)  # data that is there was looked at when it came
 
 
 def resolve(template: Template, lookup: Lookup, language: str = CEL) -> Value:
@@ -83,9 +86,12 @@ def _resolved_key(key: str, lookup: Lookup) -> str:
 
 
 def _checked(value: Value, text: str) -> Value:
-    if type(value) in _SMALL or not (reason := check_value(value)):
+    if type(value) in _SMALL:
         return value
-    raise ExpressionError(f"`{text:.80}` gives an invalid value: {reason}")
+    if reason := check_made_value(value):
+        raise ExpressionError(f"`{text:.80}` gives an invalid value: {reason}")
+    WORK.spent_elsewhere(handed_over(value))
+    return value
 
 
 def is_template(template: Template) -> bool:

@@ -21,7 +21,7 @@ from mendflow.core.expressions.kinds import kind_of, no_overload
 from mendflow.core.expressions.metering import metered
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, Scan, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, demand_whole_texts, find_spilled, seal, too_large
-from mendflow.core.expressions.work_budget import WORK, too_much_work
+from mendflow.core.expressions.work_budget import WORK, handed_over
 from mendflow.core.model.values import Value, file_of, is_spilled
 from mendflow.lazy import LazyModule, lazy_pattern
 
@@ -105,21 +105,23 @@ class CompiledExpression:
 
     def _computed(self, lookup: Lookup) -> Value:
         data, missing = gather(self.references, lookup)
+        assert self.program is not None
+        WORK.begin(handed_over(data))
+        if WORK.is_spent:
+            raise WORK.ended(self.text)
         for name, value in data.items():
             demand_whole_texts(f"`{name}`", value)
         closed = find_spilled(data)
-        assert self.program is not None
-        WORK.begin()
         try:
             result = self.program.eval(data=data if closed is None else seal(data))
         except RuntimeError as error:
             if WORK.is_spent:
-                raise ExpressionError(f"`{self.text:.200}`: {too_much_work().message}") from None
+                raise WORK.ended(self.text) from None
             if closed is not None:
                 raise too_large(f"a value in `{self.text}`", closed) from None
             raise ExpressionError(f"`{self.text}`: {explain(str(error))}") from None
         if WORK.is_spent:
-            raise ExpressionError(f"`{self.text:.200}`: {too_much_work().message}")
+            raise WORK.ended(self.text)
         if result.type() == cel.Type.ERROR:
             if closed is not None:
                 raise too_large(f"a value in `{self.text}`", closed)

@@ -33,7 +33,7 @@ from mendflow.core.expressions.division import CEL_INT_MAX, INT_MIN
 from mendflow.core.expressions.file_parts import file_part
 from mendflow.core.expressions.kinds import kind_of
 from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
-from mendflow.core.expressions.work_budget import WORK, WORK_MAX
+from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.values import Value, is_spilled
 
 CONDITION_CHARS_MAX: Final = 4000
@@ -41,8 +41,8 @@ LOOPS_MAX: Final = 2
 """How deep `exists` and its like may stand in each other."""
 
 CACHED_MAX: Final = 30_000
-TOGETHER_MAX: Final = 2 * WORK_MAX
-"""The work that all conditions of one moment may take: a tree may have thousands of them."""
+TOGETHER_MAX: Final = 30_000
+"""The work that all conditions of one moment may take: a tree may have thousands of them, and others wait for it."""
 
 TOO_MUCH_TOGETHER: Final = (
     f"the conditions before it took too much work: all of them together may take {TOGETHER_MAX:,} units; write cheaper"
@@ -183,11 +183,12 @@ class Condition:
         try:
             if self._library is None:
                 self._library = CompiledExpression(self.text)
-            if known.work > TOGETHER_MAX:
+            if known.work >= TOGETHER_MAX:
                 return False, f"`{self.text:.80}`: {TOO_MUCH_TOGETHER}"
             before = WORK.spent_in_all
             try:
-                return self._verdict_on(self._library.evaluate(known.lookup))
+                with WORK.of_at_most(TOGETHER_MAX - known.work):
+                    return self._verdict_on(self._library.evaluate(known.lookup))
             finally:
                 known.work += WORK.spent_in_all - before
         except ExpressionError as error:

@@ -5,6 +5,8 @@ The library bounds how often it goes around a loop, but not what a function does
 function declares its work before it begins: ours themselves, those of the library by the calls that metering.py puts
 into the expression. One unit is about a microsecond."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from mendflow.core.expressions.contract import ExpressionError
@@ -30,6 +32,14 @@ LOOPS_MAX: Final = 10_000
 """The library goes around loops as often as that, in all."""
 
 TEXT_CHARS_MAX: Final = 1 << 20
+PARTS_FREE: Final = 10_000
+PARTS_MAX: Final = WORK_MAX
+NO_END: Final = 1 << 60
+
+
+class LongWork(Exception):
+    """Whoever evaluates wants to be interrupted by now. It is no error of the expression, which has to be evaluated
+    again, by somebody with more time."""
 
 
 class WorkBudget:
@@ -38,15 +48,30 @@ class WorkBudget:
 
     def __init__(self) -> None:
         self._left = WORK_MAX
+        self.small: int | None = None
+        """What an evaluation may take by now, if that is less than usual."""
+        self._stop_at: int | None = None
         self.spent_in_all = 0
         """Since the process began: who wants to know what something took asks before and after it."""
         self.lists: list[list[Value]] = []
         """The lists that loops of this evaluation are making, by their number."""
 
-    def begin(self) -> None:
-        """Another evaluation."""
-        self._left = WORK_MAX
+    def begin(self, given: int = 0) -> None:
+        """Another evaluation, on data that it takes so much work to hand over. Whoever waits for it is interrupted by
+        that as by any other work. The budget of a flow's expressions is for what they do with the data: how much of it
+        there is decides nothing. Only an evaluation that may take less pays for its data too."""
+        self.spent_in_all += given
+        self._left = min(WORK_MAX if self.small is None else self.small - given, self.room)
         self.lists = []
+
+    @property
+    def _most(self) -> int:
+        return WORK_MAX if self.small is None else self.small
+
+    @property
+    def room(self) -> int:
+        """What may be done before it is to be interrupted; negative if it should have been already."""
+        return self._stop_at - self.spent_in_all if self._stop_at is not None else NO_END
 
     @property
     def is_spent(self) -> bool:
@@ -56,12 +81,41 @@ class WorkBudget:
         self._left -= amount
         self.spent_in_all += amount
         if self._left < 0:
-            raise too_much_work()
+            raise too_much_work(self._most)
+
+    def spent_elsewhere(self, amount: int) -> None:
+        """Count the work of an evaluation that has a budget of its own."""
+        self.spent_in_all += amount
+
+    def ended(self, text: str) -> Exception:
+        """Why an evaluation that has spent its budget gives nothing."""
+        if self._stop_at is not None and self.spent_in_all > self._stop_at:
+            return LongWork()
+        return ExpressionError(f"`{text:.200}`: {too_much_work(self._most).message}")
+
+    @contextmanager
+    def of_at_most(self, units: int) -> Iterator[None]:
+        """Each evaluation, of XPath too, may take so much at most. What is replayed from a journal is never bounded by
+        this: it would give something else than it gave."""
+        before, self.small = self.small, min(units, WORK_MAX)
+        try:
+            yield
+        finally:
+            self.small = before
+
+    @contextmanager
+    def interrupted_after(self, units: int) -> Iterator[None]:
+        """Raise LongWork in the evaluation in which so much work has been done, all of them taken together."""
+        before, self._stop_at = self._stop_at, self.spent_in_all + units
+        try:
+            yield
+        finally:
+            self._stop_at = before
 
 
-def too_much_work() -> ExpressionError:
+def too_much_work(most: int = WORK_MAX) -> ExpressionError:
     return ExpressionError(
-        f"it takes too much work: more than {WORK_MAX:,} units, where one is an element that is looked at or made, or"
+        f"it takes too much work: more than {most:,} units, where one is an element that is looked at or made, or"
         f" {SCANNED_CHARS} characters that are read or written; use less data, or do this in a job"
     )
 
@@ -85,6 +139,19 @@ def weight(value: Value) -> int:
         if found > WORK_MAX:
             break
     return found
+
+
+def handed_over(data: Value) -> int:
+    """The work of giving data to the library, which takes a copy. Most is small, and counts for nothing."""
+    parts, waiting = 0, [data]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list | dict):
+            parts += len(part)
+            if parts > PARTS_MAX:
+                break
+            waiting += part.values() if isinstance(part, dict) else part
+    return parts if parts > PARTS_FREE else 0
 
 
 def bounded_replace(text: str, old: str, new: str, limit: int = -1) -> str:

@@ -34,7 +34,7 @@ def job_name(job: Job) -> LearnedJobName:
     return LearnedJobName(flow_of(job.case), job.name)
 
 
-class LearnedRun(msgspec.Struct, frozen=True, array_like=True):
+class LearnedRun(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is remembered of a job that succeeded. `memory_max_bytes` and `wall_max_ms` are its bounds, or, where they
     were not learned, what its flow said; `asked_bytes` and `asked_ms` what it asked for."""
 
@@ -47,24 +47,19 @@ class LearnedRun(msgspec.Struct, frozen=True, array_like=True):
     asked_ms: int = 0
 
 
-def has_run(job: Job) -> bool:
-    """Whether an ended job teaches something: not if it failed, was not run, or was too short to be measured."""
-    outcome = job.outcome
-    return (
-        outcome is not None
-        and outcome.measures.peak_bytes > 0
-        and outcome.fault is None
-        and not outcome.cached_from
-        and job.state is JobState.COMPLETED
-    )
-
-
 def run_of(job: Job) -> LearnedRun | None:
-    """What a job teaches that has ended; None if that is nothing."""
-    if not has_run(job):
+    """What a job teaches that has ended; None if that is nothing: it failed, was not run, or was too short to be
+    measured."""
+    outcome = job.outcome
+    if (
+        outcome is None
+        or outcome.measures.peak_bytes <= 0
+        or outcome.fault is not None
+        or outcome.cached_from
+        or job.state is not JobState.COMPLETED
+    ):
         return None
-    assert job.outcome is not None
-    needs, measures = job.spec.resources, job.outcome.measures
+    needs, measures = job.spec.resources, outcome.measures
     return LearnedRun(
         input_bytes(job.spec) if job.spec.inputs else 0,
         measures.peak_bytes,

@@ -14,6 +14,7 @@ AlertKind = Literal[
     "server-gone",
     "queue-grows",
     "level-fills",
+    "limit-unset",
     "case-held",
     "disk-full",
     "not-delivered",

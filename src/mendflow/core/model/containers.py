@@ -25,6 +25,9 @@ OF_APPTAINER: Final = ("library://", "shub://", "oras://")
 IMAGE_CHARS_MAX: Final = 1000
 MOUNTS_MAX: Final = 100
 MOUNT_MODES: Final = ("ro", "rw")
+OF_MACHINE: Final = "localhost/"
+"""How podman names images that were built or loaded on the machine; no registry has them."""
+
 DIGEST_MARK: Final = "@sha256:"
 LATEST: Final = "latest"
 
@@ -63,6 +66,11 @@ def runtimes_for(image: str) -> tuple[str, ...]:
 
 def is_sif_file(image: str) -> bool:
     return "://" not in image and image.endswith(SIF_END)
+
+
+def is_of_machine(image: str) -> bool:
+    """Whether only the machine itself can have such an image: a file, or one that was built there."""
+    return is_sif_file(image) or reference_of(image).startswith(OF_MACHINE)
 
 
 def reference_of(image: str) -> str:

@@ -68,7 +68,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `ran_ms` and `limit_ms`; of signal the signal's `signal` by its name; of an exception its `type` and, nearest first,
     the `types` that it is also of; of missingInput the `source` that was tried, the `others` that were not, and the
     `reason`; of diskFull `free_bytes` and `folder`; of cannotStart `errno`, by its name; of notCleaned what was
-    `left`; of lost, if its pilot has left and said why, that word as `left`."""
+    `left`; of lost, if its pilot has left and said why, that word as `left`. `lasting` in it: the same again fails the
+    same way, until somebody has changed something where it failed."""
 
     name: str
     category: Category
@@ -83,3 +84,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def infrastructure(self) -> bool:
         return self.category in INFRASTRUCTURE_CATEGORIES
+
+    @property
+    def lasting(self) -> bool:
+        return isinstance(self.data, dict) and self.data.get("lasting") is True

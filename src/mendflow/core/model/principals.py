@@ -52,11 +52,13 @@ NOTHING = Sight(frozenset())
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Whoever sent a request. `projects` says what it is in which project."""
+    """Whoever sent a request. `projects` is what its token, or its issuer, says that it is in which project;
+    `memberships` what administrators of projects say, besides."""
 
     name: str
     roles: frozenset[str]
     projects: Mapping[str, ProjectRole] = msgspec.field(default_factory=dict)
+    memberships: Mapping[str, ProjectRole] = msgspec.field(default_factory=dict)
 
     @property
     def is_admin(self) -> bool:
@@ -73,6 +75,10 @@ class Principal(msgspec.Struct, frozen=True):
         installation says."""
         if self.is_admin:
             return "admin"
+        found = {self._own_role_in(project), self.memberships.get(project)}
+        return next((each for each in reversed(PROJECT_ROLES) if each in found), None)
+
+    def _own_role_in(self, project: str) -> ProjectRole | None:
         if self.projects or project != DEFAULT_PROJECT:
             return self.projects.get(project)
         if USER in self.roles:
@@ -86,12 +92,14 @@ class Principal(msgspec.Struct, frozen=True):
     @property
     def own_projects(self) -> list[str]:
         """The projects that it is anything in, by name; of an administrator, who is in all, none is named."""
-        return sorted(self.projects) or ([DEFAULT_PROJECT] if self.role_in(DEFAULT_PROJECT) else [])
+        own = {*self.projects, *self.memberships}
+        return sorted({*own, DEFAULT_PROJECT} if self.role_in(DEFAULT_PROJECT) and not self.is_admin else own)
 
     @property
     def usual_project(self) -> str:
         """Where what it makes belongs, if it does not say."""
-        return next(iter(self.projects)) if len(self.projects) == 1 else DEFAULT_PROJECT
+        own = self.own_projects
+        return own[0] if len(own) == 1 else DEFAULT_PROJECT
 
     def may_somewhere(self, role: ProjectRole) -> bool:
         return self.is_admin or any(self.may(role, project) for project in self.own_projects)

@@ -10,8 +10,8 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 
-OTHER = "other"
-"""The series for everything beyond that limit."""
+OTHER = "(other)"
+"""The series for everything beyond that limit. No project or flow can have this name."""
 
 
 class HistogramView(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +150,18 @@ class LimitUse(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
 
 
+class ProjectCount(msgspec.Struct, frozen=True, kw_only=True):
+    """A project on one server: what is live there, and the CPUs that its running jobs ask for. `cpu_s` is the CPU time
+    of its jobs there that counts in the fair share."""
+
+    project: str
+    cases: int = 0
+    waiting: int = 0
+    running: int = 0
+    cpus: float = 0.0
+    cpu_s: float = 0.0
+
+
 class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     """One server. It counts its own jobs, attempts and cases, and the pilots that talk to it. Times are in seconds."""
 
@@ -169,6 +181,7 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     cases: list[CaseCount] = []
     alerts: dict[str, int] = {}
     limits: list[LimitUse] = []  # of all servers
+    projects: list[ProjectCount] = []
     jobs_submitted: int = 0
     jobs_ended: dict[str, int] = {}
     attempts_granted: int = 0

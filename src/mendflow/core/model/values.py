@@ -21,8 +21,12 @@ VALUE_BYTES_MAX = 64 * 1024
 LEVELS_MAX: Final = 64
 """The maximum nesting of lists and maps."""
 
-PARTS_MAX: Final = 1_000_000
-"""The maximum number of parts of a value, which detects a value that contains itself many times."""
+PARTS_MAX: Final = 250_000
+"""The maximum number of parts of a value that somebody gives."""
+
+MADE_PARTS_MAX: Final = 1_000_000
+"""The same of a value that a case makes, which detects one that contains itself many times. A replay refuses what was
+refused, and nothing else: it stays as it is."""
 
 FILE_BYTES_MAX: Final = 2**53
 """No file is larger."""
@@ -33,7 +37,12 @@ INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 SMALL_MIN, SMALL_MAX = -(2**60), 2**60
 
 
-def check_value(value: Value) -> str:
+def check_made_value(value: Value) -> str:
+    """The same as check_value, of a value that a case has made."""
+    return check_value(value, MADE_PARTS_MAX)
+
+
+def check_value(value: Value, parts_max: int = PARTS_MAX) -> str:
     """Empty, or why this value cannot be stored and sent. Iterative, because a value may be nested deeper than the
     recursion limit; depth first, so that a cycle ends at the last level."""
     kind = type(value)
@@ -46,8 +55,8 @@ def check_value(value: Value) -> str:
         parts += len(each)
         if level > LEVELS_MAX:
             return f"it is nested deeper than {LEVELS_MAX} levels; make it flatter, or give it as a file"
-        if parts > PARTS_MAX:
-            return f"it has more than {PARTS_MAX:,} parts; give it as a file"
+        if parts > parts_max:
+            return f"it has more than {parts_max:,} parts; give it as a file"
         if type(each) is dict:
             for key in each:
                 if not isinstance(key, str):

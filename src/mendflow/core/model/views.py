@@ -35,7 +35,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 class FlowView(View, frozen=True):
     """A deployed flow. `digest` distinguishes versions; `version` counts them from 1. `deployed_by` is who deployed
-    this version. `triggers` are those in effect."""
+    this version. `triggers` are those in effect. `tentative`: nobody has deployed it, it is known by a case that was
+    started from its file, and the next such file replaces it."""
 
     name: str
     digest: str
@@ -45,6 +46,7 @@ class FlowView(View, frozen=True):
     project: str = DEFAULT_PROJECT
     description: str = ""
     triggers: FlowTriggers | None = None
+    tentative: bool = False
     flow: Flow | None = None  # only when one flow is requested
 
 
@@ -111,6 +113,7 @@ class CaseView(View, frozen=True):
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
     stopped: bool = False  # of a live case: its jobs wait until somebody resumes it
     engine: str = ""  # the engine of another system that runs it, and is named in its id, ENGINE:CASE
+    left_out: list[str] = []  # in lists: inputs that are too large to be listed; the case itself, asked for, has them
 
 
 class AttemptView(View, frozen=True):
@@ -123,6 +126,7 @@ class AttemptView(View, frozen=True):
     fault: Fault | None
     cpu_ms: int
     peak_bytes: int
+    ran_ms: int = 0  # without what it waited, or was suspended
     cached_files: int = 0  # inputs from the caches of pilots, and of these from other pilots' (shared)
     cached_bytes: int = 0
     shared_files: int = 0
@@ -139,7 +143,7 @@ class AttemptView(View, frozen=True):
 
 
 class RunView(View, frozen=True):
-    """One run of an item, before a restart."""
+    """One run of an item, before a restart. `ran_ms`: how long its job ran, all attempts together."""
 
     serial: int
     state: ItemState
@@ -148,6 +152,7 @@ class RunView(View, frozen=True):
     created_at: Instant
     ended_at: Instant
     fault: Fault | None
+    ran_ms: int = 0
 
 
 class ItemView(View, frozen=True):

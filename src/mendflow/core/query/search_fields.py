@@ -230,7 +230,12 @@ ITEMS: Final = SearchFields(
         ),
         SearchField("created", "time", "when it began", "created_at"),
         SearchField("ended", "time", "when it was over", "ended_at"),
-        SearchField("runtime", "duration", "from its start to its end", made=_elapsed("created_at", "ended_at")),
+        SearchField(
+            "runtime",
+            "duration",
+            "from when it began to its end, with what it waited",
+            made=_elapsed("created_at", "ended_at"),
+        ),
         *_faults((), "fault"),
         SearchField("command", "text", "its command", "command"),
         SearchField("outputs", "data", "what it gave", "outputs"),

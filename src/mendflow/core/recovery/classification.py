@@ -83,7 +83,12 @@ def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
     """The reason from the fault's details, if they say more than its category."""
     if fault.category is Category.OUTPUT and _failed_only_to_store(fault):
         return True, "the job made its files; only storing them failed"
-    if fault.category is Category.DATA and _is_gone(fault):
+    if fault.category is Category.RESOURCE and fault.lasting:
+        return (
+            False,
+            "this machine fails the same way each time: another one may run it, or somebody must change this one",
+        )
+    if fault.category is Category.DATA and fault.lasting:
         return False, "the server has no whole copy of the file, and no other place is known: its job must run again"
     if fault.category is not Category.JOB:
         return None
@@ -102,10 +107,6 @@ def _failed_only_to_store(fault: Fault) -> bool:
         said = fault.data if isinstance(fault.data, dict) else {}
         return said.get("passing") is True or said.get("lasting") is False
     return fault.name in STORING_FAULTS
-
-
-def _is_gone(fault: Fault) -> bool:
-    return isinstance(fault.data, dict) and fault.data.get("lasting") is True
 
 
 def _exception_types(fault: Fault) -> list[str]:

@@ -65,12 +65,14 @@ class CompiledRules:
 
     def judge(self, type: ExceptionType, task: str, lookup: Lookup) -> RuleVerdict:
         tree = self.tree_for(type, task)
-        if tree is None:
-            return RuleVerdict(None, [])
+        return self.judged(type, tree, lookup)[1] if tree is not None else RuleVerdict(None, [])
+
+    def judged(self, type: ExceptionType, tree: str, lookup: Lookup) -> tuple[WalkResult, RuleVerdict]:
+        """How the tree of this name was walked, and what follows from it."""
         known = KnownValues(lookup)
         walked = walk(self.chain(type, tree), known)
         trials = self._trials(type, tree, walked, known)
-        return RuleVerdict(self._conclusion(type, tree, walked), trials, self._errors(type, tree, walked))
+        return walked, RuleVerdict(self._conclusion(type, tree, walked), trials, self._errors(type, tree, walked))
 
     def _errors(self, type: ExceptionType, tree: str, walked: WalkResult) -> tuple[RuleError, ...]:
         name, version = self.rule_set.name, self.rule_set.version

@@ -32,6 +32,10 @@ class ReplayedCornerstone(NamedTuple):
     before: str
     after: str
 
+    @property
+    def is_same(self) -> bool:
+        return self.before == self.after
+
 
 def replay(
     before: RuleSet, after: RuleSet, defaults: RuleSet, decisions: Iterable[Decision]
@@ -53,11 +57,10 @@ def conclude(sets: Iterable[CompiledRules], decision: Decision) -> tuple[Conclus
         tree = rules.tree_for(decision.type, decision.task)
         if tree is None or not holds_for_version(rules.rule_set, decision.context):
             continue
-        walked = rules.walk_tree(decision.type, tree, lookup)
+        walked, verdict = rules.judged(decision.type, tree, lookup)
         error = error or next((each.error for each in walked.trail if each.error), "")
-        said = rules.judge(decision.type, decision.task, lookup).conclusion
-        if said is not None:
-            return said, error
+        if verdict.conclusion is not None:
+            return verdict.conclusion, error
     return None, error
 
 
@@ -66,7 +69,7 @@ def exlet_of(said: Conclusion | None) -> str:
 
 
 def replay_cornerstones(before: RuleSet, after: RuleSet) -> Iterator[ReplayedCornerstone]:
-    """The rules of the stored set whose cornerstones would get another conclusion."""
+    """The rules of the stored set that have a cornerstone, with what is concluded about it and what would be."""
     old, new = CompiledRules(before), CompiledRules(after)
     for type, trees in before.trees.items():
         for task, tree in trees.items():
@@ -76,5 +79,4 @@ def replay_cornerstones(before: RuleSet, after: RuleSet) -> Iterator[ReplayedCor
                 was = exlet_concluded(old, type, task, rule.cornerstone)
                 there = tree_for(after, type, task)
                 now = exlet_concluded(new, type, there, rule.cornerstone) if there is not None else ""
-                if was != now:
-                    yield ReplayedCornerstone(type, task, id, was, now)
+                yield ReplayedCornerstone(type, task, id, was, now)

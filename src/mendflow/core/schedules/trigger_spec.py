@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from mendflow.core.data.input_types import planned_value_flaw
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_triggers import ScheduleTrigger
 from mendflow.core.model.schedules import ScheduleSpec
@@ -32,10 +33,12 @@ def schedule_trigger_flaws(flow: Flow, trigger: ScheduleTrigger) -> Iterator[tup
     """The keys below `on.schedule`, and a sentence."""
     spec = replace(spec_of_trigger(flow.name, trigger), name="flow")  # whatever a flow may be called
     yield from (((_KEYS.get(field, field),), flaw) for field, flaw in spec_flaws(spec))
-    for name in trigger.inputs:
+    for name, value in trigger.inputs.items():
         if name not in flow.inputs:
             there = ", ".join(flow.inputs) or "none"
             yield ("inputs", name), f"the flow has no input `{name}`; it has {there}"
+        elif flaw := planned_value_flaw(flow.inputs[name], value):
+            yield ("inputs", name), f"the input `{name}` is declared as `type: {flow.inputs[name].type}`; {flaw}"
     for name, each in flow.inputs.items():
         if each.required and name not in trigger.inputs:
             yield (

@@ -115,7 +115,8 @@ def why_failed(job: Job) -> Reason:
         causes = ", ".join(cause for rule in job.spec.retry for cause in rule.on)
         facts.append(f"its `retries` are for {causes}, and this is {_known_by(fault)}, so it was not tried again")
     if job.losses:
-        facts.append(f"{job.losses} attempts were lost to the infrastructure; they do not count as retries")
+        lost = "1 attempt was" if job.losses == 1 else f"{job.losses} attempts were"
+        facts.append(f"{lost} lost to the infrastructure, which does not count as a retry")
     facts += _attempts(job)
     if kept := [attempt for attempt in job.history if attempt.folder]:
         where = f"{kept[-1].folder} on {kept[-1].host}" if kept[-1].host else kept[-1].folder

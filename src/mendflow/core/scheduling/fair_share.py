@@ -17,6 +17,10 @@ from mendflow.core.model.projects import HALF_LIFE_MS, ProjectSettings
 ADVANCE_MS: Final = 60_000
 """A job that was just granted counts as if it had run for so long."""
 
+NOTHING_CPU_MS: Final = 50.0
+"""What has decayed to less is shown as nothing, and is forgotten."""
+
+_CPUS_MIN: Final = 1e-6  # less is what is left of sums of fractions
 _BETWEEN: Final = "\0"
 _LN_2: Final = math.log(2)
 
@@ -48,6 +52,9 @@ class DecayingUsage:
             self.at = now
         self.cpus = max(0.0, self.cpus + cpus)
 
+    def is_nothing(self, now: Instant, half_life_ms: int) -> bool:
+        return self.cpus < _CPUS_MIN and self.value(now, half_life_ms) < NOTHING_CPU_MS
+
 
 Usage = dict[str, dict[str, DecayingUsage]]
 """By project, then by user."""
@@ -70,6 +77,14 @@ class UsageTable:
             usage = users[user] = DecayingUsage(at=now)
         usage.change(cpus, now, half_life_ms)
         self.totals[project].change(cpus, now, half_life_ms)
+
+    def forget(self, now: Instant, half_life_ms: int) -> None:
+        """Drop the users of whose usage nothing is left and who use nothing, and the projects without others."""
+        for project, users in list(self.users.items()):
+            for user in [user for user, usage in users.items() if usage.is_nothing(now, half_life_ms)]:
+                del users[user]
+            if not users:
+                del self.users[project], self.totals[project]
 
     def add(self, project: str, user: str, usage: DecayingUsage, now: Instant, half_life_ms: int) -> None:
         """Add what somebody else has counted, as of now."""
@@ -133,6 +148,10 @@ class FairShares:
                 total.cpu_ms += usage.value(now, self.half_life_ms)
                 total.cpus += usage.cpus
         return total
+
+
+def project_of_account(account: str) -> str:
+    return account.partition(_BETWEEN)[0]
 
 
 class ShareOrder:

@@ -113,6 +113,8 @@ def report(
     fault = outcome.fault
     if fault is None:
         return ReportVerdict(True, "completed", (JobFinished(outcome, "completed", now),))
+    if fault.infrastructure and fault.lasting:  # the same machine would be the first to ask for it again
+        return ReportVerdict(True, fault.message, (JobFinished(outcome, "failed", now),))
     if fault.infrastructure:
         return ReportVerdict(True, fault.message, (_lose_or_end(job, fault, outcome, now=now, policy=policy),))
     stated = retries.stated_retries(job.spec, fault)

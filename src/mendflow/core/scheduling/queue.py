@@ -25,7 +25,7 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.scheduling.cache_index import CacheIndex
 from mendflow.core.scheduling.data_match import DataMatch, LocalBytes, MatchReason
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, DataWait, Deferral
-from mendflow.core.scheduling.fair_share import FairShares, ShareOrder
+from mendflow.core.scheduling.fair_share import FairShares, ShareOrder, project_of_account
 from mendflow.core.scheduling.job_heap import Entry, Files, order_key, since
 from mendflow.core.scheduling.limit_levels import LimitLevels
 from mendflow.core.scheduling.matching import Match
@@ -220,6 +220,14 @@ class JobQueue:
         for places in self._line.accounts.values():
             for site, place in places.items():
                 depths[site] += sum(len(shape.heap) - shape.dead for shape in place.shapes.values())
+        return depths
+
+    def depths_by_project(self) -> dict[str, int]:
+        """How many jobs may be taken now, by project."""
+        depths: Counter[str] = Counter()
+        for account, places in self._line.accounts.items():
+            jobs = (len(shape.heap) - shape.dead for place in places.values() for shape in place.shapes.values())
+            depths[project_of_account(account)] += sum(jobs)
         return depths
 
     def depths_later(self) -> dict[str, int]:

@@ -44,6 +44,7 @@ from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import retries_of
 from mendflow.formats.yaml.secrets import secrets_of
 from mendflow.formats.yaml.shapes import DataShape
+from mendflow.formats.yaml.table_beside import table_beside
 from mendflow.formats.yaml.triggers import triggers_of
 
 MAKERS: Final[dict[str, StepFactory]] = {
@@ -255,20 +256,6 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
         read_from=read_from,
         read_digest=tables.digest_of(reader.folder / read_from) if read_from and not reader.is_alone else "",
     )
-
-
-def table_beside(reader: YamlReader, node: YamlNode | None, path: str, columns: dict[str, str]) -> Value:
-    """The rows of a table beside the flow, as they are when the flow is read."""
-    if reader.is_alone:
-        return []
-    try:
-        return tables.read_table(reader.folder / path, columns, str(reader.folder))
-    except tables.BadTable as bad:
-        assert node is not None
-        for problem in bad.problems:
-            told = str(msgspec.structs.replace(problem, file=path, suggestion=""))
-            reader.problem(node, told, problem.suggestion)
-        return []
 
 
 def default_of(reader: YamlReader, node: YamlNode, wanted: str) -> Value:

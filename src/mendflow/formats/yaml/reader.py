@@ -13,12 +13,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from mendflow.core.engine.result_checks import input_flaw, result_flaw
+from mendflow.core.engine.collect_hints import collect_hint, loop_around
+from mendflow.core.engine.result_checks import ResultFlaw, input_flaw, result_flaw
 from mendflow.core.expressions import ExpressionError, flaw, template_parts
 from mendflow.core.expressions.scanner import ENDS, Reference, scan
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity
+from mendflow.core.model.flow import Activity, ForEach
 from mendflow.formats.hints import VARIABLE_HINTS, WORDS_OF_PYTHON, hint_for
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import ScalarNode, SourceSpan, YamlNode
@@ -200,7 +201,7 @@ class YamlReader:
             self._judge_left(use, activities)
             name = use.reference.name
             if name.startswith(("jobs.", f"{ENDS}.")):
-                self._judge_job(use, name[len("jobs.") :])
+                self._judge_job(use, name[len("jobs.") :], activities)
             elif name == "inputs":
                 self._judge_input(use)
             elif name.startswith("links."):
@@ -222,21 +223,23 @@ class YamlReader:
         if family != "jobs":
             return
         meant = f"{name}.iteration" if name in use.aliases else name
-        flaw = result_flaw(name, use.reference.members, activities, meant)
+        flaw = result_flaw(name, use.reference.members, activities, meant) or _nothing_collected(
+            activities.get(meant), use.reference.members
+        )
         if flaw is not None:
             self.problem(use.place, flaw.message, nearest_word(flaw.word, flaw.known) or flaw.instead)
 
-    def _judge_job(self, use: NameUse, name: str) -> None:
+    def _judge_job(self, use: NameUse, name: str, activities: Mapping[str, Activity]) -> None:
         if name in use.aliases:
             return
         found = self._activities.get(name)
         if found is None:
             self.problem(use.place, f"there is no job `{name}` in this flow", nearest_word(name, self._activities))
         elif use.areas[: len(found[1])] != found[1]:
-            self.problem(
-                use.place,
-                f"`jobs.{name}` cannot be seen here: it is inside a loop, a scope or a handler that this is not in",
-            )
+            loop = loop_around(name, activities)
+            hint = collect_hint(loop, (name, *use.reference.members)) if loop is not None else ""
+            inside = "it is inside a loop, a scope or a handler that this is not in"
+            self.problem(use.place, f"`jobs.{name}` cannot be seen here: {hint or inside}")
 
     def _judge_input(self, use: NameUse) -> None:
         if use.reference.members and use.reference.members[0] not in self.inputs:
@@ -258,6 +261,14 @@ class YamlReader:
             hint, likely = hint_for(name, VARIABLE_HINTS), nearest_word(name, seen)
             message = f"there is no variable `{name}` here"
             self.problem(use.place, f"{message}; {hint}" if hint and not likely else message, likely)
+
+
+def _nothing_collected(activity: Activity | None, members: tuple[str, ...]) -> ResultFlaw | None:
+    """The whole of what a loop gives is asked for, and it gives nothing."""
+    if not isinstance(activity, ForEach) or members != ("outputs",) or activity.collect or activity.collect_map:
+        return None
+    hint = collect_hint(activity, ())
+    return ResultFlaw(hint) if hint else None
 
 
 def shorten(text: str) -> str:

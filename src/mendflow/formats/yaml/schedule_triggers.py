@@ -1,17 +1,23 @@
 """Reads `schedule` below `on` of a flow: a cron expression, or a map."""
 
+from collections.abc import Mapping
 from datetime import UTC
 from typing import Final
 
+from mendflow.core.data.input_types import is_table_path
+from mendflow.core.expressions import is_template
+from mendflow.core.model.flow import Input
 from mendflow.core.model.flow_triggers import ScheduleTrigger
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.values import Value
 from mendflow.core.schedules.due_times import instant_of
 from mendflow.formats.hints import Hints, hints
 from mendflow.formats.time_zones import zone_or_flaw
 from mendflow.formats.yaml import trigger_keys
-from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data
+from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data, setting_data
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.table_beside import table_beside
 
 KEY_HINTS: Final[Hints] = hints(
     ("tz time-zone zone", "the time zone is `timezone: Europe/Berlin`"),
@@ -27,8 +33,9 @@ KEY_HINTS: Final[Hints] = hints(
 )
 
 
-def schedule_of(reader: YamlReader, node: YamlNode | None) -> ScheduleTrigger | None:
-    """What a node describes; None if there is none, or it cannot be read, which was said."""
+def schedule_of(reader: YamlReader, node: YamlNode | None, declared: Mapping[str, Input]) -> ScheduleTrigger | None:
+    """What a node describes, for a flow with these inputs; None if there is none, or it cannot be read, which was
+    said."""
     if node is None:
         return None
     if isinstance(node, ScalarNode) and isinstance(node.value, str):
@@ -42,10 +49,10 @@ def schedule_of(reader: YamlReader, node: YamlNode | None) -> ScheduleTrigger | 
         )
         return None
     given = fields_of(reader, node, trigger_keys.ON_SCHEDULE, "`on.schedule`", KEY_HINTS)
-    return _from_map(reader, given) if given is not None else None
+    return _from_map(reader, given, declared) if given is not None else None
 
 
-def _from_map(reader: YamlReader, given: Fields) -> ScheduleTrigger | None:
+def _from_map(reader: YamlReader, given: Fields, declared: Mapping[str, Input]) -> ScheduleTrigger | None:
     before = len(reader.problems)
     name = given.get("timezone", "UTC")
     zone = zone_or_flaw(name)
@@ -55,7 +62,7 @@ def _from_map(reader: YamlReader, given: Fields) -> ScheduleTrigger | None:
         cron=given.get("cron", "").strip(),
         every_ms=given.get("every", 0),
         timezone=name,
-        inputs=_inputs(reader, given),
+        inputs=_inputs(reader, given, declared),
         catch_up=given.get("catch-up", "latest"),
         overlap=given.get("overlap", "wait"),
         starts_at=_instant(reader, given, "from", name),
@@ -64,16 +71,28 @@ def _from_map(reader: YamlReader, given: Fields) -> ScheduleTrigger | None:
     return trigger if len(reader.problems) == before else None
 
 
-def _inputs(reader: YamlReader, given: Fields) -> dict[str, object]:
+def _inputs(reader: YamlReader, given: Fields, declared: Mapping[str, Input]) -> dict[str, Value]:
     node = given.node_of("inputs")
     if node is None:
         return {}
     if not isinstance(node, MapNode):
         reader.problem(node, f"`inputs` is a map from inputs of the flow to their values, not {describe(node)}")
         return {}
-    found = plain_data(node)
-    assert isinstance(found, dict)
-    return found
+    return {name: _value(reader, entry.value, declared.get(name, Input())) for name, entry in node.entries.items()}
+
+
+def _value(reader: YamlReader, node: YamlNode, declared: Input) -> Value:
+    """What cases are given, read by the type of the input. A table is read when a case begins, and looked at here."""
+    data = plain_data(node)
+    if is_template(data):
+        return data
+    if is_table_path(declared, data):
+        table_beside(reader, node, str(data), declared.columns)
+    if declared.type == "number":
+        return setting_data(node)
+    if declared.type == "string" and isinstance(node, ScalarNode) and node.value is not None:
+        return node.written
+    return data
 
 
 def _instant(reader: YamlReader, given: Fields, key: str, zone_name: str) -> Instant:

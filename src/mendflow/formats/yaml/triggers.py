@@ -55,7 +55,7 @@ def triggers_of(reader: YamlReader, node: YamlNode | None, flow: Flow) -> FlowTr
             _refuse_key(reader, name, entry)
     files = _arrival(reader, fields, flow.inputs)
     notices = [notice for name, ends in ENDS.items() if (notice := _notice(reader, fields, name, ends)) is not None]
-    schedule = schedule_of(reader, fields.node_of("schedule"))
+    schedule = schedule_of(reader, fields.node_of("schedule"), flow.inputs)
     found = FlowTriggers(files=files, notices=tuple(notices), schedule=schedule)
     told = _told_already(files) | ({()} if len(reader.problems) > before else set())
     for keys, message in trigger_flaws(msgspec.structs.replace(flow, triggers=found)):

@@ -396,6 +396,8 @@ class Agent:
         if link is not None:
             held.slot = link.number
             link.holds.discard(done.key)
+        if held.container is not None:
+            done = msgspec.structs.replace(done, outcome=self._containers.judged(done.outcome))
         held.done = done
         self._dispatcher.free_devices(held)
         self.mean_ms = prefetch.updated_mean_ms(self.mean_ms, done.ran_us / 1000)

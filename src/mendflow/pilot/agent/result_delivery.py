@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 
 from mendflow.core.model.jobs import Measurements
+from mendflow.core.model.references import SPILLED_KEY
 from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
 from mendflow.pilot.agent.background import DetachedTasks
 from mendflow.pilot.agent.http import ServerAway
@@ -37,6 +38,7 @@ SWEEP_AFTER_KEPT = 50
 
 _ENCODER = msgspec.msgpack.Encoder()
 _NOTHING = Measurements()
+_SPILLED = SPILLED_KEY.encode()
 
 
 class ResultDelivery:
@@ -88,7 +90,8 @@ class ResultDelivery:
     def _store_or_report(self, held: HeldAttempt) -> None:
         done = held.done
         assert done is not None
-        if done.files or done.file_lists or done.spills or done.contents or done.log:
+        says_stored = not done.stored and _SPILLED in bytes(done.outcome)
+        if done.files or done.file_lists or done.spills or done.contents or done.log or says_stored:
             held.state = "keeping"
             self._background.start(self._keep_files(held))
         else:
@@ -130,6 +133,7 @@ class ResultDelivery:
                 publish={},
                 staging_measures=_NOTHING,
                 log=False,
+                stored=True,
             )
             self._attempts.report(held, outcome)
             self._on_result()

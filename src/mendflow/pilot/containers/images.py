@@ -10,19 +10,21 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.containers import JobContainer, is_sif_file, mount_of
+from mendflow.core.model.containers import JobContainer, is_of_machine, is_sif_file, mount_of, reference_of
 from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.values import Value
 from mendflow.lazy import lazy_pattern
 from mendflow.pilot.containers.command_lines import APPTAINER, image_line, pull_line
 from mendflow.pilot.containers.records import make_notes_folder
 from mendflow.pilot.containers.runtime import ContainerOptions, ContainerRuntime, notes_folder
 from mendflow.pilot.containers.start import ContainerRefused, ContainerStart
+from mendflow.pilot.containers.start_faults import NOT_STARTED, machine_fault, machine_trouble, telling_line
 from mendflow.pilot.files.locks import hold
 
 FRESH_S: Final = 2.0
@@ -32,14 +34,18 @@ FAILED_S: Final = 30.0
 PART_END: Final = ".part"
 LOCK_LOOK_S: Final = 0.1
 KILLED_TRIES: Final = 3
-SAID_START_CHARS: Final = 60
-SAID_END_CHARS: Final = 180
+PRINTED_CHARS_MAX: Final = 2_000
 _PIECE_BYTES: Final = 1 << 20
-_MISSING: Final = lazy_pattern(
-    r"manifest unknown|not found|no such image|name unknown|name invalid|invalid reference|does not exist|denied"
-    r"|unauthorized|authentication required|did not resolve to an alias|no unqualified-search|invalid tag|no such file"
-    r"|unsupported scheme|requested image",
+_NO_SUCH_IMAGE: Final = lazy_pattern(
+    r"manifest unknown|no such image|name unknown|name invalid|invalid reference|did not resolve to an alias"
+    r"|no unqualified-search|invalid tag|unsupported scheme|requested image"
 )
+"""What is said of names of images alone."""
+
+_REFUSED: Final = lazy_pattern(
+    r"not found|does not exist|denied|unauthorized|authentication required|no such file",
+)
+"""What a registry says of an image, and a machine of its own parts."""
 
 
 MOUNT_SYNTAX: Final = frozenset(',:"\n\0')
@@ -54,22 +60,32 @@ class FoundImage(NamedTuple):
 
 
 class FailedPull(msgspec.Struct, frozen=True):
-    """Why an image could not be fetched; `missing`: there is none of that name, so trying again is futile."""
+    """Why an image could not be fetched; `missing`: there is none of that name, so trying again is futile; `printed` is
+    what the program said of its machine, if that is the reason."""
 
     said: str
     missing: bool
     at: float
+    printed: str = ""
 
 
 class ImageStore:
-    """The images of this machine, as one pilot sees them. `own_accounts`: its jobs have other accounts than itself."""
+    """The images of this machine, as one pilot sees them. `own_accounts`: its jobs have other accounts than itself.
+    `refusal` tells why no container starts here, if that was seen a moment ago."""
 
     def __init__(
-        self, runtime: ContainerRuntime | None, options: ContainerOptions, cache: Path, *, own_accounts: bool = False
+        self,
+        runtime: ContainerRuntime | None,
+        options: ContainerOptions,
+        cache: Path,
+        *,
+        own_accounts: bool = False,
+        refusal: Callable[[], Fault | None] = lambda: None,
     ) -> None:
         self._runtime = runtime
         self._options = options
         self._own_accounts = own_accounts
+        self._refusal = refusal
         self._cache = cache
         self.records = str(notes_folder(cache))
         self._known: dict[str, tuple[float, FoundImage]] = {}
@@ -126,9 +142,11 @@ class ImageStore:
         """Refuse what this pilot does not have, or does not allow."""
         if self._runtime is None:
             text = f"this pilot has nothing that runs containers, and the job wants {container.image}"
-            raise ContainerRefused(_fault("containerNotStarted", Category.RESOURCE, text))
+            raise ContainerRefused(_fault(NOT_STARTED, Category.RESOURCE, text))
+        if refused := self._refusal():
+            raise ContainerRefused(refused)
         if flaw := make_notes_folder(self.records):
-            raise ContainerRefused(_fault("containerNotStarted", Category.RESOURCE, flaw))
+            raise ContainerRefused(_fault(NOT_STARTED, Category.RESOURCE, flaw))
         if flag := self._options.refused_flag(container.options):
             text = f"its container asks for the option {flag}, which this pilot does not allow: --container-flags does"
             raise ContainerRefused(_fault("containerRefused", Category.INPUT, text))
@@ -210,11 +228,13 @@ class ImageStore:
                 os.replace(part, file)
             return None
         part.unlink(missing_ok=True)
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        lower = said.lower()
+        is_missing = _NO_SUCH_IMAGE.search(lower) is not None
         failed = FailedPull(
-            telling_part(lines[-1] if lines else f"exit code {code}"),
-            _MISSING.search(said.lower()) is not None,
+            telling_line(said) or f"exit code {code}",
+            is_missing or _REFUSED.search(lower) is not None,
             time.time(),
+            said[-PRINTED_CHARS_MAX:] if not is_missing and machine_trouble(said, image) is not None else "",
         )
         note = self._note_of(image)
         note.with_suffix(".new").write_bytes(msgspec.json.encode(failed))
@@ -268,11 +288,33 @@ class ImageStore:
 
     def _cannot_be_had(self, image: str, failed: FailedPull) -> ContainerRefused:
         assert self._runtime is not None
-        text = f"the image {image} cannot be had on {socket.gethostname()} by {self._runtime.kind}: {failed.said}"
-        data = {"image": image, "runtime": self._runtime.kind, "reason": failed.said}
+        kind, host = self._runtime.kind, socket.gethostname()
+        if failed.printed and (trouble := machine_trouble(failed.printed, image)) is not None:
+            command, stage = self._runtime.command, AttemptStage.STAGE_IN
+            return ContainerRefused(machine_fault(kind, command, failed.printed, trouble, stage=stage))
+        data: dict[str, Value] = {"image": image, "runtime": kind, "reason": failed.said}
+        if is_of_machine(image):
+            text = f"the image {image} is not on {host}: {_of_machine_advice(kind, image)}"
+            return ContainerRefused(_fault("imageMissing", Category.RESOURCE, text, {**data, "lasting": True}))
+        text = f"the image {image} cannot be had on {host} by {kind}: {failed.said}"
         if failed.missing:
             return ContainerRefused(_fault("imageMissing", Category.INPUT, text, data))
         return ContainerRefused(_fault("imageUnavailable", Category.RESOURCE, text, data))
+
+
+def _of_machine_advice(kind: str, image: str) -> str:
+    """What to do about an image that only the machine itself can have."""
+    if is_sif_file(image):
+        return "there is no file of that name, or the pilot's user may not read it; put it there, or correct the name"
+    name = reference_of(image)
+    if kind == APPTAINER:
+        other = f"/images/{name.rpartition('/')[2].partition(':')[0]}.sif"
+        return f"localhost/ names images of podman, and the pilot has apptainer; name a file, as in {other}"
+    return (
+        f"names with localhost/ are those of the machine's own images, and no registry has them. Build it there as the"
+        f" pilot's user, with {kind} build -t {name} FOLDER, or load it with {kind} load -i FILE; {kind} images lists"
+        " what is there"
+    )
 
 
 def remove_parts(cache: Path) -> None:
@@ -291,15 +333,8 @@ def _pulls_folder(cache: Path) -> Path:
     return cache / "pulls" / socket.gethostname()
 
 
-def _fault(name: str, category: Category, text: str, data: dict[str, str] | None = None) -> Fault:
+def _fault(name: str, category: Category, text: str, data: Value = None) -> Fault:
     return Fault(name=name, category=category, message=text, stage=AttemptStage.STAGE_IN, data=data)
-
-
-def telling_part(said: str) -> str:
-    """A line of a runtime, short enough to be shown: its cause stands at its end, behind addresses that are long."""
-    if len(said) <= SAID_START_CHARS + SAID_END_CHARS:
-        return said
-    return f"{said[:SAID_START_CHARS]} ... {said[-SAID_END_CHARS:]}"
 
 
 def _short_digest(image: str) -> str:

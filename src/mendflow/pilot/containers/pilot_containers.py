@@ -7,16 +7,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from mendflow.core.model.containers import RUNTIMES
+from mendflow.core.model.faults import Fault
 from mendflow.lazy import LazyModule
 from mendflow.pilot.containers.runtime import ContainerOptions, ContainerRuntime, notes_folder
 from mendflow.pilot.containers.start import ContainerNotes
 
 if TYPE_CHECKING:
-    from mendflow.pilot.containers import images, records
+    from mendflow.pilot.containers import images, records, start_troubles
 else:  # most pilots run no containers
     images = LazyModule("mendflow.pilot.containers.images")
     records = LazyModule("mendflow.pilot.containers.records")
+    start_troubles = LazyModule("mendflow.pilot.containers.start_troubles")
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -39,6 +43,7 @@ class PilotContainers:
         self._look = asyncio.Lock()
         self._next_look = 0
         self._told: set[str] = set()
+        self._troubles: start_troubles.StartTroubles | None = None
         self.notes = (
             ContainerNotes(str(notes_folder(cache)), runtime.kind, runtime.command) if runtime is not None else None
         )
@@ -47,7 +52,18 @@ class PilotContainers:
     def images(self) -> "images.ImageStore":
         """The images of this machine; loaded when the first job asks for one."""
         self._is_used = True
-        return images.ImageStore(self._runtime, self._options, self._cache, own_accounts=self._own_accounts)
+        return images.ImageStore(
+            self._runtime, self._options, self._cache, own_accounts=self._own_accounts, refusal=self._refusal
+        )
+
+    def judged(self, outcome: msgspec.Raw) -> msgspec.Raw:
+        """The outcome of an attempt that was given a container; whether the machine starts any is seen over several."""
+        if self._troubles is None:
+            self._troubles = start_troubles.StartTroubles()
+        return self._troubles.judged(outcome)
+
+    def _refusal(self) -> Fault | None:
+        return self._troubles.refusal() if self._troubles is not None else None
 
     def stop(self) -> None:
         """Fetch nothing more: the pilot leaves."""

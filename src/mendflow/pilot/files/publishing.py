@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from io import BufferedReader
 from typing import Final, NoReturn
 
@@ -17,8 +17,9 @@ import msgspec
 
 from mendflow.core.data.path_patterns import name_below
 from mendflow.core.model.data import OutputPlacement, Publication, ReplicaLocation, StorageElement
-from mendflow.core.model.faults import Fault
+from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome, StoredLog
+from mendflow.core.model.references import SPILLED_KEY, references_in
 from mendflow.core.model.values import FileRef, is_executable
 from mendflow.pilot.agent.http import FileClient, ServerRefused
 from mendflow.pilot.cache.contract import Cache
@@ -87,8 +88,10 @@ class OutputPublisher:
         refs: dict[str, FileRef] = {}
         lists: dict[str, list[FileRef]] = {}
         try:
-            for path in done.spills:
-                self._upload(path, self._reference(path, "value.json"))
+            spilled = [self._reference(path, "value.json") for path in done.spills]
+            _demand_spilled_here(outcome, {ref.sha256 for ref in spilled})
+            for path, ref in zip(done.spills, spilled, strict=True):
+                self._upload(path, ref)
             for path, ref in zip(done.contents, outcome.contents, strict=True):
                 # The server hashes what it gets, and refuses what is not what the job's process said.
                 if not self._give(path, ref):
@@ -109,6 +112,8 @@ class OutputPublisher:
             self._write_to_urls(done, folder, refs, may_rename)
             kept = {name: ref for name, ref in refs.items() if not _address(done, name)}
             outcome = msgspec.structs.replace(outcome, files=kept, file_lists=lists)
+        except _MadeUpValue as failure:
+            outcome = _failed_outcome(outcome, failure)
         except StagingFailed as failure:
             made = msgspec.structs.replace(outcome, files=refs, file_lists=lists)
             outcome = self._rescued(done, folder, made, _failed_outcome(outcome, failure))
@@ -336,6 +341,20 @@ def _grouped(files: Iterator[tuple[str, FileRef]]) -> Iterator[list[tuple[str, F
         size += ref.bytes
     if small:
         yield small
+
+
+class _MadeUpValue(StagingFailed):
+    """A job says that a value was stored which it did not leave."""
+
+
+def _demand_spilled_here(outcome: Outcome, made: Set[str]) -> None:
+    """Refuse a value that stands for a file which the job did not leave: its own code can write any digest there, and
+    the server believes its pilot."""
+    for place, reference in references_in(outcome.outputs):
+        if SPILLED_KEY in reference and reference[SPILLED_KEY] not in made:
+            text = f"`{place}` stands for a stored value that the job did not leave; return the value itself"
+            fault = Fault(name="notData", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT)
+            raise _MadeUpValue(fault)
 
 
 def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:

@@ -4,8 +4,9 @@ The pilot transfers files itself, with its own account. So what its jobs may not
 them. Storage elements are named by an administrator, and are not concerned."""
 
 from collections.abc import Callable
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from mendflow.core.data.protocols import LOCAL, PROTOCOLS
 from mendflow.pilot.isolation.options import Isolation
 from mendflow.transfer.errors import BadFileUrl
 from mendflow.transfer.rooted_paths import escapes_root
@@ -36,11 +37,12 @@ def transfer_check(isolation: Isolation) -> TransferCheck:
 
 
 def local_path(address: str) -> str | None:
-    """The path on the pilot's machine that an address means; None for one elsewhere."""
-    if address.startswith("/"):
-        return address
-    parts = urlsplit(address)
-    return unquote(parts.path) if parts.scheme.lower() in ("file", "") else None
+    """The path on the pilot's machine that an address means; None for one elsewhere. What is no address for a transfer
+    counts as one here: nobody has shown it to jobs."""
+    protocol, mark, rest = address.partition("://")
+    if mark and protocol.lower() in PROTOCOLS - LOCAL:
+        return None
+    return unquote(rest.removeprefix("localhost")) if mark else address
 
 
 def bounds_of(isolation: Isolation) -> TransferBounds:

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.faults import Fault
 from mendflow.core.model.shells import DEFAULT_SHELL, OPTIONS, template_words
 from mendflow.lazy import LazyModule, lazy_pattern
 from mendflow.pilot.containers.start import ContainerStart
@@ -27,10 +27,11 @@ from mendflow.pilot.slot.processes import descendants, parent_of
 from mendflow.pilot.slot.script_shells import ProcessStart, fits_argument
 
 if TYPE_CHECKING:
-    from mendflow.pilot.containers import command_lines, records
+    from mendflow.pilot.containers import command_lines, records, start_faults
 else:  # most slots never run a container
     command_lines = LazyModule("mendflow.pilot.containers.command_lines")
     records = LazyModule("mendflow.pilot.containers.records")
+    start_faults = LazyModule("mendflow.pilot.containers.start_faults")
 
 STARTED_END: Final = ".started"
 USAGE_END: Final = ".usage"
@@ -41,10 +42,6 @@ PASSED_ON: Final = ("TZ", "http_proxy", "https_proxy", "no_proxy", "ftp_proxy", 
 
 DOCKER_OF_USER: Final = "unix:///run/user/"
 """A docker that runs without root: root inside is its user outside."""
-
-CANNOT_RUN: Final = (126, 127)
-MESSAGE_CHARS_MAX: Final = 400
-HINTED_CHARS_MAX: Final = 120
 
 _CHOOSE: Final = {
     DEFAULT_SHELL: "if command -v bash >/dev/null 2>&1\n"
@@ -60,10 +57,6 @@ _REST: Final = (
 )
 _TIME: Final = lazy_pattern(rb"(\d+)m([\d.,]+)s")
 _BYTES: Final = lazy_pattern(rb"^(read|write)_bytes: (\d+)", re.MULTILINE)
-_NO_LIMITS: Final = lazy_pattern(r"set(?:ting )?rlimit.*operation not permitted", re.IGNORECASE)
-_BAD_OPTION: Final = lazy_pattern(
-    r"unknown (?:shorthand )?flag|unknown option|invalid argument|flag needs", re.IGNORECASE
-)
 
 
 class ContainerUsage(NamedTuple):
@@ -208,34 +201,10 @@ class ContainerCommand:
             records.forget_note(self._start.records, self._name)
 
     def start_fault(self, status: int, printed: str) -> Fault | None:
-        """Why the container did not start; None if it did. The image's own fault if it lacks what the command needs, or
-        the job asks for what the runtime does not know; else the machine's."""
+        """Why the container did not start; None if it did."""
         if self.has_started or not os.WIFEXITED(status):
             return None
-        code = os.WEXITSTATUS(status)
-        lines = [line.strip() for line in printed.splitlines() if line.strip()]
-        said = (lines[-1] if lines else f"exit code {code}")[:MESSAGE_CHARS_MAX]
-        if _NO_LIMITS.search(printed) is not None:
-            return self._limits_fault(code, said)
-        own = code in CANNOT_RUN or (bool(self._start.options) and _BAD_OPTION.search(printed) is not None)
-        name, category = ("containerUnusable", Category.INPUT) if own else ("containerNotStarted", Category.RESOURCE)
-        return self._fault(name, category, code, said)
-
-    def _limits_fault(self, code: int, said: str) -> Fault:
-        """The runtime may not set the limits that it gives to every container: a fault of the machine."""
-        how = 'MENDFLOW_CONTAINER_OPTIONS="--ulimit nofile=1024:1024 --ulimit nproc=1024:1024"'
-        hint = f"this machine does not let it set its usual limits; start the pilot with {how}"
-        return self._fault("containerNotStarted", Category.RESOURCE, code, f"{said[-HINTED_CHARS_MAX:]}; {hint}")
-
-    def _fault(self, name: str, category: Category, code: int, said: str) -> Fault:
-        return Fault(
-            name=name,
-            category=category,
-            message=f"{self._start.kind} could not start its container ({self._start.image[:80]}): {said}",
-            exit_code=code,
-            stage=AttemptStage.START,
-            data={"runtime": self._start.kind, "image": self._start.image},
-        )
+        return start_faults.start_fault(self._start, os.WEXITSTATUS(status), printed)
 
 
 def _write_variables(path: str, variables: Mapping[str, str]) -> None:

@@ -133,7 +133,8 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     before anybody is told: an output's name to its path, or to several, and paths of spilled values. Those that
     `publish` names go to storage elements instead. `log`: its log is longer than what the outcome has of it, and is to
     be stored too. `contents`: paths of the files of the outcome's `contents`, in their order. `folder`: there is a
-    folder to be removed when the server has judged the attempt; one that is `kept` stays for a while longer."""
+    folder to be removed when the server has judged the attempt; one that is `kept` stays for a while longer. `stored`:
+    all of this was stored, and what the outcome says of it was looked at."""
 
     job: JobId
     fence: int
@@ -148,6 +149,7 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     log: bool = False
     kept: bool = False
     contents: list[str] = []
+    stored: bool = False
 
     @property
     def key(self) -> AttemptKey:

@@ -1,9 +1,9 @@
 """The domain: everything that a person or a program can ask of a server, in one place.
 
 The HTTP server, the simulator and the tests call this and nothing deeper. Every method raises a `RequestError` for what
-the caller can put right, and every answer waits for the ledger, so whatever a caller was told is on disk. What is done
-to cases stands here; the other operations are in the modules that it is made of. A `case` may be the word "last"; `who`
-is the name of whoever asks, as the server's authentication tells it."""
+the caller can put right, and every answer waits for the ledger, so whatever a caller was told is on disk. The
+operations are in the modules that it is made of; what is about all of them stands here. A `case` may be the word
+"last"; `who` is the name of whoever asks, as the server's authentication tells it."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mendflow.core.engine.dependents import demand_names
-from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.data import StoreAnswer, StoreRequest
-from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, unusable_file
-from mendflow.core.model.flow import Flow, UnhandledPolicy
-from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.errors import NotFound, unusable_file
+from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
-from mendflow.core.model.stats import StatsView
+from mendflow.core.model.stats import OTHER, StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
-from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import (
-    CachePolicy,
-    CaseOrigin,
-    CaseView,
     ChangeEvent,
     Health,
     PilotView,
@@ -42,6 +36,7 @@ from mendflow.core.recovery.undo_sentences import (
 from mendflow.lazy import LazyModule
 from mendflow.services.api.archive_operations import ArchiveOperations
 from mendflow.services.api.audit_operations import AuditOperations
+from mendflow.services.api.case_operations import CaseOperations
 from mendflow.services.api.comparison_operations import ComparisonOperations
 from mendflow.services.api.connection_operations import ConnectionOperations
 from mendflow.services.api.flow_operations import FlowOperations
@@ -65,11 +60,9 @@ from mendflow.services.api.source_operations import SourceOperations
 from mendflow.services.api.task_operations import TaskOperations
 from mendflow.services.api.token_operations import TokenOperations
 from mendflow.services.base.events import EventStream
-from mendflow.services.cases.case_starter import CaseStarter, demand_key, like_earlier
-from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
-from mendflow.services.recovery.decisions import EngineCaseId, name_of
+from mendflow.services.recovery.decisions import name_of
 from mendflow.services.runtime.server import Server
 
 if TYPE_CHECKING:
@@ -84,6 +77,7 @@ REPAIRS_SHOWN = 50
 class Domain(
     RuleEditorOperations,
     RepairOperations,
+    CaseOperations,
     FlowOperations,
     OverviewOperations,
     GraphOperations,
@@ -123,151 +117,6 @@ class Domain(
         self._chance = chance
 
     # Cases
-
-    async def start(
-        self,
-        name: str,
-        inputs: dict[str, Value],
-        *,
-        who: str,
-        cache: CachePolicy = "",
-        cache_from: str = "",
-        key: str = "",
-        notify: str = "",
-        origin: CaseOrigin | None = None,
-        again: list[str] | None = None,
-        on_unhandled: UnhandledPolicy = "",
-        resume: bool = False,
-    ) -> CaseView:
-        """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
-        used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
-        whose results are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case.
-        `notify` is an address that is told when the case ends. `origin` says where flow and inputs came from.
-        `again` names jobs that use no earlier results, nor does what depends on them. With `resume`, a stopped case of
-        the same flow and inputs is continued instead."""
-        if notify:
-            self._check(notify)
-        demand_key(key, "key")
-        starter = self._starter()
-        is_stopped = self._server.stopped.holds
-        if resume and (like := await starter.find_like(name, inputs, is_stopped, cache, notify, again or [])):
-            starter.update_run_options(like, origin, on_unhandled)
-            return await self.resume(like, who=who)
-        earlier = await self._earlier_case(cache_from, name, cache) if cache_from else None
-        begun = await starter.start(
-            name,
-            inputs,
-            who=who,
-            key=key,
-            notify=notify,
-            cache_from=earlier,
-            cache=cache,
-            origin=origin,
-            again=again,
-            on_unhandled=on_unhandled,
-        )
-        return self._view(begun)
-
-    async def _earlier_case(self, cache_from: str, flow: str, cache: CachePolicy) -> CaseId:
-        if cache == "none":
-            text = f"it is to use the results of case {cache_from!r:.80} and no earlier results at all: leave one away"
-            raise InvalidRequest(text, field="cache_from")
-        return (await self._document(await self._id(cache_from, flow=flow))).id
-
-    async def rerun(
-        self,
-        case: str,
-        *,
-        who: str,
-        from_failed: bool = False,
-        cache: CachePolicy = "declared",
-        inputs: dict[str, Value] | None = None,
-        again: list[str] | None = None,
-    ) -> CaseView:
-        """Start a new case of the same flow and inputs, but for those given in `inputs`. Results of unchanged jobs that
-        completed are used again, and those of other cases as `cache` says; with "none" everything runs; `again` names
-        jobs that run with all that depends on them. `from_failed` refuses if nothing failed."""
-        document = await self._document(await self._id(case))
-        if document.live:
-            raise Conflict(
-                f"case {document.id} has not ended, it is {document.status}: mendflow resume {document.id} continues it"
-                f" if it was stopped, mendflow cancel {document.id} ends it"
-            )
-        if from_failed and document.status == "completed":
-            raise Conflict(f"nothing failed in case {document.id}; without `from_failed` it is run again")
-        flow = await self.flow_of(document.id)
-        demand_names(flow, again or [])
-        return await self._begin(like_earlier(document, who, cache, inputs or {}, again or []), flow)
-
-    async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
-        return self._view(await self._starter().begin(wanted, flow))
-
-    def _starter(self) -> CaseStarter:
-        return CaseStarter(self._server.runtime, self._server.store, self._server.clock, self._chance)
-
-    async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
-        if (foreign := self._foreign(case)) is not None:
-            return await self.steer_foreign("suspend", foreign, item, who)
-        return await self._order(case, Suspend(item=ItemId(item) if item else None))
-
-    async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
-        if (foreign := self._foreign(case)) is not None:
-            return await self._resume_foreign(foreign, item, who)
-        id = await self._id(case)
-        if self._server.stopped.holds(id):
-            self._server.runtime.release(id)
-            view = await self.case(id)
-            if view.status == "running" and not (item or view.held):
-                return view
-        if await self._server.runtime.administration.retry_case(id, item, who=who):
-            live = self._server.runtime.manager.live.get(id)
-            if live is None or live.case.status != "suspended":
-                await self._settled()
-                return await self.case(id)
-        view = await self._order(id, Resume(item=ItemId(item) if item else None))
-        if not item:
-            self._server.runtime.administration.let_go_on(id, who=who)
-            await self._settled()
-        return view
-
-    async def _resume_foreign(self, case: EngineCaseId, item: str, who: str) -> CaseView:
-        """Try again what waits for a person; else let go on what is suspended."""
-        if await self._server.runtime.administration.retry_case(case.case, item, who=who, engine=case.engine):
-            await self._settled()
-            return await self.foreign_view(case)
-        view = await self.steer_foreign("continue", case, item, who)
-        if not item:
-            self._server.runtime.administration.let_go_on(case.case, who=who, engine=case.engine)
-            await self._settled()
-        return view
-
-    async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
-        reason = reason or f"removed by {who}"
-        if (foreign := self._foreign(case)) is not None:
-            return await self.steer_foreign("cancel", foreign, item, who, reason)
-        if not item:
-            return await self._order(case, Cancel(reason=reason))
-        view = await self._order(case, RemoveItem(item=ItemId(item), reason=reason))
-        await self._server.runtime.recovery.item_removed(view.id, ItemId(item), reason)
-        await self._settled()
-        return view
-
-    async def send(
-        self, case: str, channel: str, value: Value = None, *, correlation: Value = None, id: str = ""
-    ) -> CaseView:
-        demand_key(id, "id")
-        message = Deliver(id=id or self._chance(8), channel=channel, value=value, correlation=correlation)
-        return await self._order(case, message)
-
-    async def _order(self, case: str, command: Suspend | Resume | Cancel | RemoveItem | Deliver) -> CaseView:
-        id = await self._id(case)
-        document = await self._document(id)
-        if not document.live:
-            raise Conflict(f"case {id} is over: {document.status}")
-        if not await self._server.runtime.recovery.steer_end(id, command):
-            await self._server.runtime.manager.command(id, command)
-        await self._settled()
-        return await self.case(id)
 
     async def events(
         self, case: str = "", after: int = 0, *, kind: str = "", sight: Sight = EVERYTHING
@@ -364,7 +213,7 @@ class Domain(
     async def stats(self, *, running: int = 0, everywhere: bool = True, sight: Sight = EVERYTHING) -> list[StatsView]:
         """Metrics of the live servers, the one that is asked first, or of that one alone; with the `running` jobs of
         each that have run longest. Works also while the store is unreachable. What is counted by flow, rule set or
-        limit is shown for those in sight."""
+        limit is shown for those in sight; what all beyond a limit have together, for who sees everything."""
         found = await collect_all_stats(self._server, self._elsewhere if everywhere else None, running=running)
         return found if sight.projects is None else [await self._stats_in_sight(each, sight) for each in found]
 
@@ -372,7 +221,7 @@ class Domain(
         of_flow, limits = self._server.runtime.flows.project_of, {each.name for each in await self.limits(sight=sight)}
 
         def sees(flow: str) -> bool:
-            return sight.sees(of_flow(flow) or DEFAULT_PROJECT)
+            return flow != OTHER and sight.sees(of_flow(flow) or DEFAULT_PROJECT)
 
         return msgspec.structs.replace(
             stats,
@@ -382,6 +231,7 @@ class Domain(
             repairs=[each for each in stats.repairs if sees(each.rules)],
             messages=[each for each in stats.messages if sees(each.flow)],
             limits=[each for each in stats.limits if each.name in limits],
+            projects=[each for each in stats.projects if sight.sees(each.project)],
             running=[each for each in stats.running if await self.is_seen(each.case, sight)],
         )
 

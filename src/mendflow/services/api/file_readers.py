@@ -20,10 +20,10 @@ from mendflow.core.model.principals import Principal, Sight
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, first_case_of
 from mendflow.services.base.visibility import in_sight
-from mendflow.services.cases.flows import FLOW_KIND
+from mendflow.services.cases.flows import FLOW_KIND, FlowDocument
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND
 from mendflow.services.cases.user_tasks import TASK_KIND
-from mendflow.services.domains.work_files import files_in_job, files_in_outcome
+from mendflow.services.domains.work_files import files_in_flow, files_in_job, files_in_outcome
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Delete, FieldCondition, Put, StoredDocument, WriteConflict
 
@@ -48,7 +48,7 @@ BREATH_EVERY: Final = 100
 
 _NAMED: Final = lazy_pattern(rb'"\$(?:file|spilled)"\s*:\s*"([0-9a-f]{64})"')
 _SPILLED: Final = lazy_pattern(rb'"\$spilled"\s*:\s*"([0-9a-f]{64})"')
-_NAMED_IN_FLOW: Final = lazy_pattern(rb'"(?:\$file|\$spilled|sha256)"\s*:\s*"([0-9a-f]{64})"')
+_decode_flow: Final = msgspec.json.Decoder(FlowDocument).decode
 _decode_job: Final = msgspec.json.Decoder(Job).decode
 
 
@@ -277,11 +277,19 @@ class FileReaders:
         left, last, where = {each.encode() for each in digests}, None, in_sight(sight, "project")
         while left and (page := await self._server.store.search(FLOW_KIND, where, limit=PAGE, after=last)):
             for each in page:
-                left.difference_update(_NAMED_IN_FLOW.findall(each.body))
+                left -= _named_by_flow(each, left)
             if len(page) < PAGE:
                 break
             last = page[-1]
         return {each.decode() for each in left}
+
+
+def _named_by_flow(document: StoredDocument, digests: set[bytes]) -> set[bytes]:
+    """The files of a flow, if one of these may be among them: just those that its author was asked for when it was
+    deployed. A map that only has the digest in it names no file."""
+    if not any(each in document.body for each in digests):
+        return set()
+    return {each.sha256.encode() for each in files_in_flow(_decode_flow(document.body).flow)}
 
 
 def _referred(document: StoredDocument) -> set[bytes]:

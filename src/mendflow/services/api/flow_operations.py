@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from mendflow.core.data.flow_triggers import folder_element, trigger_flaws, trigger_name
 from mendflow.core.model.data_sets import DataSetSpec, DataSetView, FolderWatch, WatchView
-from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound
+from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_triggers import FileArrival, FlowTriggers, ScheduleTrigger
 from mendflow.core.model.principals import EVERYTHING, Sight
@@ -74,7 +74,7 @@ class FlowOperations(AlertOperations, DataOperations):
             await self._check_place(flow.name, triggers.files)
             await self._check_names(flow.name)
         if triggers.schedule is not None:
-            await self._check_schedule(flow.name, triggers.schedule)
+            await self._check_schedule(flow, triggers.schedule)
         for receiver in [each for notice in triggers.notices for each in notice.notify]:
             await self._check_receiver(flow.name, receiver)
 
@@ -105,9 +105,14 @@ class FlowOperations(AlertOperations, DataOperations):
         if any(rule.flow != flow for rule in others) or (known is not None and known.closed):
             raise Conflict(f"flow {flow}, on.files: its data set would be {name}, and somebody uses that otherwise")
 
-    async def _check_schedule(self, flow: str, trigger: ScheduleTrigger) -> None:
+    async def _check_schedule(self, deployed: Flow, trigger: ScheduleTrigger) -> None:
         """The schedule of a flow has its name, which nobody else may have used."""
+        flow = deployed.name
         self._server.runtime.schedules.of_flows.demand_zone(trigger)
+        try:
+            await self._server.runtime.staging.demand_tables(deployed, trigger.inputs)
+        except RequestError as error:
+            raise InvalidRequest(f"flow {flow}, on.schedule.inputs: {error.message}") from None
         found = await self._server.runtime.schedules.service.find(flow)
         if found is not None and not found.of_flow:
             raise Conflict(

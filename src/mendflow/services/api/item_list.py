@@ -5,7 +5,7 @@ serials, and nothing else of the case. An item without an order, such as a skipp
 serial that would have come next. An item that was restarted has several runs, shown as one row at the place of the
 last."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -24,10 +24,11 @@ from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from mendflow.services.runtime.server import Runtime
-from mendflow.stores.contract import FieldCondition, Store
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 WINDOW = 500
 RUNS_MAX = 1_000
+FEW = 500
 NAMED_MAX = 5_000
 """So many documents are read, at most, to tell which items can be in a state."""
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -86,6 +87,7 @@ class ItemList:
         self._document = document
         self._case = document.id
         self._live: LiveCase | None = runtime.manager.live.get(document.id)
+        self._few: dict[str, dict[str, StoredDocument] | None] = {}
 
     async def rows(self, after: str = "", state: str = "") -> AsyncIterator[ItemView]:
         """Every item after a place, or from the first on. With a state, those may be left out that are not in it: so
@@ -193,8 +195,8 @@ class ItemList:
         live = {serial: now for serial in serials if (now := self._live_item(serial)) is not None}
         items = {item for serial in serials if (item := asked.item(serial))} | {now.item for now in live.values()}
         ids = [f"{self._case}/{item}" for item in items]
-        runs = [_decode_runs(found.body) for found in await self._store.get_many(RUNS_KIND, ids)]
-        noted = [_decode_item(found.body) for found in await self._store.get_many(ITEM_KIND, ids)]
+        runs = [_decode_runs(found.body) for found in await self._found(RUNS_KIND, ids)]
+        noted = [_decode_item(found.body) for found in await self._found(ITEM_KIND, ids)]
         begun, counts_as = {each.item: each.serials for each in runs}, {each.item: each for each in noted}
         past = await self.documents({serial for each in runs for serial in each.serials})
         for serial in serials:
@@ -215,7 +217,7 @@ class ItemList:
     async def documents(self, serials: Iterable[int]) -> SerialDocuments:
         ids = [f"{self._case}/{serial}" for serial in serials]
         called = [f"{self._case}.{serial}" for serial in serials]
-        for found in await self._store.get_many(CONVERSATION_KIND, ids):
+        for found in await self._found(CONVERSATION_KIND, ids):
             ids += _decode_talk(found.body).submission_ids[1:]
         jobs: dict[int, list[Job]] = {}
         for found in await self._store.get_many(JOB_KIND, ids):
@@ -223,12 +225,27 @@ class ItemList:
             jobs.setdefault(serial_of(job.id), []).append(job)
         for submissions in jobs.values():
             submissions.sort(key=lambda job: generation_of(job.id))
-        cases = [_decode_case(found.body) for found in await self._store.get_many(CASE_KIND, called)]
+        cases = [_decode_case(found.body) for found in await self._found(CASE_KIND, called, mark=".")]
         return SerialDocuments(
             jobs,
-            {serial_of(found.id): _decode_task(found.body) for found in await self._store.get_many(TASK_KIND, ids)},
+            {serial_of(found.id): _decode_task(found.body) for found in await self._found(TASK_KIND, ids)},
             # A case that a primitive started, as unwinding does, was not called by an item.
             {one.parent_serial: one for one in cases if one.parent_item is not None},
+        )
+
+    async def _found(self, kind: str, ids: Sequence[str], mark: str = "/") -> list[StoredDocument]:
+        """The documents with these ids. Of a case that is over, the kinds of which it has few documents, or none, are
+        read once for all pages."""
+        if self._live is not None:
+            return await self._store.get_many(kind, ids)
+        if kind not in self._few:
+            some = [each async for each in _first(self._store.scan(kind, f"{self._case}{mark}"), FEW)]
+            self._few[kind] = {each.id: each for each in some} if len(some) < FEW else None
+        few = self._few[kind]
+        return (
+            [few[id] for id in dict.fromkeys(ids) if id in few]
+            if few is not None
+            else await self._store.get_many(kind, ids)
         )
 
     def _view(self, asked: SerialDocuments, serial: int, now: LiveItem | None = None) -> ItemView | None:
@@ -302,3 +319,11 @@ class ItemList:
 
 def _with_cursor(view: ItemView, place: ItemCursor) -> ItemView:
     return msgspec.structs.replace(view, place=str(place))
+
+
+async def _first(documents: AsyncIterator[StoredDocument], count: int) -> AsyncIterator[StoredDocument]:
+    async for document in documents:
+        yield document
+        count -= 1
+        if not count:
+            return

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from mendflow.core.model.members import MemberRequest, MemberView
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.projects import FairShareSettings, ProjectSettings, ProjectView
 from mendflow.services.api.view_operations import ViewOperations
@@ -37,6 +38,21 @@ class ProjectOperations(ViewOperations):
         self._server.runtime.notices.post(f"what was set for project {name} was removed by {who}")
         await self._settled()
         return view
+
+    async def members(self, name: str) -> list[MemberView]:
+        return await self._server.access_tokens.members_of(name)
+
+    async def put_member(self, name: str, member: str, wish: MemberRequest, *, who: str) -> MemberView:
+        found = await self._server.access_tokens.put_member(name, member, wish.role, who=who)
+        self._server.runtime.notices.post(f"{member} was made {found.role} of project {name} by {who}")
+        await self._settled()
+        return found
+
+    async def remove_member(self, name: str, member: str, *, who: str) -> MemberView:
+        found = await self._server.access_tokens.remove_member(name, member)
+        self._server.runtime.notices.post(f"{who} removed {member} ({found.role}) from project {name}")
+        await self._settled()
+        return found
 
     async def fair_share(self) -> FairShareSettings:
         return self._of_projects.share

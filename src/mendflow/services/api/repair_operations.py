@@ -5,8 +5,6 @@ Like the rest it answers only when what it says is on disk."""
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import PrimitiveStep
 from mendflow.core.model.ids import CaseId, Instant
@@ -41,13 +39,11 @@ from mendflow.core.model.views import CaseView
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
 from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.lazy import LazyModule
+from mendflow.services.api.case_history import CaseHistory
 from mendflow.services.api.engine_cases import view_of_case
 from mendflow.services.api.level_operations import LevelOperations
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.visibility import in_sight
-from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
-from mendflow.services.observe import history
-from mendflow.services.observe.history_order import merge_entries
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.administration_tasks import (
     administration_task,
@@ -72,7 +68,6 @@ else:
     comparison = LazyModule("mendflow.services.recovery.rules.comparison")
 
 SAMPLES = 20
-_decode_task = msgspec.json.Decoder(TaskDocument).decode
 
 
 class RepairOperations(LevelOperations):
@@ -258,25 +253,12 @@ class RepairOperations(LevelOperations):
 
     async def history(self, case: str, *, last: int = 0) -> list[HistoryEntry]:
         """Everything, or only the `last` entries."""
-        whole = await self._whole_history(case)
-        return whole[-last:] if last else whole
-
-    async def _whole_history(self, case: str) -> list[HistoryEntry]:
         if (foreign := self._foreign(case)) is not None:
-            return await self.foreign_history(foreign)
+            whole = await self.foreign_history(foreign)
+            return whole[-last:] if last else whole
         id = await self._id(case)
         await self._document(id)
-        store = await self._read()
-        jobs = [job for submissions in (await self._jobs_of(id)).values() for job in submissions]
-        tasks = [_decode_task(found.body) async for found in store.scan(TASK_KIND, f"{id}/")]
-        decisions = await self._decisions.of_case(id)
-        journal = history.with_actors(await history.journal(store, id), jobs, tasks)
-        told = [*history.attempts(jobs, decisions, now=self._server.clock.now()), *history.decision_entries(decisions)]
-        steps = list[HistoryEntry]()
-        for decision in decisions:
-            if decision.exlet_case is not None and decision.exlet_case != id:
-                steps += history.primitives(await history.journal(store, decision.exlet_case), decision)
-        return merge_entries(journal, told, steps)
+        return await CaseHistory(self._server, await self._read(), id).entries(last)
 
     # From outside, and by hand
 

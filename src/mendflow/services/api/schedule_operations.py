@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from mendflow.core.data.input_types import planned_value_flaw
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.schedules import BackfillView, ScheduleSpec, ScheduleView
@@ -40,8 +41,17 @@ class ScheduleOperations(ViewOperations):
             flaw = f"needs {', '.join(missing)}" if missing else f"has no input {', '.join(unknown)}"
             there = ", ".join(declared) or "none"
             raise InvalidRequest(f"schedule {spec.name:.100}: flow {spec.flow} {flaw}; its inputs are: {there}")
+        wrong = [
+            f"input {name}: {flaw}"
+            for name, value in spec.inputs.items()
+            if (flaw := planned_value_flaw(declared[name], value))
+        ]
+        if wrong:
+            raise InvalidRequest(f"schedule {spec.name:.100}: {'; '.join(wrong)}", field="inputs")
+        await runtime.staging.demand_tables(document.flow, spec.inputs)
         stored = await self.project_lookup.find("schedule", spec.name)
         project = kept_project(f"schedule {spec.name}", stored, document.project)
+        await runtime.flows.adopt(spec.flow, who=who)
         return await self._schedules.put(spec, who=who, project=project)
 
     async def remove_schedule(self, name: str, *, who: str) -> ScheduleView:

@@ -3,6 +3,7 @@
 What is live is read from memory and what is over from the store; rows look the same either way."""
 
 from collections.abc import AsyncIterator, Collection
+from typing import Final
 
 import msgspec
 
@@ -28,6 +29,7 @@ from mendflow.core.query.search_fields import ITEMS
 from mendflow.services.api.engine_cases import EngineCaseOperations, view_of_case
 from mendflow.services.api.item_list import ItemList
 from mendflow.services.api.job_logs import JobLogs
+from mendflow.services.base.breath import Breath
 from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.cases import case_search, item_views
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
@@ -36,7 +38,14 @@ from mendflow.services.recovery.decisions import EngineCaseId
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling import job_search
 
+CONDITION_MAX = 20_000
+"""So many items are asked about a condition for one answer: it is there soon, and says from where to continue."""
+
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
+
+LISTED_BYTES_MAX: Final = 64 << 10
+"""Cases of which more is stored are listed without their larger inputs."""
+LISTED_INPUT_BYTES_MAX: Final = 4 << 10
 
 
 class ViewOperations(EngineCaseOperations):
@@ -63,7 +72,11 @@ class ViewOperations(EngineCaseOperations):
         store = await self._searchable(query)
         live, now = self._server.runtime.manager.live, self._server.clock.now()
         found = await case_search.search(store, live, query, now, sight)
-        rows = [self._view(_decode_case(body)) for body in found.bodies]
+        rows, breath = list[CaseView](), Breath()
+        for body in found.bodies:
+            await breath.take()
+            view = self._view(_decode_case(body))
+            rows.append(view if len(body) <= LISTED_BYTES_MAX else _without_large_inputs(view))
         await self._settled()
         return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
 
@@ -138,13 +151,16 @@ class ViewOperations(EngineCaseOperations):
         after: str = "",
     ) -> ItemPage:
         search, found, looked_at = Search(ITEMS, where, self._server.clock.now()), list[ItemView](), 0
+        most = CONDITION_MAX if where and not offset else EXAMINED_MAX
+        breath = Breath()
         async for view in self._item_rows(case, after, state):
+            await breath.take()
             looked_at += 1
             passed = (state and view.state != state) or (name and view.name != name)
             if not passed and (not where or search.holds(msgspec.to_builtins(view))):
                 offset -= 1
                 found += [view] if offset < 0 else []
-            if len(found) == limit or looked_at == EXAMINED_MAX:
+            if len(found) == limit or looked_at == most:
                 return ItemPage(rows=found, next=view.place, looked_at=looked_at)
         return ItemPage(rows=found, looked_at=looked_at)
 
@@ -211,3 +227,10 @@ class ViewOperations(EngineCaseOperations):
     async def log(self, job: str, *, attempt: int = 0, offset: int = 0) -> LogView:
         """A part of what an attempt of the job printed, from a byte on; of the last attempt unless one is given."""
         return await self._logs.read(await self._submissions(job), attempt=attempt, offset=offset)
+
+
+def _without_large_inputs(view: CaseView) -> CaseView:
+    sizes = {name: len(msgspec.json.encode(value)) for name, value in view.inputs.items()}
+    large = sorted(name for name, size in sizes.items() if size > LISTED_INPUT_BYTES_MAX)
+    kept = {name: value for name, value in view.inputs.items() if name not in large}
+    return msgspec.structs.replace(view, inputs=kept, left_out=large)

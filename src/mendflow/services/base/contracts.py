@@ -186,6 +186,14 @@ class MendableJobs(Protocol):
         ...
 
 
+class FileDemand(Protocol):
+    """Knows which stored files have come to a case."""
+
+    async def demand_value(self, case: CaseId, value: Value) -> None:
+        """Refuse a value of a case that refers to a file which did not come to it. Raises Forbidden."""
+        ...
+
+
 class FileStore(Protocol):
     """Stores files by their content. A stored file is complete and never changes; one that is damaged is not given."""
 

@@ -17,11 +17,15 @@ from mendflow.core.model.values import Value
 from mendflow.core.query.literals import refuse
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import SearchField, SearchFields, value_of
+from mendflow.services.base.breath import Breath
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 EXAMINED_MAX: Final = 100_000
 """How many documents one answer evaluates."""
 PAGE: Final = 1_000
+FIRST_PAGE: Final = 40
+PAGE_BYTES: Final = 4 << 20
+"""So much is read at once, estimated from the size of the previous page: others wait for their own meanwhile."""
 COUNTED_NAMES_MAX: Final = 10_000
 
 ReadDocument = Callable[[StoredDocument], bytes]
@@ -109,8 +113,9 @@ def parse_query(
 
 async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPage:
     """The next page of results."""
-    bodies, left, looked_at = list[bytes](), wanted.offset, 0
+    bodies, left, looked_at, breath = list[bytes](), wanted.offset, 0, Breath()
     async for document in _documents(store, wanted):
+        await breath.take()
         body = see(document)
         looked_at += 1
         if wanted.all or wanted.holds(_decode_data(body)):
@@ -126,8 +131,9 @@ async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -
     and how many documents were evaluated."""
     name = count_field(wanted.search.words, by) if by else None
     counts: dict[str, int] = {} if name else {"": 0}
-    looked_at = 0
+    looked_at, breath = 0, Breath()
     async for document in _documents(store, wanted):
+        await breath.take()
         data = _decode_data(see(document))
         looked_at += 1
         if wanted.holds(data):
@@ -185,7 +191,8 @@ def _ordered_value(order: SortOrder, document: StoredDocument) -> Value:
 async def _documents_of_kind(store: Store, wanted: SearchQuery, kind: str) -> AsyncGenerator[StoredDocument, None]:
     order, where = wanted.order, wanted.where()
     last = _cursor_document(wanted.order, wanted.after) if wanted.after else None
-    size = PAGE if wanted.search.text or wanted.offset else min(PAGE, wanted.limit)
+    most = PAGE if wanted.search.text or wanted.offset else min(PAGE, wanted.limit)
+    size = min(most, FIRST_PAGE)
     while True:
         page = await store.search(
             kind,
@@ -200,6 +207,7 @@ async def _documents_of_kind(store: Store, wanted: SearchQuery, kind: str) -> As
         if len(page) < size:
             return
         last = page[-1]
+        size = max(1, min(most, PAGE_BYTES * len(page) // (1 + sum(len(each.body) for each in page))))
 
 
 def _make_cursor(order: SortOrder, document: StoredDocument) -> str:

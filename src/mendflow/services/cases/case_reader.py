@@ -36,6 +36,7 @@ from mendflow.services.cases.live_case import (
     journal_of,
     state_of,
 )
+from mendflow.services.cases.long_steps import LongSteps
 from mendflow.stores.contract import Append, Store, WriteDone
 
 log = logging.getLogger("mendflow.cases")
@@ -56,8 +57,17 @@ _decode_job = msgspec.json.Decoder(Job).decode
 
 class CaseReader:
     def __init__(
-        self, *, store: Store, ledger: Ledger, clock: Clock, events: EventStream, homes: HomeRegistry, hub: Hub
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        events: EventStream,
+        homes: HomeRegistry,
+        hub: Hub,
+        long_steps: LongSteps | None = None,
     ) -> None:
+        self._long_steps = long_steps
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -114,7 +124,7 @@ class CaseReader:
         live = LiveCase(case, document)
         live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
         live.position = position
-        await catch_up(self._store, self._clock, live)
+        await catch_up(self._store, self._clock, live, self._long_steps)
         if live.case.flow is None:
             # The document was written, but not the first event.
             if document.id != root_of(document.id):
@@ -125,6 +135,18 @@ class CaseReader:
             await self._fence(live)
         await self._restore_counts(live)
         return live
+
+    async def before(self, live: LiveCase) -> Case:
+        """A case of ours as its journal has it."""
+        await self._ledger.settled()
+        again = LiveCase(Case.blank(), live.document)
+        if (kept := await self._store.get(SNAPSHOT_KIND, live.id)) is not None:
+            image = _decode_snapshot(kept.body)
+            again.case, again.position = restore(image.state), image.position
+        await catch_up(self._store, self._clock, again, self._long_steps)
+        if again.position != live.position:
+            raise StoreUnavailable(f"another server has taken case {live.id}; reading everything again")
+        return again.case
 
     async def _has_settled(self, root: CaseId) -> bool:
         return await unstarted_cases.settle(self._store, self._clock, self._homes.server, root)
@@ -144,7 +166,7 @@ class CaseReader:
             [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
             if isinstance(result, WriteDone):
                 break
-            if await catch_up(self._store, self._clock, live):
+            if await catch_up(self._store, self._clock, live, self._long_steps):
                 # The former server may have restarted under the same home, and must not be fenced out by one that was
                 # paused.
                 raise StoreUnavailable(taken)

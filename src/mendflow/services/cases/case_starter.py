@@ -27,7 +27,8 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.domain_checks import demand_domains
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.flows import Flows, demand_no_message
+from mendflow.services.cases.flows import FlowDocument, Flows, demand_no_message
+from mendflow.services.cases.input_paths import origin_of_paths
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.staging import FileStaging
 from mendflow.services.cases.unstarted_cases import has_begun
@@ -75,14 +76,16 @@ class CaseStarter:
         origin: CaseOrigin | None = None,
         again: list[str] | None = None,
         on_unhandled: UnhandledPolicy = "",
+        version: FlowDocument | None = None,
     ) -> CaseDocument:
-        """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an earlier
-        case whose results are used for unchanged jobs; `cache` says which results of other cases are, and `again` names
-        what uses none."""
-        flows = self._runtime.flows
-        await flows.refresh(name)
-        known = flows.newest(name)
+        """Start a case of the newest version of a flow, or of the given one, unless there is one under the key.
+        `cache_from` is an earlier case whose results are used for unchanged jobs; `cache` says which results of other
+        cases are, and `again` names what uses none. Without an `origin`, inputs that are paths come from there."""
+        if (known := version) is None:
+            await self._runtime.flows.refresh(name)
+            known = self._runtime.flows.newest(name)
         demand_names(known.flow, again or [])
+        origin = origin or origin_of_paths(known.flow, inputs)
         inputs = await self._fixed_inputs(known.flow, inputs, known.project)
         wanted = CaseDocument(
             id=CaseId(""),
@@ -110,10 +113,11 @@ class CaseStarter:
         cache: CachePolicy,
         notify: str,
         again: list[str],
+        version: FlowDocument | None = None,
     ) -> CaseId | None:
-        """The newest stopped case of the newest version of a flow and of the same inputs. A case that is to use no
-        earlier results, or not those of some jobs, is like no case that might have."""
-        known = self._runtime.flows.newest(name)
+        """The newest stopped case of the newest version of a flow, or of the given one, and of the same inputs. A case
+        that is to use no earlier results, or not those of some jobs, is like no case that might have."""
+        known = version or self._runtime.flows.newest(name)
         stopped = [live.document for id, live in self._runtime.manager.live.items() if is_stopped(id)]
         alike = [each for each in stopped if (each.flow, each.digest, each.notify) == (name, known.digest, notify)]
         alike = [each for each in alike if not (each.parent or each.mends) and set(each.again) == set(again)]

@@ -7,7 +7,8 @@ orders; every order can be repeated."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
 
 import msgspec
 
@@ -34,6 +35,7 @@ from mendflow.core.engine.messages import (
     StartCase,
     Suspend,
 )
+from mendflow.core.expressions.work_budget import LongWork
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
@@ -58,6 +60,7 @@ from mendflow.services.cases.facts import (
     UndoLibrary,
 )
 from mendflow.services.cases.interception_points import InterceptionPoints
+from mendflow.services.cases.interrupted_cases import InterruptedCases
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
     RUNS_KIND,
@@ -99,7 +102,10 @@ class FlowManager:
         long_steps: LongSteps | None = None,
     ) -> None:
         self._long_steps = long_steps
-        self.reader = CaseReader(store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub)
+        self.reader = CaseReader(
+            store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub, long_steps=long_steps
+        )
+        self._interrupted = InterruptedCases(self.reader, ledger)
         self._hub = hub
         self._hear_ends = hub.listeners(ItemFinished)
         self._homes = homes
@@ -201,7 +207,7 @@ class FlowManager:
         self.counts.cases_started.add(document.flow)
         self._ledger.touch(CASE_KIND, live.id, document)
         self._events.tell(now, "case", live.id, state="running")
-        await self._carry_out(live, self._record(live, events))
+        await self._carry_out(live, await self._recorded(live, events))
         return live
 
     async def document(self, case: CaseId) -> CaseDocument | None:
@@ -234,11 +240,19 @@ class FlowManager:
         events = decide(live.case, command, self._clock.now())
         if isinstance(command, Proceed) and self._long_steps is not None and self._is_aside(live):
             async with self._long_steps.turn(live.document.project):
-                await self._proceed_aside(case, command, self._long_steps)
+                await asyncio.sleep(await self._proceed_aside(case, command, self._long_steps))
             return
         with self._ledger.atomic():
             begun = find_item(live.case, command.item) if isinstance(command, RestartItem) else None
-            orders = self._record(live, events)
+            try:
+                orders = self._record(live, events)
+            except LongWork:
+                if not await self._take_back(live):
+                    raise NotFound(f"case {case} is not running") from None
+                if isinstance(command, Proceed):
+                    await self.command(case, command)
+                    return
+                orders = self._record(live, events)
             if begun is not None:
                 self._note_run(live, begun)
             if isinstance(command, Suspend | Resume):
@@ -268,12 +282,23 @@ class FlowManager:
         await self.at_hand(case)
         await go()
 
-    async def _proceed_aside(self, case: CaseId, command: Proceed, long_steps: LongSteps) -> None:
+    @asynccontextmanager
+    async def _alone_with(self, case: CaseId, long_steps: LongSteps) -> AsyncIterator[LiveCase | None]:
+        """Wait until the case is at hand and the process is free. Nobody who has the process waits for a case: one that
+        is being taken back may need the process first."""
+        while True:
+            await self.at_hand(case)
+            async with long_steps.alone():
+                if (live := self.live.get(case)) is None or live.away is None:
+                    yield live
+                    return
+
+    async def _proceed_aside(self, case: CaseId, command: Proceed, long_steps: LongSteps) -> float:
         """Do a step in another process. The case does not change meanwhile: whoever has a command for it waits, and is
-        served before the next step."""
-        async with long_steps.alone():
-            if (live := await self.at_hand(case)) is None:
-                return
+        served before the next step. Returns how long its project rests."""
+        async with self._alone_with(case, long_steps) as live:
+            if live is None:
+                return 0.0
             [event] = decide(live.case, command, self._clock.now())
             live.away, problem = asyncio.Event(), ""
             try:
@@ -284,17 +309,18 @@ class FlowManager:
                 live.away.set()
                 live.away = None
         if self.live.get(live.id) is not live:
-            return  # another server has it by now
+            return 0.0  # another server has it by now
         with self._ledger.atomic():
             if problem:
                 log.error("case %s has failed: %s", live.id, problem, extra={"case": live.id})
                 self._note_event(live, event)
                 self._give_up(live.document, problem)
-                return
+                return 0.0
             live.case = done.case
             self._note_event(live, done.event)
             live.work += done.work
             await self._go_on(live, done.orders)
+        return done.rest_s
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """The order of an item has ended. Reported twice, it counts once."""
@@ -310,7 +336,9 @@ class FlowManager:
         if self._hear_ends:
             self._hub.publish(ItemFinished(live, serial, outcome))
         with self._ledger.atomic():
-            orders = self._record(live, events)
+            orders = await self._recorded(live, events)
+            if self.live.get(case) is not live:
+                return
             live.note_told(serial)
             if orders:
                 await self._carry_out(live, orders)
@@ -342,17 +370,35 @@ class FlowManager:
         except (StaleAnswer, NotFound):
             pass  # the case has gone on without it
 
+    async def _recorded(self, live: LiveCase, events: list[Event]) -> list[Order]:
+        """Apply new events and append them to the journal, each with where it was cut. One that turns out to be long is
+        taken back, and then applied without its steps, which are done aside."""
+        try:
+            return self._record(live, events)
+        except LongWork:
+            return self._record(live, events) if await self._take_back(live) else []
+
+    async def _take_back(self, live: LiveCase) -> bool:
+        """Take back the event that was interrupted. Returns whether the case is still here."""
+        assert self._long_steps is not None
+        self._long_steps.was_long(live.document.project)
+        await self._interrupted.take_back(live)
+        return self.live.get(live.id) is live
+
     def _record(self, live: LiveCase, events: list[Event]) -> list[Order]:
-        """Apply new events and append them to the journal, each with where it was cut."""
         orders: list[Order] = []
         is_aside = self._is_aside(live)
+        steps = self._long_steps if not is_aside else None
         for event in events:
             problem = ""
             if is_aside and not isinstance(event.fact, Proceed):
                 event = Event(event.at, event.fact, CUT_AT_ONCE)
             try:
-                event, given = evolve_new(live.case, event)
+                with steps.interrupting(live.case) if steps is not None else nullcontext():
+                    event, given = evolve_new(live.case, event)
                 orders += given
+            except LongWork:
+                raise
             except Exception as error:  # a case that cannot continue must not affect the others
                 log.exception("case %s has failed by an internal error; run it again", live.id, extra={"case": live.id})
                 problem = f"internal error of mendflow: {error!r:.300}; run the case again"

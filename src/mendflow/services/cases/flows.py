@@ -1,12 +1,15 @@
 """Deployed flows: the newest version of each by name, and every version by number.
 
-A case stores its own flow, so a new version applies to new cases only."""
+A case stores its own flow, so a new version applies to new cases only. Whoever starts a case from a flow file sends
+the flow along. Where somebody has deployed a flow of that name, it stays the newest: schedules, watches and whoever
+starts the flow by its name go on with it. Where nobody has, what was sent along is known by its name, as tentative."""
 
 import hashlib
 import logging
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import walk_activities
@@ -33,12 +36,16 @@ _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 
 
 class FlowDocument(msgspec.Struct, kw_only=True):
+    """`tentative`: nobody has deployed it, a case was started from its file; the next such file replaces it.
+    A document of an older version does not say so, and counts as deployed."""
+
     name: str
     digest: str
     version: int
     deployed_at: Instant
     deployed_by: str = ""
     project: str = DEFAULT_PROJECT
+    tentative: bool = False
     flow: Flow
 
     def view(self, *, whole: bool) -> FlowView:
@@ -50,6 +57,7 @@ class FlowDocument(msgspec.Struct, kw_only=True):
             deployed_by=self.deployed_by,
             project=self.project,
             description=self.flow.description,
+            tentative=self.tentative,
             flow=self.flow if whole else None,
         )
 
@@ -142,6 +150,27 @@ class Flows:
     async def deploy(self, flow: Flow, *, who: str = "", project: str = "") -> FlowView:
         """Make this the newest version. Deploying an unchanged flow makes no new version. A flow that is there stays in
         its project; refused if that is another than the given one."""
+        return (await self._store_version(flow, who, project, tentative=False)).view(whole=False)
+
+    async def sent_along(self, flow: Flow, *, who: str = "", project: str = "") -> FlowDocument:
+        """The version of a flow that one case is started with. It becomes the newest only where nobody has deployed a
+        flow of its name; a flow that is there stays in its project."""
+        await self.refresh(flow.name)
+        return await self._store_version(flow, who, project, tentative=True)
+
+    async def adopt(self, name: str, *, who: str) -> None:
+        """The newest version is meant to stay: from now on it is replaced only by deploying another."""
+        for _ in range(TRIES):
+            newest = self.newest(name)
+            if not newest.tentative:
+                return
+            made = replace(newest, deployed_at=self._clock.now(), deployed_by=who, tentative=False)
+            if await self._put(made):
+                return
+            await self.refresh(name)
+        raise Conflict(f"flow {name} is deployed by several at once, again and again; try once more")
+
+    async def _store_version(self, flow: Flow, who: str, project: str, *, tentative: bool) -> FlowDocument:
         check_names(flow)
         compile_flow(flow)
         flow = await self.sealed(flow)
@@ -152,11 +181,21 @@ class Flows:
             newest = self._newest.get(flow.name)
             last = newest or await self._removed(flow.name)
             stays_in = kept_project(f"flow {flow.name}", last.project if last is not None else None, project)
-            if newest is not None and newest.digest == digest:
-                return newest.view(whole=False)
-            version = last.version + 1 if last is not None else 1
-            if (made := await self._put(flow, digest, version, who, stays_in)) is not None:
-                return made.view(whole=False)
+            is_same = newest is not None and newest.digest == digest
+            if newest is not None and is_same and (tentative or not newest.tentative):
+                return newest
+            made = FlowDocument(
+                name=flow.name,
+                digest=digest,
+                version=last.version + (0 if is_same else 1) if last is not None else 1,
+                deployed_at=self._clock.now(),
+                deployed_by=who,
+                project=stays_in,
+                tentative=tentative,
+                flow=flow,
+            )
+            if (tentative and newest is not None and not newest.tentative) or await self._put(made):
+                return made
             await self.refresh(flow.name)
         raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
 
@@ -181,25 +220,16 @@ class Flows:
                 return removed.view(whole=False)
         raise Conflict(f"flow {name} is deployed by somebody else, again and again; try once more")
 
-    async def _put(self, flow: Flow, digest: str, version: int, who: str, project: str) -> FlowDocument | None:
-        """None if somebody else was faster."""
-        now = self._clock.now()
-        document = FlowDocument(
-            name=flow.name,
-            digest=digest,
-            version=version,
-            deployed_at=now,
-            deployed_by=who,
-            project=project,
-            flow=flow,
-        )
-        put_at = await self._ledger.put_now(FLOW_KIND, flow.name, document, self._read.get(flow.name, 0))
+    async def _put(self, document: FlowDocument) -> bool:
+        """Whether it is the newest now; not if somebody else was faster."""
+        name = document.name
+        put_at = await self._ledger.put_now(FLOW_KIND, name, document, self._read.get(name, 0))
         if put_at is None:
-            return None
-        if self._read.get(flow.name, 0) < put_at:
-            self._newest[flow.name], self._read[flow.name] = document, put_at
-        await self._ledger.put_now(VERSION_KIND, f"{flow.name}@{version}", document, 0)
-        return document
+            return False
+        if self._read.get(name, 0) < put_at:
+            self._newest[name], self._read[name] = document, put_at
+        await self._ledger.put_now(VERSION_KIND, f"{name}@{document.version}", document, 0)
+        return True
 
     def all(self) -> list[FlowView]:
         return [document.view(whole=False) for _, document in sorted(self._newest.items())]

@@ -1,6 +1,8 @@
 """Views of items, made from the documents of jobs, user tasks and the rest."""
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -21,10 +23,10 @@ _TASK_STATES: dict[str, ItemState] = {
     "expired": "failed",
     "withdrawn": "cancelled",
 }
-_MEASURE_FIELDS = (set(AttemptView.__struct_fields__) & set(Measurements.__struct_fields__)) - {
-    "started_at",
-    "ended_at",
-}
+_MEASURE_FIELDS = tuple(
+    (set(AttemptView.__struct_fields__) & set(Measurements.__struct_fields__)) - {"started_at", "ended_at"}
+)
+_measured = attrgetter(*_MEASURE_FIELDS)
 
 
 def generation_of(id: str) -> tuple[str, int]:
@@ -37,12 +39,13 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
     """One item made of all submissions of its job, the oldest first. While the flow still waits for it, it has not
     failed, whatever the last submission came to: it is being mended."""
     last = of_job(jobs[-1], log_tail, runs=runs)
-    changes = {
+    changes: dict[str, Any] = {
         "job": JobId(generation_of(jobs[0].id)[0]),
-        "attempts": [_attempt_view(attempt.shown, attempt) for attempt in numbered_attempts(jobs)],
         "created_at": jobs[0].created_at,
         "cache_reason": last.cache_reason or jobs[0].cache_reason,  # of a job that was mended only the first looked
     }
+    if len(jobs) > 1:
+        changes["attempts"] = [_attempt_view(attempt.shown, attempt) for attempt in numbered_attempts(jobs)]
     if awaited and last.state == "failed":
         changes |= {"state": "waiting", "ended_at": 0, "reason": "it failed, and is being mended"}
     return msgspec.structs.replace(last, **changes)
@@ -146,6 +149,7 @@ def _run_view(view: ItemView) -> RunView:
         created_at=view.created_at,
         ended_at=view.ended_at,
         fault=view.fault,
+        ran_ms=sum(attempt.ran_ms for attempt in view.attempts),
     )
 
 
@@ -209,7 +213,7 @@ def _attempt_view(number: int, attempt: Attempt) -> AttemptView:
         fault=attempt.fault,
         host=attempt.host,
         folder=attempt.folder,
-        **{name: getattr(attempt.measures, name) for name in _MEASURE_FIELDS},
+        **dict(zip(_MEASURE_FIELDS, _measured(attempt.measures), strict=True)),
     )
 
 

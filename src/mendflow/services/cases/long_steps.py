@@ -2,22 +2,24 @@
 
 An expression may do much work, and a case may evaluate one after the other. Within the server that would stand between
 everybody else and an answer. So the server counts what the expressions of each project do. A project that has done more
-than its share of late, or one very long step, gets the rest aside: its events are taken at once and cut before their
-first step, and what was cut is done where nobody waits, one step of each project at a time. The outcome is the same,
-and so is the journal: a step is a function of the state and the event."""
+than its share of late gets the rest aside: its events are taken at once and cut before their first step, and what was
+cut is done where nobody waits, one step of each project at a time. A single step that turns out to be long is
+interrupted within the server, as if it had not begun, and goes the same way. The outcome is the same, and so is the
+journal: a step is a function of the state and the event."""
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Final, Protocol
 
 import msgspec
 
 from mendflow.core.engine import Case, snapshot
 from mendflow.core.engine.messages import Event, Order
-from mendflow.core.engine.state import restore_beside
+from mendflow.core.engine.state import restore, restore_beside
+from mendflow.core.expressions.work_budget import WORK
 from mendflow.services.base.buckets import Bucket, BucketTable
 from mendflow.services.base.module_processes import start_module
 
@@ -25,12 +27,18 @@ UNITS_PER_S: Final = 100_000
 UNITS_AT_ONCE: Final = 400_000
 """Work that the expressions of one project may do within the server, in the units of the engine's meter."""
 
-LONG_UNITS: Final = 50_000
+LONG_UNITS: Final = 40_000
 LONG_FOR_S: Final = 600.0
-"""After a step of more than so many units the steps of its project are done aside for so long."""
+"""A step of more than so many units is interrupted within the server; from then on the steps of its project are done
+aside for so long."""
 
 INSTANCES_MAX: Final = 5_000
-"""A case with more activities at once stays within the server: sending it costs more than its steps."""
+"""A case with more activities at once stays within the server, and is not interrupted: sending it there and back would
+keep the others longer than its steps do."""
+
+REST: Final = 9
+"""After a step that was done aside its project waits so many times as long as sending the case there and back took:
+that is work of the server too, and grows with the case."""
 
 PROJECTS_MAX: Final = 10_000
 RUNNER_MODULE: Final = "mendflow.services.cases.step_process"
@@ -41,14 +49,16 @@ AGAIN_S: Final = 0.5
 
 
 class StepTask(msgspec.Struct, frozen=True, array_like=True):
-    """What the process is given: a case, and the event to apply."""
+    """What the process is given: a case, or nothing for one that has not begun, the entries of its journal that it has
+    not seen, and the event to apply behind them, if there is one."""
 
     state: bytes
-    event: Event
+    event: Event | None = None
+    entries: list[bytes] = []
 
 
 class StepResult(msgspec.Struct, frozen=True, array_like=True):
-    """What it gives back: the case after the event, the event with where it was cut, and what follows. `problem` is an
+    """What it gives back: the case after all of it, the event with where it was cut, and what follows. `problem` is an
     internal error; then there is no case."""
 
     state: bytes = b""
@@ -65,10 +75,13 @@ class StepRunner(Protocol):
 
 
 class DoneStep(msgspec.Struct, frozen=True):
+    """`rest_s` is how long its project waits before the next one."""
+
     case: Case
     event: Event
     orders: list[Order]
     work: int
+    rest_s: float
 
 
 class LongSteps:
@@ -79,7 +92,8 @@ class LongSteps:
         self._now_s = now_s
         self._buckets = BucketTable(lambda now: Bucket(UNITS_PER_S, UNITS_AT_ONCE, now), PROJECTS_MAX)
         self._long_until: OrderedDict[str, float] = OrderedDict()
-        self._turns: dict[str, asyncio.Lock] = {}
+        self._turns: dict[str, asyncio.Lock] = {}  # of the projects that have steps by now
+        self._waiting: Counter[str] = Counter()
         self._one_at_a_time = asyncio.Lock()
 
     def count(self, project: str, units: int) -> None:
@@ -92,9 +106,17 @@ class LongSteps:
             if len(self._long_until) > PROJECTS_MAX:
                 self._long_until.popitem(last=False)
 
+    def was_long(self, project: str) -> None:
+        """A step of this project was interrupted."""
+        self.count(project, LONG_UNITS)
+
+    def interrupting(self, case: Case) -> AbstractContextManager[None]:
+        """Raise LongWork in what is done to the case here if it gets long."""
+        return nullcontext() if _is_large(case) else WORK.interrupted_after(LONG_UNITS)
+
     def wants(self, project: str, case: Case) -> bool:
         """Whether the steps of this case are to be done aside by now."""
-        if len(case.instances) > INSTANCES_MAX:
+        if _is_large(case):
             return False
         now = self._now_s()
         if self._long_until.get(project, 0.0) > now:
@@ -106,8 +128,15 @@ class LongSteps:
     async def turn(self, project: str) -> AsyncIterator[None]:
         """Wait until a step of this project may be done. The steps of a project wait for each other, so that each
         project that has some gets its turn."""
-        async with self._turns.setdefault(project, asyncio.Lock()):
-            yield
+        lock = self._turns.setdefault(project, asyncio.Lock())
+        self._waiting[project] += 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._waiting[project] -= 1
+            if not self._waiting[project]:
+                del self._waiting[project], self._turns[project]
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
@@ -119,14 +148,32 @@ class LongSteps:
     async def do(self, project: str, case: Case, event: Event) -> DoneStep:
         """Apply the event to a copy of the case, which must not change meanwhile. Raises StepFailed for an internal
         error."""
-        done = await self._runner.run(StepTask(snapshot(case), event))
+        begun = time.thread_time()
+        task = StepTask(snapshot(case), event)
+        took = time.thread_time() - begun
+        done = await self._runner.run(task)
         if done.problem or done.event is None:
             raise StepFailed(done.problem)
         self.count(project, done.work)
-        return DoneStep(restore_beside(done.state, case), done.event, done.orders, done.work)
+        begun = time.thread_time()
+        after = restore_beside(done.state, case)
+        took += time.thread_time() - begun
+        return DoneStep(after, done.event, done.orders, done.work, took * REST)
+
+    async def replay(self, state: bytes, entries: list[bytes]) -> Case:
+        """Apply entries of a journal to a case, or to none, in the process. Raises StepFailed."""
+        async with self.alone():
+            done = await self._runner.run(StepTask(state, None, entries))
+        if done.problem:
+            raise StepFailed(done.problem)
+        return restore(done.state)
 
     async def stop(self) -> None:
         await self._runner.stop()
+
+
+def _is_large(case: Case) -> bool:
+    return len(case.instances) > INSTANCES_MAX
 
 
 class StepFailed(Exception):

@@ -6,24 +6,27 @@ others reads only below the folders that it was given."""
 
 import asyncio
 import glob
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
 
 import msgspec
 
-from mendflow.core.data.table_files import paths_in, with_files
+from mendflow.core.data.input_types import is_table_path
+from mendflow.core.data.table_files import FILE_COLUMN, paths_in, with_files
 from mendflow.core.engine.files_at_start import files_at_start
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
+from mendflow.core.expressions import is_template
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, TABLE, Flow
+from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, TABLE, Flow, Input
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.services.base.background_tasks import BackgroundTasks
-from mendflow.services.base.contracts import FileStore
+from mendflow.services.base.contracts import FileDemand, FileStore
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 
 FLAWS_TOLD_MAX: Final = 5
@@ -36,9 +39,19 @@ class Resolve(Protocol):
     async def __call__(self, name: str, project: str = "") -> FileRef: ...
 
 
+class TableReader(Protocol):
+    """Reads the rows of the table that an input names. Raises InvalidRequest."""
+
+    def __call__(self, input: str, path: Path, columns: Mapping[str, str], /) -> list[Value]: ...
+
+
+def refuse_tables(input: str, path: Path, _columns: Mapping[str, str], /) -> list[Value]:
+    raise InvalidRequest(f"input {input}: this server reads no tables; give the rows of {path.name} instead")
+
+
 class FileStaging:
     """`roots` says which folders may be read by now; None allows every path, as for a user's own server. `resolve`
-    finds logical files by their names."""
+    finds logical files by their names, `read_table` reads tables that inputs name by their paths."""
 
     def __init__(
         self,
@@ -47,12 +60,16 @@ class FileStaging:
         finished: Finished,
         roots: Callable[[], tuple[Path, ...] | None],
         ledger: Ledger,
+        read_table: TableReader,
+        hub: Hub,
     ) -> None:
         self._file_store = file_store
         self._resolve = resolve
         self._finished = finished
         self._roots = roots
+        self._read_table = read_table
         self._background = BackgroundTasks(ledger)
+        self._files_of_case = hub.need(FileDemand, self)
 
     async def stop(self) -> None:
         await self._background.stop()
@@ -67,10 +84,36 @@ class FileStaging:
                 fixed[name] = await self._files_of(name, value, flow.folder, project)
             elif declared.type == FILE and value is not None:
                 fixed[name] = await self._file_given(name, value, flow.folder, project)
-            elif declared.type == TABLE and (paths := paths_in(value, declared.columns)):
-                files = {path: (await self._file_of(path, flow.folder, project)).as_value() for path in sorted(paths)}
-                fixed[name] = with_files(value, declared.columns, files)
+            elif declared.type == TABLE:
+                if is_table_path(declared, value):
+                    value = fixed[name] = await self._rows_of(name, declared, str(value), flow.folder)
+                if paths := paths_in(value, declared.columns):
+                    files = {
+                        path: (await self._file_of(path, flow.folder, project)).as_value() for path in sorted(paths)
+                    }
+                    fixed[name] = with_files(value, declared.columns, files)
         return fixed
+
+    async def demand_tables(self, flow: Flow, given: dict[str, Value]) -> None:
+        """Refuse inputs for later cases that name tables which cannot be read here by now."""
+        for name, value in given.items():
+            declared = flow.inputs.get(name, Input())
+            if is_table_path(declared, value) and not is_template(value):
+                await self._rows_of(name, declared, str(value), flow.folder)
+
+    async def _rows_of(self, name: str, declared: Input, source: str, folder: str) -> list[Value]:
+        """The rows of a table that is given by its path, as they are now. Files that it names are beside it; whether
+        they are there is seen only where they may be read."""
+        path = await self._readable_path(source, folder)
+        if path is None:
+            raise Forbidden(f"input {name}: {_not_readable(source)}")
+        kinds = {column: "string" if kind == FILE_COLUMN else kind for column, kind in declared.columns.items()}
+        rows: Value = await asyncio.to_thread(self._read_table, name, path, kinds)
+        beside = {
+            cell: cell if cell.startswith(LOGICAL_PREFIX) else str(path.parent / cell)
+            for cell in paths_in(rows, declared.columns)
+        }
+        return with_files(rows, declared.columns, {"": None, **beside})
 
     async def _file_given(self, name: str, value: Value, folder: str, project: str) -> Value:
         """A file that is given, or is the default, by its path. What a URL leads to is not stored."""
@@ -138,7 +181,7 @@ class FileStaging:
                 kept = [await self._fetch(name, source, folder, project) for name, source in order.files.items()]
             else:
                 kept = await asyncio.gather(*(self._fetch(*each, folder, project) for each in order.files.items()))
-            written = {path: await self._write(path, value) for path, value in order.data.items()}
+            written = {path: await self._write(case, path, value) for path, value in order.data.items()}
             outcome = staging_outcome(dict(zip(order.files, kept, strict=True)) | written)
         except _StagingFailed as failed:
             outcome = Outcome(fault=failed.fault)
@@ -161,9 +204,11 @@ class FileStaging:
         except RequestError as error:
             raise _StagingFailed(name, source, error) from error
 
-    async def _write(self, path: str, value: Value) -> FileRef:
-        """Store a value as JSON, the same whether it was small or had been stored as a file."""
+    async def _write(self, case: CaseId, path: str, value: Value) -> FileRef:
+        """Store a value as JSON, the same whether it was small or had been stored as a file. What did not come to the
+        case is not read for it."""
         try:
+            await self._files_of_case().demand_value(case, value)
             whole = await self._with_spilled(value)
         except StoreUnavailable:
             raise

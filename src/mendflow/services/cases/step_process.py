@@ -8,12 +8,15 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from mendflow.core.engine import evolve_new, snapshot
+from mendflow.core.engine import Case, evolve, evolve_new, snapshot
+from mendflow.core.engine.messages import Event
 from mendflow.core.engine.state import restore
 from mendflow.services.cases.long_steps import LENGTH_BYTES, StepResult, StepTask
 
 NICENESS: Final = 10
 MEMORY_BYTES_MAX: Final = 4 << 30
+
+_decode_event: Final = msgspec.json.Decoder(Event).decode
 
 
 def main() -> None:
@@ -33,9 +36,11 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
 
 
 def apply(task: StepTask) -> StepResult:
-    case = restore(task.state)
     try:
-        event, orders = evolve_new(case, task.event)
+        case = restore(task.state) if task.state else Case.blank()
+        for entry in task.entries:
+            evolve(case, _decode_event(entry))
+        event, orders = evolve_new(case, task.event) if task.event is not None else (None, [])
     except Exception as error:  # noqa: BLE001 - a case that cannot continue must not affect the others
         return StepResult(problem=f"{error!r:.300}")
     return StepResult(snapshot(case), event, orders, case.meter.work)

@@ -25,8 +25,10 @@ from mendflow.core.model.access_tokens import (
 )
 from mendflow.core.model.errors import Conflict, Forbidden, NotFound, StoreUnavailable
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.members import MemberView, require_member
 from mendflow.core.model.principals import USER, Principal, ProjectRole
 from mendflow.services.base.contracts import TRIES
+from mendflow.services.cluster.project_members import MEMBERS_ID, ProjectMembers, StoredMember
 from mendflow.stores.contract import Delete, Put, Store, StoredDocument, WriteDone
 
 log = logging.getLogger("mendflow.server")
@@ -84,6 +86,7 @@ class AccessTokens:
         self._store = store
         self._now = now
         self._version = -1
+        self.members = ProjectMembers(store, TOKENS_KIND)
         self._by_hash: dict[str, tuple[StoredToken, Principal]] = {}
         self._used: dict[str, Instant] = {}
         self._written: dict[str, Instant] = {}
@@ -116,16 +119,24 @@ class AccessTokens:
     async def read(self) -> None:
         """Read what other servers have changed."""
         async with self._reading:
-            found = await self._store.get(TOKENS_KIND, TOKENS_ID)
+            documents = {each.id: each for each in await self._store.get_many(TOKENS_KIND, [TOKENS_ID, MEMBERS_ID])}
+            if self.members.take(documents.get(MEMBERS_ID)):
+                self._name_all()
+            found = documents.get(TOKENS_ID)
             version = found.version if found is not None else 0
             if version != self._version:
                 self._take(_decode(found.body) if found is not None else TokenDocument(), version)
 
+    def _name_all(self) -> None:
+        """Say anew who has which token: memberships have changed."""
+        self._by_hash = {sha256: (token, self._holder(token)) for sha256, (token, _) in self._by_hash.items()}
+
+    def _holder(self, token: StoredToken) -> Principal:
+        return self.members.added_to(Principal(token.name, frozenset(token.roles), token.projects))
+
     def _take(self, document: TokenDocument, version: int) -> None:
         before = {token.id for token, _ in self._by_hash.values()}
-        self._by_hash = {
-            each.sha256: (each, Principal(each.name, frozenset(each.roles), each.projects)) for each in document.tokens
-        }
+        self._by_hash = {each.sha256: (each, self._holder(each)) for each in document.tokens}
         self._version = version
         self._gone |= before - {each.id for each in document.tokens}
 
@@ -238,6 +249,35 @@ class AccessTokens:
         views = [self._view(each, self._used.get(each.id, 0)) for each in revoked]
         await self._forget_gone()
         return views
+
+    # Members of projects
+
+    async def members_of(self, project: str) -> list[MemberView]:
+        """By name. Tokens that name the project count too."""
+        await self.read()
+        tokens = [token for token, _ in self._by_hash.values() if project in token.projects and not self.is_over(token)]
+        named = [
+            MemberView(
+                name=each.name, role=each.projects[project], through="token", set_by=each.made_by, set_at=each.made_at
+            )
+            for each in tokens
+        ]
+        return sorted([*self.members.of(project), *named], key=lambda each: (each.name, each.through, each.set_at))
+
+    async def put_member(self, project: str, name: str, role: ProjectRole, *, who: str) -> MemberView:
+        require_member(project, name)
+        self.demand_new(Principal(name, frozenset(), {project: role}))
+        new = StoredMember(project=project, name=name, role=role, set_by=who, set_at=self._now())
+        async with self._reading:
+            await self.members.put(new)
+            self._name_all()
+        return MemberView(name=name, role=role, set_by=who, set_at=new.set_at)
+
+    async def remove_member(self, project: str, name: str) -> MemberView:
+        async with self._reading:
+            gone = await self.members.remove(project, name)
+            self._name_all()
+        return MemberView(name=name, role=gone.role, set_by=gone.set_by, set_at=gone.set_at)
 
     async def _change(self, change: Callable[[list[StoredToken]], list[StoredToken]]) -> None:
         """Change the document, from whatever it is by now. What was written holds here at once."""

@@ -32,6 +32,7 @@ from mendflow.services.domains.hosted_work import HostedWorks
 from mendflow.services.domains.peer_scheduler import FarJobs, PeerScheduler
 from mendflow.services.domains.sent_calls import SentCalls
 from mendflow.services.domains.sent_work import NO_REPORTS, DomainReports, SentWorks
+from mendflow.services.domains.spilled_values import SpilledValues
 from mendflow.services.domains.work_contracts import WorkHost, WorkSender
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
 from mendflow.services.domains.work_documents import HOSTED_KIND, SENT_KIND
@@ -73,6 +74,7 @@ class DomainParts(Protocol):
     homes: HomeRegistry
     staging: FileStaging
     catalogue: Catalogue
+    spilled_values: SpilledValues
 
 
 class DomainServices:
@@ -118,6 +120,7 @@ class DomainServices:
             shared=shared,
             is_connected=lambda: bool(lines()),
             resolve=parts.catalogue.resolve,
+            spilled=parts.spilled_values,
         )
         self.hosted = HostedWorks(
             ledger=parts.ledger, clock=clock, flows=parts.flows, files=files, runs=self.runs, shared=shared

@@ -13,12 +13,14 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import NO_FOLDER
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.cluster import JOB_KIND, root_of
 from mendflow.services.base.hub import Hub
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.staging import Resolve
+from mendflow.services.domains.spilled_values import SpilledValues
 from mendflow.services.domains.work_documents import DOMAIN_PORT
 from mendflow.services.domains.work_files import (
     files_in_flow,
@@ -26,6 +28,9 @@ from mendflow.services.domains.work_files import (
     files_in_outcome,
     logical_files_in_flow,
     logical_files_in_job,
+    logical_sources_in_job,
+    once,
+    spilled_in_value,
 )
 from mendflow.services.scheduling.facts import JobEnded
 from mendflow.stores.contract import Store
@@ -40,10 +45,20 @@ _decode_job: Final = msgspec.json.Decoder(Job).decode
 
 
 class CaseFiles:
-    """`sent` gives the files that came with a piece of work, `resolve` those with logical names."""
+    """`sent` gives the files that came with a piece of work, `resolve` those with logical names, `spilled` what stored
+    values refer to."""
 
-    def __init__(self, store: Store, manager: FlowManager, hub: Hub, sent: SentFiles, resolve: Resolve) -> None:
+    def __init__(
+        self,
+        store: Store,
+        manager: FlowManager,
+        hub: Hub,
+        sent: SentFiles,
+        resolve: Resolve,
+        spilled: SpilledValues,
+    ) -> None:
         self._resolve = resolve
+        self._spilled = spilled
         self._store = store
         self._manager = manager
         self._sent = sent
@@ -62,15 +77,36 @@ class CaseFiles:
         """Refuse a job of such a case if it would read what the case may not. What one of our own flows names is ours
         to give; what it was called with is not."""
         value = self._given_from_outside(case)
-        await self.demand_logical(logical_files_in_job(spec) if value is None else logical_files_in_flow(value))
-        found = files_in_job(spec) if value is None else files_in_flow(value)
-        await self._demand(root_of(case), (each.sha256 for each in found))
+        if value is not None:
+            await self._demand_given(case, value)
+            return
+        project = self._project_of(case)
+        await self.demand_logical(logical_files_in_job(spec), project)
+        for name in logical_sources_in_job(spec):
+            await self._known_as(name, project)
+        await self._demand(root_of(case), (each.sha256 for each in files_in_job(spec)))
+        if spec.args or spec.kwargs:
+            await self._demand_inside(case, [spec.args, spec.kwargs])
 
     async def demand_value(self, case: CaseId, value: Any) -> None:
         """Refuse what such a case would send on."""
         if self.is_hosted(case):
-            await self.demand_logical(logical_files_in_flow(value))
-            await self._demand(root_of(case), (each.sha256 for each in files_in_flow(value)))
+            await self._demand_given(case, value)
+
+    async def _demand_given(self, case: CaseId, value: Any) -> None:
+        await self.demand_logical(logical_files_in_flow(value), self._project_of(case))
+        await self._demand(root_of(case), (each.sha256 for each in files_in_flow(value)))
+        await self._demand_inside(case, value)
+
+    async def _demand_inside(self, case: CaseId, value: Any) -> None:
+        """Refuse what is in stored values. They themselves may be read."""
+        async for files in self._spilled.files_by_depth(spilled_in_value(value)):
+            await self.demand_logical([each for each in files if each.logical], self._project_of(case))
+            await self._demand(root_of(case), (each.sha256 for each in once(files)))
+
+    def _project_of(self, case: CaseId) -> str:
+        live = self._manager.live.get(case) or self._manager.live.get(root_of(case))
+        return live.document.project if live is not None else DEFAULT_PROJECT
 
     def is_hosted(self, case: CaseId) -> bool:
         root = self._manager.live.get(root_of(case))
@@ -108,23 +144,25 @@ class CaseFiles:
                 " made by it here; give it to the flow as an input"
             )
 
-    async def demand_logical(self, refs: Iterable[FileRef]) -> None:
-        """Refuse logical names with other contents than our catalogue has: pilots look for the digest in their caches,
-        and find whatever file has it."""
+    async def demand_logical(self, refs: Iterable[FileRef], project: str) -> None:
+        """Refuse logical names with other contents than our catalogue has in the project: pilots look for the digest in
+        their caches, and find whatever file has it."""
         for ref in dict.fromkeys(refs):
-            try:
-                known = await self._resolve(ref.logical)
-            except (NotFound, InvalidRequest) as error:
-                raise Forbidden(
-                    f"it refers to the logical file {ref.logical[:200]!r}, which this domain does not have:"
-                    f" {error.message}"
-                ) from None
+            known = await self._known_as(ref.logical, project)
             if ref.sha256 != known.sha256 or ref.bytes not in (0, known.bytes):
                 raise Forbidden(
                     f"it refers to the logical file {ref.logical[:200]!r} with the digest {ref.sha256[:12]}... and"
                     f" {ref.bytes} bytes, which is not what has that name in this domain; give the name alone, as"
                     f" lfn:{ref.logical[:200]}"
                 )
+
+    async def _known_as(self, name: str, project: str) -> FileRef:
+        try:
+            return await self._resolve(name, project)
+        except (NotFound, InvalidRequest) as error:
+            raise Forbidden(
+                f"it refers to the logical file {name[:200]!r}, which this domain does not have: {error.message}"
+            ) from None
 
     async def _read_made(self, root: CaseId) -> set[str]:
         """What jobs had made before this server began; what they have made since may not be on disk yet."""

@@ -28,6 +28,7 @@ from mendflow.services.domains.case_files import CaseFiles
 from mendflow.services.domains.host_leases import HostLeases
 from mendflow.services.domains.hosted_cases import newest_job, tries_of, work_outcome
 from mendflow.services.domains.hosted_register import HostedRegister, HostedWork
+from mendflow.services.domains.spilled_values import SpilledValues
 from mendflow.services.domains.work_documents import DOMAIN_PORT
 from mendflow.services.scheduling.facts import BorrowedWork, JobMoved, LogTails
 from mendflow.services.scheduling.waiting_reasons import WaitingReasons
@@ -70,6 +71,7 @@ class HostedRuns:
         shared: bool,
         is_connected: Callable[[], bool],
         resolve: Resolve,
+        spilled: SpilledValues,
     ) -> None:
         self._is_connected = is_connected
         self._hub = hub
@@ -82,7 +84,7 @@ class HostedRuns:
         self.leases = leases
         self._shared = shared
         self.register = HostedRegister(store, ledger, shared=shared)
-        self.files = CaseFiles(store, manager, hub, self.register.files_sent, resolve)
+        self.files = CaseFiles(store, manager, hub, self.register.files_sent, resolve, spilled)
         hub.provide(CaseFiles, self.files)
         self._on_news: list[Callable[[tuple[str, str]], None]] = []
         self._due_at = NOTHING_DUE

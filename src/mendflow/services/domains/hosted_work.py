@@ -233,7 +233,7 @@ class HostedWorks:
         self, origin: str, rights: DomainRights, request: DomainRequest, work: SentWork, before: HostedWork | None
     ) -> WorkStatus | None:
         demand_plain(work)
-        await self._runs.files.demand_logical(logical_files_in_flow(work.inputs))
+        await self._runs.files.demand_logical(logical_files_in_flow(work.inputs), self._project(work))
         flow = flow_of_work(work, rights, self._flows)
         files = files_of_work(work, flow)
         if len(files) > FILES_MAX:

@@ -1,28 +1,59 @@
 """The stored files that work of another domain refers to, and those that its outcome does."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.domains import SentWork
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import KEPT_PREFIX, JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
+_SIGNS: Final = (b'"$file":', b'"$spilled":', b'"sha256":')
+"""What stands before the digest where values and structures refer to files."""
+
 
 def files_in_value(value: Value) -> Iterator[FileRef]:
-    """The files that a value refers to, wherever in it; those with logical names are where the catalogue says."""
+    """The files that a value refers to, wherever in it; those with logical names are where the catalogue says. A map
+    may be read as either kind of reference, and what is in it too."""
+    for each in maps_in(value) if _may_refer(value) else ():
+        yield from files_of_map(each)
+
+
+def maps_in(value: Value) -> Iterator[dict[str, Value]]:
+    """All maps of a value, wherever in it."""
     pending: list[Value] = [value]
     while pending:
         each = pending.pop()
-        found = file_of(each) or spilled_file(each)
-        if found is not None:
-            yield found
-        elif isinstance(each, dict):
+        if isinstance(each, dict):
+            yield each
             pending.extend(each.values())
         elif isinstance(each, (list, tuple)):
             pending.extend(each)
+
+
+def _may_refer(part: Any) -> bool:
+    """Whether there is anything in it that looks like a reference. The way to find that out is much quicker than a look
+    at each element, of which somebody may send many."""
+    try:
+        written = msgspec.json.encode(part)
+    except (TypeError, ValueError, RecursionError):
+        return True
+    return any(sign in written for sign in _SIGNS)
+
+
+def files_of_map(part: dict[str, Value]) -> list[FileRef]:
+    """The files that a map itself refers to."""
+    return [found for found in (file_of(part), spilled_file(part)) if found is not None]
+
+
+def spilled_in_value(value: Value) -> Iterator[str]:
+    """The digests of the parts of a value that are stored as files because of their size."""
+    for each in maps_in(value) if _may_refer(value) else ():
+        if (found := spilled_file(each)) is not None:
+            yield found.sha256
 
 
 def files_in_outcome(outcome: Outcome | None) -> list[FileRef]:
@@ -55,6 +86,12 @@ def logical_files_in_job(spec: JobSpec) -> list[FileRef]:
     return [each for each in (*spec.inputs.values(), *_named_in_job(spec)) if each.logical]
 
 
+def logical_sources_in_job(spec: JobSpec) -> set[str]:
+    """The logical names that a job reads files by, whatever their contents."""
+    sources = (each for sources in spec.replicas.values() for each in sources)
+    return {each.removeprefix(LOGICAL_PREFIX) for each in sources if each.startswith(LOGICAL_PREFIX)}
+
+
 def _named_in_job(spec: JobSpec) -> list[FileRef]:
     found = [ref for path, ref in spec.inputs.items() if path not in spec.replicas or not ref.logical]
     found += [
@@ -83,9 +120,15 @@ def logical_files_in_flow(part: Any) -> list[FileRef]:
     return [each for each in _named_in_flow(part) if each.logical]
 
 
+def files_given(part: Any) -> tuple[list[FileRef], list[FileRef]]:
+    """The files with logical names that somebody gives, and the stored ones."""
+    found = _named_in_flow(part)
+    return [each for each in found if each.logical], once(found)
+
+
 def _named_in_flow(part: Any) -> list[FileRef]:
     found: list[FileRef] = []
-    pending: list[Any] = [part]
+    pending: list[Any] = [part] if _may_refer(part) else []
     while pending:
         each = pending.pop()
         if isinstance(each, FileRef):
@@ -93,8 +136,7 @@ def _named_in_flow(part: Any) -> list[FileRef]:
         elif isinstance(each, msgspec.Struct):
             pending.extend(getattr(each, name) for name in each.__struct_fields__)
         elif isinstance(each, dict):
-            ref = file_of(each) or spilled_file(each)
-            found += [ref] if ref is not None else []
+            found += files_of_map(each)
             pending.extend(each.values())
         elif isinstance(each, (list, tuple)):
             pending.extend(each)

@@ -1,12 +1,11 @@
 """Counts what ends: decisions about failures, and jobs. Only additions to counts in memory; no job waits for it.
 
-A job that ends is only put aside. Jobs are counted many at a time, when so many of a case have ended, or when somebody
-asks for the counts: that takes a fraction of what counting each by itself does."""
+Jobs that have just completed, as most do, are summed up by case, and the sums are added to the counts when somebody
+asks for these: that takes a fraction of what counting each by itself does."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from itertools import groupby
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from mendflow.core.learning.group_statistics import (
     GroupStatistics,
@@ -18,8 +17,8 @@ from mendflow.core.learning.group_statistics import (
 )
 from mendflow.core.learning.usage import (
     UNCOUNTED_ENDS,
+    CompletedJobs,
     UsageStatistics,
-    count_completed,
     count_job,
     day_of,
     merge_usage,
@@ -34,18 +33,21 @@ REMEMBERED_JOBS_MAX: Final = 20_000
 GROUPS_MAX: Final = 5_000
 """Of more causes than this, those that come last are not learned from: something makes every message different."""
 RESUBMISSION_MARK: Final = "~"
-JOBS_AT_ONCE: Final = 256
 CASES_AT_ONCE: Final = 256
-"""Jobs are counted when so many of one case, or jobs of so many cases, have been put aside."""
+"""Sums are added up when there are those of so many cases."""
 
 V = TypeVar("V")
 
 
-class _EndedJobs(NamedTuple):
-    """Jobs of one case that were put aside."""
+class _EndedJobs:
+    """What has ended of one case on one day."""
 
-    flow: str
-    jobs: list[Job]
+    __slots__ = ("completed", "day", "flow")
+
+    def __init__(self, flow: str, day: int) -> None:
+        self.flow = flow
+        self.day = day
+        self.completed = CompletedJobs()
 
 
 class FailureCounter:
@@ -94,38 +96,35 @@ class FailureCounter:
         count_failure(group, failure)
 
     def count_job(self, job: Job) -> None:
-        """A job is over: put it aside, and count it with others."""
-        ended = self._ended.get(job.case)
-        if ended is None:
+        """A job is over."""
+        ended, day = self._ended.get(job.case), day_of(job.finished_at)
+        if ended is None or ended.day != day:
             flow = self._flow_of(job)  # asked now, as its case may be gone later
             if not flow:
                 return
-            if len(self._ended) >= CASES_AT_ONCE:
+            if ended is not None or len(self._ended) >= CASES_AT_ONCE:
                 self._count_ended()
-            ended = self._ended[job.case] = _EndedJobs(flow, [])
-        ended.jobs.append(job)
-        if len(ended.jobs) >= JOBS_AT_ONCE:
-            self._count_ended()
+            ended = self._ended[job.case] = _EndedJobs(flow, day)
+        history = job.history
+        if len(history) == 1 and history[0].end == "completed" and RESUBMISSION_MARK not in job.id:
+            ended.completed.add(job, history[0])
+        else:
+            self._count_mended(self._usage_of(ended.flow, day), job, ended.flow)
 
     def _count_ended(self) -> None:
-        """Count the jobs that were put aside."""
+        """Add the sums to the counts."""
         if not self._ended:
             return
         all_ended, self._ended = self._ended, {}
-        for flow, jobs in all_ended.values():
-            for day, of_day in groupby(jobs, lambda job: day_of(job.finished_at)):
-                self._count_jobs(flow, day, list(of_day))
+        for ended in all_ended.values():
+            if ended.completed.jobs:
+                ended.completed.add_to(self._usage_of(ended.flow, ended.day))
 
-    def _count_jobs(self, flow: str, day: int, jobs: list[Job]) -> None:
+    def _usage_of(self, flow: str, day: int) -> UsageStatistics:
         usage = self._usage.get((flow, day))
         if usage is None:
             usage = self._usage[flow, day] = UsageStatistics(flow=flow, day=day)
-        completed = [job for job in jobs if _has_just_completed(job)]
-        count_completed(usage, completed)
-        if len(completed) < len(jobs):
-            for job in jobs:
-                if not _has_just_completed(job):
-                    self._count_mended(usage, job, flow)
+        return usage
 
     def _count_mended(self, usage: UsageStatistics, job: Job, flow: str) -> None:
         """Count a job that has failed, or was tried more than once."""
@@ -158,12 +157,6 @@ class FailureCounter:
         if after is not None:
             count_again(group, flow, helped=after.end == "completed")
         return cause
-
-
-def _has_just_completed(job: Job) -> bool:
-    """Whether its only attempt has completed, and no submission came before it."""
-    history = job.history
-    return len(history) == 1 and history[0].end == "completed" and RESUBMISSION_MARK not in job.id
 
 
 def next_attempt(attempts: list[Attempt], place: int) -> Attempt | None:

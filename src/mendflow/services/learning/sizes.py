@@ -17,7 +17,6 @@ from mendflow.core.learning.sizes_requests import (
     LearnedJobName,
     LearnedRun,
     flow_of,
-    has_run,
     job_name,
     run_of,
 )
@@ -39,9 +38,6 @@ READ_AGAIN_MS: Final = 60_000
 MERGE_SOON_MS: Final = 500
 MERGE_LATER_MS: Final = 20_000
 """After how long what has ended is written: of names whose sizes are learned, and of all others."""
-
-JOBS_AT_ONCE: Final = 256
-"""Jobs of other names are put aside, and learned from so many at a time."""
 
 NAMES_MAX: Final = 10_000
 """One server learns no more names than this at a time: if there are more, something generates them."""
@@ -86,9 +82,9 @@ class _EndedRuns:
         self.jobs = 0
         self.runs: deque[LearnedRun] = deque(maxlen=RUNS_MAX)
 
-    def add(self, jobs: int, latest: Iterable[LearnedRun]) -> None:
-        self.jobs += jobs
-        self.runs.extend(latest)
+    def add(self, run: LearnedRun) -> None:
+        self.jobs += 1
+        self.runs.append(run)
 
 
 class SizeLearner:
@@ -103,7 +99,7 @@ class SizeLearner:
         self._known: dict[LearnedJobName, _KnownName] = {}
         self._sized_names: set[str] = set()  # of `_known`, without their flows
         self._new: dict[LearnedJobName, _EndedRuns] = {}
-        self._ended: list[Job] = []
+        self._new_by_case: dict[tuple[CaseId, str], _EndedRuns | None] = {}  # of `_new`, so that they are found quickly
         self._background = BackgroundTasks(ledger)
         self._merge_at: Instant = 0
         hub.provide(JobSizer, self)
@@ -139,8 +135,7 @@ class SizeLearner:
 
     async def merge(self) -> None:
         """Write the runs since the last time."""
-        self._learn_ended()
-        gathered, self._new = self._new, {}
+        gathered, self._new, self._new_by_case = self._new, {}, {}
         for name, ended in gathered.items():
             while not await self._merge(name, ended.runs, ended.jobs):
                 pass
@@ -160,28 +155,23 @@ class SizeLearner:
             self._attempt_failed(requeued.job)
 
     def _job_ended(self, fact: JobEnded) -> None:
-        """Learn at once from a job whose name is being sized, and put all others aside."""
-        job, ended = fact.job, self._ended
+        """A job whose name is being sized teaches what waits at once; any other is only remembered. Every job that ends
+        comes here, so it takes no more steps than it must."""
+        job = fact.job
         if job.name in self._sized_names:
             self._learn_job(job)
             return
-        ended.append(job)
-        if len(ended) >= JOBS_AT_ONCE:
-            self._learn_ended()
-        elif not self._merge_at:  # nothing is written later than that
+        if not job.history or (run := run_of(job)) is None:
+            return
+        key = (job.case, job.name)
+        try:
+            new = self._new_by_case[key]
+        except KeyError:
+            new = self._new_by_case[key] = self._ended_runs(job_name(job))
+        if new is not None:
+            new.add(run)
+        if not self._merge_at:  # nothing is written later than that
             self._merge_within(MERGE_LATER_MS)
-
-    def _learn_ended(self) -> None:
-        """Learn from the jobs that were put aside."""
-        ended, self._ended = self._ended, []
-        by_name: dict[tuple[CaseId, str], list[Job]] = {}
-        for job in ended:
-            if job.history and has_run(job):
-                by_name.setdefault((job.case, job.name), []).append(job)
-        for jobs in by_name.values():
-            new = self._ended_runs(job_name(jobs[0]))
-            if new is not None:
-                new.add(len(jobs), [run for job in jobs[-RUNS_MAX:] if (run := run_of(job)) is not None])
 
     def _learn_job(self, job: Job) -> None:
         if not job.history:
@@ -193,7 +183,7 @@ class SizeLearner:
         name = job_name(job)
         new = self._ended_runs(name)
         if new is not None:
-            new.add(1, [run])
+            new.add(run)
         known = self._known.get(name)
         self._merge_within(MERGE_SOON_MS)
         if known is not None and known.learn(run):
@@ -250,7 +240,6 @@ class SizeLearner:
 
     def _know(self, name: LearnedJobName, found: SizeStatistics, now: Instant) -> None:
         """Take what the store knows, and what has ended here since it was written."""
-        self._learn_ended()
         before = self._known.pop(name, None)
         ended = self._new.get(name)
         self._sized_names.add(name.name)

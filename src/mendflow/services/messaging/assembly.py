@@ -89,6 +89,7 @@ class MessagingServices:
             url=lambda: ground.url,
             router=self.message_router,
             counts=runtime.counts.partner_calls,
+            hub=runtime.hub,
         )
         self.transforms = TransformRunner(ground.transformer, runtime.ledger, finished)
         hub = runtime.hub

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.engine.messages import CallPartner
-from mendflow.core.model.errors import NotFound, StoreUnavailable, WrongServer
+from mendflow.core.model.errors import Forbidden, NotFound, StoreUnavailable, WrongServer
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
@@ -21,10 +21,13 @@ from mendflow.core.model.xml import XmlDefinitions, element_text, element_value
 from mendflow.core.soap import messages, split_name
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, BadEnvelope, header, read_envelope, write_envelope
 from mendflow.core.soap.references import OWN_SCHEME, address_of, headers_of, own_link, with_public_references
+from mendflow.services.base.contracts import FileDemand
 from mendflow.services.base.counters import LabeledCounter
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.messaging.contracts import CallFailed, MessageInbox, PartnerClient, PartnerResponse, ServerPort
+from mendflow.services.messaging.message_store import MessageReply
 from mendflow.services.messaging.ports.messages import PortFault, invoke_fault
 from mendflow.services.messaging.ports.proxy_messages import CALL_FLOW
 from mendflow.services.messaging.running_calls import CaseTasks
@@ -55,6 +58,7 @@ class PartnerCaller:
         url: Callable[[], str],
         router: MessageInbox,
         counts: LabeledCounter,
+        hub: Hub,
     ) -> None:
         self._caller = caller
         self._ports = ports
@@ -63,6 +67,7 @@ class PartnerCaller:
         self._url = url
         self._router = router
         self._counts = counts
+        self._files_of_case = hub.need(FileDemand, self)
         self.running = CaseTasks()
 
     def call(self, live: LiveCase, order: CallPartner) -> None:
@@ -125,17 +130,31 @@ class PartnerCaller:
         flow, link = own_link(address)
         channel, id = f"{link}.{order.operation}", f"{live.id}/{order.serial}"
         try:
+            await self._files_of_case().demand_value(live.id, message)
             posted = await self._router.post(flow, channel, message, id=id, who=live.document.owner)
         except (NotFound, WrongServer) as error:
             fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=error.message)
             raise CallFailed(fault) from error
+        except Forbidden as error:
+            raise CallFailed(Fault(name=REFUSED, category=Category.REFUSED, message=error.message)) from error
         if not binding.operation.output:
             return Outcome()
         answer = await self._router.answer(posted.id)
+        await self._demand_own(answer)
         if answer.end_fault:
             sentence = f"{flow} ended without a reply"
             return Outcome(fault=Fault(name=answer.end_fault, category=Category.FLOW, message=sentence))
         return Outcome(outputs=answer.value, fault=answer.fault)
+
+    async def _demand_own(self, answer: MessageReply) -> None:
+        """Refuse an answer with a file that did not come to the case which answers: here it would count as one that has
+        come."""
+        try:
+            if answer.case:
+                given = [answer.value, answer.fault.data if answer.fault is not None else None]
+                await self._files_of_case().demand_value(answer.case, given)
+        except Forbidden as error:
+            raise CallFailed(Fault(name=REFUSED, category=Category.REFUSED, message=error.message)) from error
 
     async def _call_port(
         self, address: str, binding: messages.BoundOperation, live: LiveCase, order: CallPartner

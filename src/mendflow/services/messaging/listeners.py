@@ -9,7 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from mendflow.core.engine.xml.listeners import conversations, listened_type
-from mendflow.core.engine.xml.properties import properties_of
+from mendflow.core.engine.xml.properties import ROUTING_WORK_MAX, properties_of
+from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlDefinitions
@@ -53,7 +54,8 @@ class _Listeners:
         known: dict[str, Value] = {}
         found = dict(self.by_key.get(ANY_MESSAGE, {}))
         for names in self.properties:
-            values = properties_of(self.world, names, self.message_type, message, known)
+            with WORK.of_at_most(ROUTING_WORK_MAX):
+                values = properties_of(self.world, names, self.message_type, message, known)
             if values is not None:
                 found |= self.by_key.get((names, _encode(values)), {})
         return list(found)
@@ -109,7 +111,8 @@ class ListenerIndex:
                 kind = kind or listened_type(live.case, name) or ""
                 if not kind:
                     return False  # it listens no longer; what is found out now would hold for other cases too
-                found = properties_of(live.flow.xml, names, kind, message)
+                with WORK.of_at_most(ROUTING_WORK_MAX):
+                    found = properties_of(live.flow.xml, names, kind, message)
                 known[live.document.digest, names] = None if found is None else _encode(found)
             if known[live.document.digest, names] == values:
                 return True

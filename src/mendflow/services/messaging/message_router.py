@@ -173,11 +173,13 @@ class MessageRouter:
 
     async def _route(self, message: MessageDocument, newest: FlowDocument | None) -> None:
         """Give a message to the case that it is meant for, if there is one."""
-        verdicts = {
-            live.id: match_kind(live.case, message.channel, message.message) for live in self._candidates(message)
-        }
-        correlated = next((case for case, verdict in verdicts.items() if verdict == "correlated"), None)
-        plain = next((case for case, verdict in verdicts.items() if verdict == "plain"), None)
+        correlated, plain = None, None
+        for live in self._candidates(message):
+            verdict = match_kind(live.case, message.channel, message.message)
+            if verdict == "correlated":
+                correlated = live.id
+                break
+            plain = live.id if verdict == "plain" and plain is None else plain
         if correlated is not None:
             await self._assign(message, correlated)
         elif newest is not None and message.channel in self._plan(newest).begins:

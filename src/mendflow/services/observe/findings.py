@@ -194,3 +194,17 @@ def level_finding(level: int, server: str, growth: Growth, wait_ms: int) -> Aler
         f" waits {duration(wait_ms)} before it is tried again. See `mendflow failures` for what they have in common;"
         f" when that is put right, `mendflow rules levels drain {level}` lets them go on",
     )
+
+
+def limit_finding(limit: str, waiting: WaitingGroup, first: Job) -> AlertFinding:
+    """Jobs wait for a limit that nobody has set: they would do so for ever."""
+    who = first.spec.shown if waiting.jobs == 1 else f"{waiting.jobs} jobs, first {first.spec.shown},"
+    return AlertFinding(
+        kind="limit-unset",
+        subject=limit,
+        episode=str(waiting.since),
+        sentence=f"{first.case}: {who} {'waits' if waiting.jobs == 1 else 'wait'} for limit {limit}, which nobody has"
+        f" set, and would do so for ever; an administrator sets it with `mendflow limits set {limit} COUNT`",
+        case=first.case,
+        item=first.spec.item,
+    )

@@ -4,6 +4,7 @@ The journal holds only facts; what followed from them is computed by replaying i
 cannot differ from what happened."""
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -50,10 +51,9 @@ from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ItemView
 from mendflow.services.cases.live_case import journal_of
-from mendflow.services.cases.user_tasks import TaskDocument
 from mendflow.stores.contract import Store
 
-PAGE_EVENTS = 5_000
+PAGE_EVENTS = 500
 _decode_event = msgspec.json.Decoder(Event).decode
 
 _END_LIFECYCLES = {"completed": "complete", "failed": "pi_abort", "cancelled": "withdraw"}
@@ -85,13 +85,17 @@ _WITHDRAWAL_WORDS: dict[type, tuple[str, str]] = {
 
 async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
     """What the engine did, from the first event to the last."""
-    reader, position = _Reader(case), 0
+    return (await read_journal(store, case)).entries
+
+
+async def read_journal(store: Store, case: CaseId) -> "JournalReader":
+    reader, position = JournalReader(case), 0
     while page := await store.read(journal_of(case), position, PAGE_EVENTS):
         for entry in page:
-            reader.take(_decode_event(entry))
+            reader.take(entry)
         position += len(page)
         await asyncio.sleep(0)  # a long journal must not block other requests
-    return reader.entries
+    return reader
 
 
 class _Outgoing(NamedTuple):
@@ -102,7 +106,7 @@ class _Outgoing(NamedTuple):
     name: str
 
 
-class _Reader:
+class JournalReader:
     """Replays the journal and records the orders of the engine, and the events that it got."""
 
     def __init__(self, case: CaseId) -> None:
@@ -110,12 +114,20 @@ class _Reader:
         self._replay = Replay()
         self._items: dict[int, _Outgoing] = {}  # by serial
         self.entries: list[HistoryEntry] = []
+        self._ends: list[tuple[int, int]] = []  # the place of each entry that ends an item, and the item's serial
 
     @property
     def _case(self) -> Case:
         return self._replay.case
 
-    def take(self, event: Event) -> None:
+    def serials_of(self, last: int) -> list[int]:
+        """The serials of the items that the last so many entries end."""
+        first = bisect_left(self._ends, (len(self.entries) - last, 0)) if last else 0
+        return [serial for _, serial in self._ends[first:]]
+
+    def take(self, entry: bytes) -> None:
+        """The next entry of the journal."""
+        event = _decode_event(entry)
         self._add_fact(event.at, event.fact)
         for order in self._replay.take(event):
             self._add_order(event.at, order)
@@ -156,6 +168,7 @@ class _Reader:
 
     def _add_finish(self, at: Instant, fact: FinishItem) -> None:
         out, fault = self._items[fact.serial], fact.outcome.fault
+        self._ends.append((len(self.entries), fact.serial))
         if fault is not None:
             self._add(at, "failed", name=out.name, item=out.item, lifecycle="ate_abort", message=fault.message)
             return
@@ -319,24 +332,6 @@ def _requeue_entry(job: Job, requeue: Requeue, text: str, begun: Instant) -> His
         by=requeue.by,
         message=f"{text}: {requeue.reason}" if requeue.reason else text,
     )
-
-
-def with_actors(
-    entries: Iterable[HistoryEntry], jobs: Iterable[Job], tasks: Iterable[TaskDocument]
-) -> Iterator[HistoryEntry]:
-    """The engine's entries, with the pilot that each job ended on, and the person who ended a user task."""
-    pilots = {job.spec.item: job.history[-1].pilot for job in jobs if job.history}
-    people = {task.item: task for task in tasks if task.ended_by}
-    for entry in entries:
-        ends = entry.what in ("completed", "failed") and entry.item is not None
-        if ends and entry.item in pilots:
-            yield msgspec.structs.replace(entry, by=pilots[entry.item])
-        elif ends and entry.item in people:
-            task = people[entry.item]
-            comment = task.comment or entry.message
-            yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=comment)
-        else:
-            yield entry
 
 
 def steps_of(entries: Iterable[HistoryEntry]) -> list[ItemView]:

@@ -15,6 +15,8 @@ from mendflow.core.model.alerts import AlertView, Notification
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.projects import is_quota_name
+from mendflow.core.scheduling.queue import WaitingGroup
 from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore, ProblemFound
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
@@ -32,6 +34,7 @@ from mendflow.services.observe.findings import (
     held_finding,
     job_finding,
     level_finding,
+    limit_finding,
     paused_finding,
     pilot_finding,
     queue_finding,
@@ -49,6 +52,9 @@ log = logging.getLogger("mendflow.monitor")
 
 RAISED_MAX = 50
 """How many alerts of one kind are raised at one look; the next look raises more, if they last."""
+
+UNSET_MS = 60_000
+"""How long a job waits for a limit that nobody has set before that is told: whoever starts it may be about to."""
 
 LOST_PILOTS_MAX = 1_000
 _decode_job = msgspec.json.Decoder(Job).decode
@@ -188,7 +194,7 @@ class Monitor:
         found = [*self._full_disks(), *[each async for each in self._overdue_jobs()]]
         gone, self._lost_pilots = self._lost_pilots, []
         found += [*gone, *self._dead_servers(), *self._growing_queues(), *self._filling_levels()]
-        found += [held_finding(held) for held in self._held()]
+        found += [*self._unset_limits(), *(held_finding(held) for held in self._held())]
         counts: dict[str, int] = {}
         for finding in found:
             counts[finding.kind] = counts.get(finding.kind, 0) + 1
@@ -248,6 +254,21 @@ class Monitor:
             if growth.lengths[-1] >= self._rules.level_min:
                 yield level_finding(int(name), server, growth, self._levels.wait_ms(int(name)))
 
+    def _unset_limits(self) -> Iterator[AlertFinding]:
+        """What waits for a limit that nobody has set, of each limit what has waited longest."""
+        queue, longest = self._meta.queue, dict[str, WaitingGroup]()
+        for group in queue.limited():
+            for name, _ in group.needs.named_limits:
+                if name in queue.limits.free or is_quota_name(name):
+                    continue
+                known = longest.get(name)
+                older = group if known is None or group.since < known.since else known
+                jobs = group.jobs + (known.jobs if known is not None else 0)
+                longest[name] = msgspec.structs.replace(older, jobs=jobs)
+        for name, group in longest.items():
+            if self._clock.now() - group.since >= UNSET_MS and group.first in self._meta.jobs:
+                yield limit_finding(name, group, self._meta.jobs[group.first])
+
     def _held(self) -> list[UnhandledFailure]:
         provider = self._hub.provider(UnhandledFailures)
         return provider.held_failures() if provider is not None else []
@@ -277,6 +298,9 @@ class Monitor:
             case "case-held":
                 held = {(each.subject, str(each.since)) for each in self._held()}
                 return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)
+            case "limit-unset":
+                unset = {finding.id for finding in self._unset_limits()}
+                return alert.id not in unset if mine else self._has_ended(alert.raised_by)
             case "level-fills":
                 return not self._level_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
         return False

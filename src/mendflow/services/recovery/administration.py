@@ -188,7 +188,10 @@ class ManualRepairs(RuleEditor):
         if found.state != "waiting" and not self.is_in_level(found.exlet_case):
             raise Conflict(f"decision {decision} does not wait: it is {found.state}")
         await self._demand_running(found)
-        conclusion = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
+        before = (found.state, found.exlet_case)
+        conclusion = await self._conclusion_now(found)
+        if (found.state, found.exlet_case) != before:
+            raise Conflict(f"decision {decision} was mended while the rules were asked: it is {found.state}")
         if conclusion is None or found.state == "waiting":
             return await self._apply(found, conclusion, "", who) if conclusion is not None else None
         if found.conclusion is not None and _same(conclusion, found.conclusion):
@@ -198,8 +201,12 @@ class ManualRepairs(RuleEditor):
     async def would_change(self, decision: str) -> bool:
         """Whether the rules, as they are now, conclude something else about it than they did."""
         found = await self._decisions.get(decision)
-        said = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
+        said = await self._conclusion_now(found)
         return said is not None and (found.conclusion is None or not _same(said, found.conclusion))
+
+    async def _conclusion_now(self, found: Decision) -> Conclusion | None:
+        about = (found.type, found.flow, found.task, found.context)
+        return (await self._rules.judge(*about, project=found.project)).conclusion
 
     async def retry(self, decision: str, *, who: str = "") -> Decision:
         """Try again, as it is, what waits for a person."""

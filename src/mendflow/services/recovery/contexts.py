@@ -21,8 +21,9 @@
     measures  of the running job, so far
     history   case, flow, task, exlets, results, cause, host: see past.py
     site      name, pilots, slots, slots_free, largest (cpus, memory_bytes, disk_bytes, gpus of one pilot)
-    capacity  pilots, hosts, slots, slots_free, cpus, memory_bytes, gpus, waiting, running, sites, largest, domains (the
-              other ones that jobs can go to), levels (how many there are to wait in)
+    capacity  pilots, hosts, container_hosts (those that run containers), slots, slots_free, cpus, memory_bytes, gpus,
+              waiting, running, sites, largest, domains (the other ones that jobs can go to), levels (how many there
+              are to wait in)
     now       milliseconds since 1970
     trigger   what somebody said has happened
     timed_out the item whose time is over
@@ -110,6 +111,7 @@ _EMPTY_SHAPE: Final[dict[str, Value]] = {"cpus": 0.0, "memory_bytes": 0, "disk_b
 _NO_CAPACITY: Final[dict[str, Value]] = {
     "pilots": 0,
     "hosts": 0,
+    "container_hosts": 0,
     "sites": [],
     "domains": [],
     "largest": _EMPTY_SHAPE,

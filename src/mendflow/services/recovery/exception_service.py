@@ -120,7 +120,7 @@ class ExceptionService(RepairRunner):
             return False
         try:
             context = await self.contexts.build(event, await self.facts(event), exlet_depth(event.case))
-            verdict = self.rules.judge(event.type, event.flow, event.task, context)
+            verdict = await self.judge(event, context)
         except StoreUnavailable:
             raise
         except Exception:  # an error in one report must not end the watch over everything else
@@ -179,7 +179,7 @@ class ExceptionService(RepairRunner):
             await self.rules.refresh(event.flow)
         facts = await self.facts(event)
         context = await self.contexts.build(event, facts, exlet_depth(event.case))
-        verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)
+        verdict = await self.judge(event, context, own_only=own_only)
         if event.type not in ALWAYS_DECIDED and not any(verdict):
             return None
         before = await self.decisions.find(event.id)
@@ -235,7 +235,7 @@ class ExceptionService(RepairRunner):
         """A failure that nothing can be held for, because the flow is told in the same step. Rules are asked as for any
         other, and their conclusion is recorded; an exlet could mend nothing."""
         context = await self.contexts.build(event, facts, exlet_depth(event.case))
-        verdict = self.rules.judge(event.type, event.flow, event.task, context)
+        verdict = await self.judge(event, context)
         if await self.decisions.find(event.id) is not None:
             return
         decision = self.new_decision(event, context, None)
@@ -257,9 +257,16 @@ class ExceptionService(RepairRunner):
             self._notices.post(message, case=decision.case, item=decision.item)
 
     def new_decision(self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None) -> Decision:
+        return decision_about(event, context, conclusion, self._clock.now(), self._project_of(event))
+
+    async def judge(self, event: ExceptionEvent, context: dict[str, Value], *, own_only: bool = False) -> RuleVerdict:
+        """What the rules conclude about an event. They may make it wait."""
+        project = self._project_of(event)
+        return await self.rules.judge(event.type, event.flow, event.task, context, project=project, own_only=own_only)
+
+    def _project_of(self, event: ExceptionEvent) -> str:
         engine = self.engines.get(event.engine)
-        project = engine.project_of(event.case) if engine is not None else DEFAULT_PROJECT
-        return decision_about(event, context, conclusion, self._clock.now(), project)
+        return engine.project_of(event.case) if engine is not None else DEFAULT_PROJECT
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         """The outcome of a retried job was reported to its flow."""

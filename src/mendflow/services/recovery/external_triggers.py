@@ -58,7 +58,9 @@ class ExternalTriggers:
             return before
         trigger = str(event.facts.get("trigger", ""))
         context = await self._service.contexts.build(event, await self._service.facts(event), 0)
-        verdict = self._rules.judge(event.type, event.flow, event.task, context)
+        verdict = await self._service.judge(event, context)
+        if (before := await self._decisions.find(event.id)) is not None:
+            return before  # the same was said again while the rules were busy
         decision = self._service.new_decision(event, context, verdict.conclusion)
         self._service.note_verdict(decision, verdict)
         decision.note = "; ".join(each for each in (f"raised by {who}" if who else "", decision.note) if each)

@@ -73,6 +73,7 @@ class DecisionSummary(msgspec.Struct):
     trials: list[_Conclusion] = []
 
 
+MESSAGE_CHARS_MAX = 300
 RETRIES = "retried"
 THE_QUEUE = "the queue"
 """Failures that no rule matched, and that the meta-scheduler retried by itself."""
@@ -98,11 +99,21 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
         kind="failure",
         subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
         episode=f"{group_id(decision.type, decision.signature)}-{decision.at // DAY_MS}",
-        sentence=f"{at} failed, and no rule took it up: {fault.message:.300}. See `mendflow why {at}`; when the reason"
-        " is put right, run the case again; `mendflow rules add` makes a rule for the next time",
+        sentence=f"{at} failed, and no rule took it up: {_ended(fault.message)} See `mendflow why {at}`; when the"
+        " reason is put right, run the case again; `mendflow rules add` makes a rule for the next time",
         case=decision.case,
         item=decision.item,
     )
+
+
+def _ended(message: str) -> str:
+    """The message as a sentence. A long one ends at a word, and shows that there is more: a command that was cut
+    elsewhere would look whole, and be another."""
+    if len(message) <= MESSAGE_CHARS_MAX:
+        return f"{message}."
+    begun = message[: MESSAGE_CHARS_MAX + 1]
+    whole = begun.rsplit(maxsplit=1)[0] if len(begun.split()) > 1 else begun[:MESSAGE_CHARS_MAX]
+    return f"{whole} ..."
 
 
 async def briefs(

@@ -59,9 +59,9 @@ class WorkletSelector:
     async def _choose(self, event: ExceptionEvent) -> Decision:
         service = self._service
         context = await service.contexts.build(event, await service.facts(event), 0)
+        verdict = await service.judge(event, context)
         if (known := service.decisions.open.get(event.id)) is not None:
             return known  # a rejection has put a person's choice here in the meantime
-        verdict = service.rules.judge(event.type, event.flow, event.task, context)
         conclusion = self._chosen_by_hand(event) or verdict.conclusion
         decision = service.new_decision(event, context, conclusion)
         service.note_verdict(decision, verdict)

@@ -40,6 +40,7 @@ from mendflow.services.cluster.shared_secret import known_secret, shared_secret
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.services.domains.file_origins import FileOrigins
+from mendflow.services.domains.spilled_values import SpilledValues
 from mendflow.services.learning.sizes import SizeLearner
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
@@ -155,7 +156,8 @@ class Runtime:
             store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=settings.levels_ms
         )
         self.timers = Timers(clock, self._fired)
-        self.results = ResultCache(store, server.file_store, self.catalogue, ledger, clock, events, hub)
+        files = server.file_store
+        self.results = ResultCache(store, files, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
         self.tasks = UserTasks(
             store=store,
@@ -165,7 +167,9 @@ class Runtime:
             finished=self.finished,
             is_suspended=lambda case, item: case in live and is_suspended(live[case], item),
         )
-        self.staging = FileStaging(server.file_store, self.catalogue.resolve, self.finished, server.files_roots, ledger)
+        self.staging = FileStaging(
+            files, self.catalogue.resolve, self.finished, server.files_roots, ledger, server.read_table, hub
+        )
         self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub)
         self.messaging = MessagingServices(self, server, self.finished)
         self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
@@ -198,13 +202,19 @@ class Runtime:
             meta=self.meta,
             levels=self.levels,
             hub=hub,
-            files=server.file_store,
+            files=files,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         hub.subscribe(DecisionBegun, lambda begun: self._decision_moved(begun.decision))
         hub.subscribe(DecisionEnded, lambda ended: self._decision_moved(ended.decision))
+        self.spilled_values = SpilledValues(files)
         self.file_origins = FileOrigins(
-            store=store, ledger=ledger, manager=self.manager, hub=hub, resolve=self.catalogue.resolve
+            store=store,
+            ledger=ledger,
+            manager=self.manager,
+            hub=hub,
+            resolve=self.catalogue.resolve,
+            spilled=self.spilled_values,
         )
         self.domains = work_across(self, server)
         self._data = data_services_of(self, server)

@@ -31,6 +31,7 @@ from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cases.long_steps import LongSteps, ProcessStepRunner
+from mendflow.services.cases.staging import TableReader, refuse_tables
 from mendflow.services.cluster.access_tokens import AccessTokens
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.data.watches.storage import NO_STORAGE, StorageReader
@@ -39,6 +40,7 @@ from mendflow.services.messaging.assembly import refuse_jobs
 from mendflow.services.messaging.contracts import NO_PARTNER_CLIENT, PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
 from mendflow.services.messaging.style_sheets import ProcessTransformer, Transformer
+from mendflow.services.observe.long_journals import LongJournals
 from mendflow.services.observe.metered_store import store_name
 from mendflow.services.observe.tracing.tracer import Tracer
 from mendflow.services.recovery.proxy.resubmission import OUR_QUEUE
@@ -76,9 +78,9 @@ class Server:
     requests to them; without `server` this one is alone. `meter` measures what is promised to pilots and to other
     servers; a server that is started anew with the same `meter_name` reads the same meter. `batch_systems` is where
     pilots are submitted; without it none are. `elements` reads the storage elements that are watched. `read_job` makes
-    the flow of a job description. `chance` makes new names: so many random bytes, in hexadecimal. `wall` is the wall
-    clock, which schedules go by; without it they go by `clock`. `secret_sources` has the key of the secrets in the
-    store, and secrets of the machine."""
+    the flow of a job description, `read_table` reads the table that an input names by its path. `chance` makes new
+    names: so many random bytes, in hexadecimal. `wall` is the wall clock, which schedules go by; without it they go by
+    `clock`. `secret_sources` has the key of the secrets in the store, and secrets of the machine."""
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class Server:
         source_reader: SourceReader = NO_SOURCE_READER,
         caller: PartnerClient = NO_PARTNER_CLIENT,
         read_job: JobReader = refuse_jobs,
+        read_table: TableReader = refuse_tables,
         transformer: Transformer | None = None,
         elements: StorageReader = NO_STORAGE,
         counts: ServerMetrics | None = None,
@@ -123,6 +126,7 @@ class Server:
         self.caller = caller
         self.url = ""  # the address of this server, once it listens
         self.read_job = read_job
+        self.read_table = read_table
         self.elements = elements
         self.batch_systems = batch_systems
         self.chance = chance
@@ -143,6 +147,7 @@ class Server:
         self.counts = counts or ServerMetrics()
         self.transformer = transformer or ProcessTransformer(counted=self.counts.transforms)
         self.long_steps = LongSteps(ProcessStepRunner()) if settings.long_steps_aside else None
+        self.long_journals = LongJournals(aside=settings.long_steps_aside)
         self.tracer = tracer
         self.meter = meter or clock.now
         self.peers = peers
@@ -227,6 +232,7 @@ class Server:
             await self._runtime.stop()
         if self.long_steps is not None:
             await self.long_steps.stop()
+        await self.long_journals.stop()
         await self.membership.close()
         await self.store.close()
 

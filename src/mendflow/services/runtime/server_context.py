@@ -19,6 +19,7 @@ from mendflow.services.base.source_reader import SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cases.long_steps import LongSteps
+from mendflow.services.cases.staging import TableReader
 from mendflow.services.data.watches.storage import StorageReader
 from mendflow.services.domains.domain_lines import DomainLines, PeerLines
 from mendflow.services.messaging.contracts import PartnerClient
@@ -54,6 +55,7 @@ class ServerContext(Protocol):
     long_steps: LongSteps | None
     url: str
     read_job: JobReader
+    read_table: TableReader
     elements: StorageReader
     batch_systems: SiteBatchSystems | None
     domains: Mapping[str, MetaScheduler]

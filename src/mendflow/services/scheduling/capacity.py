@@ -24,6 +24,7 @@ class CapacityView:
             "running": sum(len(pilot.held) for pilot in pilots),
             "sites": sorted({pilot.site for pilot in pilots if pilot.site}),
             "hosts": len({pilot.host for pilot in pilots if pilot.host}),
+            "container_hosts": len({pilot.host for pilot in pilots if pilot.host and pilot.capacity.runtime}),
             "domains": sorted(name for name in self._domains if name),
             "levels": self._levels,
         }

@@ -55,6 +55,7 @@ from mendflow.stores.contract import Store
 log = logging.getLogger("mendflow.exchange")
 
 _EXPIRY_CHECK_MS = 200
+_IN_SLOT = frozenset({"running", "suspended", "ending"})
 UNCLAIMED_MS = 250
 """A pilot is answered after this time if other servers do not answer for its attempts or reports."""
 
@@ -289,13 +290,13 @@ class Exchange:
         unjudged = draft.unjudged(request)
         self._meta.leases.renew(pilot.id, unjudged, now=self._meta.steady_ms_now())
         others = {(ref.job, ref.fence) for ref in lost}
-        named = set()
+        named, ahead = set(), _staged_ahead(request.running, pilot.capacity.slots)
         for beat in request.running:
             if others and (beat.job, beat.fence) in others:
                 self._reject_attempt(beat, draft)
             else:
                 named.add(beat.job)
-                if pilot.held[beat.job].hear(beat):
+                if pilot.held[beat.job].hear(beat, ahead=beat.job in ahead):
                     self._hub.publish(JobMoved(self._meta.jobs[beat.job]))
                 self._hub.publish(AttemptHeartbeat(beat.job))
                 self._repeat_order(pilot, beat)
@@ -422,6 +423,15 @@ def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:
     reports that."""
     comes = pilot.submission != request.submission
     return not request.front and (comes or request.leaving or bool(request.unfit))
+
+
+def _staged_ahead(attempts: Sequence[AttemptStatus], slots: int) -> set[JobId]:
+    """The jobs whose files are fetched while others run in all slots: they have not begun for anybody who looks."""
+    staging = [each.job for each in attempts if each.state == "staging"]
+    if not staging:
+        return set()
+    free = slots - sum(each.state in _IN_SLOT for each in attempts)
+    return set(staging[max(0, free) :])
 
 
 def _was_delivered(held: GrantedAttempt, request: SyncRequest) -> bool:

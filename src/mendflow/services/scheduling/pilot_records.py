@@ -38,9 +38,10 @@ class GrantedAttempt:
         self.measures: Measurements | None = None
         self.values: dict[str, Value] | None = None
 
-    def hear(self, beat: AttemptStatus) -> bool:
-        """Record a report; whether the attempt has started or stopped running by that."""
-        runs, ran = beat.state != "held", self.runs
+    def hear(self, beat: AttemptStatus, *, ahead: bool = False) -> bool:
+        """Record a report; whether the attempt has started or stopped running by that. `ahead`: it is made ready while
+        it has no slot."""
+        runs, ran = beat.state != "held" and not ahead, self.runs
         self.runs = runs
         self.begun |= beat.state not in NOT_STARTED
         self.is_staging = beat.state == "staging"

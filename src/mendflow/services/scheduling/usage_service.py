@@ -2,8 +2,9 @@
 others through the store.
 
 Each server has one document, which it alone writes; what it says decays by the clock, so it need not be written while
-nothing changes. The document of a server that is gone counts on until it has decayed. While there is one project and
-nothing is set, nothing is written: whose turn it is does not depend on it."""
+nothing changes. Whoever uses nothing, and of whose usage nothing is left, is not in it any more. The document of a
+server that is gone counts on until it has decayed. While there is one project and nothing is set, nothing is written:
+whose turn it is does not depend on it."""
 
 from typing import Final
 
@@ -101,6 +102,7 @@ class UsageService:
 
     async def _write(self) -> None:
         now, half_life_ms = self._clock.now(), self.shares.half_life_ms
+        self.shares.own.forget(now, half_life_ms)
         used = {
             project: {user: (round(usage.value(now, half_life_ms), 1), usage.cpus) for user, usage in users.items()}
             for project, users in self.shares.own.users.items()
@@ -125,6 +127,7 @@ class UsageService:
                 await self._ledger.put_now(USAGE_KIND, found.id, None, found.version)
             else:
                 _add(others, document, now, self.shares.half_life_ms, runs=lives)
+        others.forget(now, self.shares.half_life_ms)
         self.shares.others = others
 
 

@@ -54,6 +54,30 @@ MIGRATIONS = (
             "INSERT INTO versions SELECT coalesce(max(version), 0) FROM documents",
         ),
     ),
+    SqliteMigration(
+        3,
+        "The newest documents of a kind are found by an index: a list of jobs begins with them, and without it every "
+        "job was read for a page of a hundred. It holds the whole order, because the jobs of a loop are all made at "
+        "the same instant.",
+        (
+            "ALTER TABLE documents ADD COLUMN"
+            " by_created GENERATED ALWAYS AS (json_extract(body, '$.created_at')) VIRTUAL",
+            "CREATE INDEX documents_by_created ON documents (kind, by_created, length(id), id)"
+            " WHERE by_created IS NOT NULL",
+        ),
+    ),
+    SqliteMigration(
+        4,
+        "So are the newest cases, of all projects and of each: a few large cases of one project made everybody wait "
+        "for a list. No other kind pays for these.",
+        (
+            "ALTER TABLE documents ADD COLUMN"
+            " by_started GENERATED ALWAYS AS (json_extract(body, '$.started_at')) VIRTUAL",
+            "ALTER TABLE documents ADD COLUMN by_project GENERATED ALWAYS AS (json_extract(body, '$.project')) VIRTUAL",
+            "CREATE INDEX cases_by_started ON documents (by_started, length(id), id) WHERE kind = 'case'",
+            "CREATE INDEX cases_by_project ON documents (by_project, by_started, length(id), id) WHERE kind = 'case'",
+        ),
+    ),
 )
 
 NEWEST = MIGRATIONS[-1].number

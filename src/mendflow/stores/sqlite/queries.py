@@ -8,7 +8,7 @@ import msgspec
 
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import FieldCondition, StoredDocument
-from mendflow.stores.fields import field_of
+from mendflow.stores.fields import field_of, is_number
 from mendflow.stores.sql import Params, all_conditions
 
 PRAGMAS = (
@@ -88,6 +88,13 @@ SCAN_FIRST = "SELECT id, version, body FROM documents WHERE kind = ? AND id >= ?
 SCAN_NEXT = "SELECT id, version, body FROM documents WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
 
 _COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
+_CREATED = "created_at"
+_CASE = "case"
+_STARTED = "started_at"
+_PROJECT = "project"
+_PROJECTS_MAX = 16
+"""Of more projects than this, cases are read in the order of all."""
+
 _ID_AFTER_SEARCH = "+id"  # the plus keeps SQLite from walking all documents by id just to sort them
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
@@ -124,6 +131,99 @@ def search(
         params += more
     sql = f"SELECT id, version, body FROM documents WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?"
     return sql, [*params, limit, offset]
+
+
+def newest(
+    kind: str,
+    where: Sequence[FieldCondition],
+    order_by: str,
+    descending: bool,
+    limit: int,
+    offset: int,
+    after: StoredDocument | None = None,
+) -> tuple[str, Params] | None:
+    """The same for the newest documents, by the index that has them in order; None if another order is wanted, or if
+    those of one case are, which are found by it. Documents that do not say when they were made, which come last, are
+    left out: the answer is whole if there are as many as may be."""
+    if order_by != _CREATED or not descending or any(each.field == "case" for each in where):
+        return None
+    condition, params = _conditions(kind, where)
+    if after is not None:
+        made = field_of(msgspec.json.decode(after.body), order_by)
+        if not is_number(made):
+            return None
+        condition += " AND (by_created, length(id), id) < (?, ?, ?)"
+        params += [made, len(after.id), after.id]
+    sql = (
+        f"SELECT id, version, body FROM documents INDEXED BY documents_by_created WHERE {condition}"
+        " AND by_created IS NOT NULL ORDER BY by_created DESC, length(id) DESC, id DESC LIMIT ? OFFSET ?"
+    )
+    return sql, [*params, limit, offset]
+
+
+def newest_cases(
+    kind: str,
+    where: Sequence[FieldCondition],
+    order_by: str,
+    descending: bool,
+    limit: int,
+    offset: int,
+    after: StoredDocument | None = None,
+) -> tuple[str, Params] | None:
+    """The same for the newest cases, by the indexes that have them in order, of each project that is asked for; None if
+    something else is wanted. The cases of other projects are not read, however many and large they are."""
+    if kind != _CASE or order_by != _STARTED or not descending:
+        return None
+    behind = _behind_started(after)
+    if behind is None:
+        return None
+    index, projects, others = _split_by_project(where)
+    conditions = [_condition(each) for each in others]
+    condition = " AND ".join(["kind = 'case'", *(part for part, _ in conditions)])
+    params = [value for _, values in conditions for value in values]
+    parts, given = [], Params()
+    for project, of_project in projects:
+        for place, of_place in behind:
+            parts.append(
+                f"SELECT * FROM (SELECT id, version, body, by_started FROM documents INDEXED BY {index}"
+                f" WHERE {condition} AND {project} AND {place}"
+                " ORDER BY by_started DESC, length(id) DESC, id DESC LIMIT ?)"
+            )
+            given += [*params, *of_project, *of_place, limit + offset]
+    sql = (
+        f"SELECT id, version, body FROM ({' UNION ALL '.join(parts)})"
+        " ORDER BY by_started DESC, length(id) DESC, id DESC LIMIT ? OFFSET ?"
+    )
+    return sql, [*given, limit, offset]
+
+
+def _split_by_project(
+    where: Sequence[FieldCondition],
+) -> tuple[str, list[tuple[str, Params]], list[FieldCondition]]:
+    """The index to read by, the condition on each project to read there, and the conditions that are left."""
+    about = [each for each in where if each.field == _PROJECT and each.op in ("eq", "in")]
+    others = [each for each in where if each not in about]
+    if len(about) == 1:
+        [only] = about
+        wanted = list(dict.fromkeys(only.value)) if only.op == "in" else [only.value]
+        if 0 < len(wanted) <= _PROJECTS_MAX and all(value is None or isinstance(value, str) for value in wanted):
+            projects: list[tuple[str, Params]] = [
+                ("by_project IS NULL", []) if value is None else ("by_project = ?", [value]) for value in wanted
+            ]
+            return "cases_by_project", projects, others
+    return "cases_by_started", [("true", [])], list(where)
+
+
+def _behind_started(after: StoredDocument | None) -> list[tuple[str, Params]] | None:
+    """Where the page may begin, as conditions each of which an index answers: those that do not say when they began
+    come last. None if the document before it has something else there than a time."""
+    if after is None:
+        return [("true", [])]
+    began = field_of(msgspec.json.decode(after.body), _STARTED)
+    if not is_number(began):
+        return None
+    place = [began, len(after.id), after.id]
+    return [("(by_started, length(id), id) < (?, ?, ?)", place), ("by_started IS NULL", [])]
 
 
 def _id_behind(descending: bool) -> str:

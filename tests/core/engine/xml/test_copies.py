@@ -227,6 +227,24 @@ def test_properties_are_read_and_written_where_their_aliases_say() -> None:
     assert left(play, "number") == 6
 
 
+def test_properties_of_large_messages_are_found() -> None:
+    """A case has the whole budget of XPath for them, as it always had."""
+    large = {"order": order(f"<o:item>a{'<o:x/>' * 4_000}</o:item>")}
+    copies = [
+        copy(XmlSource(variable="ordered", property=FIRST), to("text")),
+        copy("bpel:getVariableProperty('ordered', 'o:first')", to("text")),
+    ]
+    for each in copies:
+        assert left(ran([each], ordered=large), "text") == "a"
+
+
+def test_a_property_that_takes_too_much_is_a_fault_of_the_flow() -> None:
+    """Finding it is quick, and writing it down is not."""
+    large = {"order": order(f"<o:item>{'<o:x/>' * 100_000}</o:item>")}
+    play = ran([copy(XmlSource(variable="ordered", property=FIRST), to("text"))], ordered=large)
+    assert fault_of(play) == "subLanguageExecutionFault"
+
+
 def test_the_text_of_a_literal_keeps_its_white_space_and_its_element_does_not_need_it() -> None:
     play = ran([copy(literal("\n -1 \n"), to("text")), copy(literal('\n <o:order id="1"/>\n'), ORDER)])
     assert left(play, "text") == "\n -1 \n"

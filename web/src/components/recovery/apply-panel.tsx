@@ -9,7 +9,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, groupDecisionsQuery, stopApply, type ApplyProgress, type FailureGroup } from "./queries";
+import { applyQuery, applyRules, groupDecisionsQuery, stopApply, UNDER_WAY, type ApplyProgress, type FailureGroup } from "./queries";
 
 export function ApplyPanel({ group, info }: { group: string; info: FailureGroup }) {
   const client = useQueryClient();
@@ -108,10 +108,10 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
                     <StateBadge state="done" word="recovered" />
                   ) : each.state === "waiting" ? (
                     <StateBadge state="person" word="waits: no rule took it up" />
-                  ) : each.result ? (
+                  ) : each.result && each.result !== UNDER_WAY ? (
                     <StateBadge state="failed" word={each.result} />
                   ) : (
-                    <StateBadge state="repairing" />
+                    <StateBadge state="repairing" word={each.result ? "tried again, not over yet" : undefined} />
                   )}
                 </td>
               </tr>

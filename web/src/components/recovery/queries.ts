@@ -2,6 +2,9 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { requestJson, type Schemas } from "@/api/client";
 
+/** The result of a repair that has tried again, as long as nothing has come of it. */
+export const UNDER_WAY = "tried-again";
+
 export type FailureGroup = Schemas["FailureGroup"];
 export type FailureView = Schemas["FailureView"];
 export type DecisionView = Schemas["DecisionView"];

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { plural } from "@/components/format";
-import { exletResultsQuery, ruleSetQuery, type FailureGroup, type Flow } from "./queries";
+import { exletResultsQuery, ruleSetQuery, UNDER_WAY, type FailureGroup, type Flow } from "./queries";
 import { stepWords } from "./exlets";
 
 export interface Repair {
@@ -27,7 +27,7 @@ export function useRepairs(flow: string, group: FailureGroup | undefined): Repai
         name,
         flow: each,
         own: name in (own.data?.rules?.exlets ?? {}),
-        here: { tried: handled.reduce((sum, one) => sum + one.count, 0), helped: handled.reduce((sum, one) => sum + (one.results["recovered"] ?? 0), 0) },
+        here: { tried: handled.reduce((sum, one) => sum + one.count - (one.results[UNDER_WAY] ?? 0), 0), helped: handled.reduce((sum, one) => sum + (one.results["recovered"] ?? 0), 0) },
         all: { tried: result?.known ?? 0, helped: result?.recovered ?? 0 },
       };
     })

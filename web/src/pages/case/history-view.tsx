@@ -40,7 +40,7 @@ export default function HistoryView({ id }: { id: string }) {
   const columns = useMemo<Column<Entry>[]>(
     () => [
       { id: "at", header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
-      { id: "who", header: "Who", width: "minmax(120px, 0.6fr)", cell: (entry) => entry.by || entry.source },
+      { id: "who", header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => entry.by || entry.source },
       { id: "what", header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
       {
         id: "item",

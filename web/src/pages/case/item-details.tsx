@@ -15,9 +15,10 @@ import { Why } from "@/components/why";
 import { Files } from "./files";
 import { Asked, ItemActs } from "./item-acts";
 import { itemQuery, readLog } from "./queries";
+import { Ran } from "./ran";
 
 /** One item: why it is as it is, what it printed, what it asked for and used, what it made. */
-export function ItemDetails({ caseId, item, onClose }: { caseId: string; item: string; onClose: () => void }) {
+export default function ItemDetails({ caseId, item, onClose }: { caseId: string; item: string; onClose: () => void }) {
   const query = useQuery(itemQuery(caseId, item));
   return (
     <DetailsPane label={`Item ${item}`} title={item} onClose={onClose} actions={query.data && <ItemActs view={query.data} />}>
@@ -38,7 +39,7 @@ function ItemParts({ view }: { view: ItemView }) {
           ["Kind", view.kind],
           ["Pilot", view.pilot ?? view.attempts.at(-1)?.pilot],
           ["Began", <Time key="began" at={view.created_at} />],
-          ["Took", <Duration key="took" from={view.created_at} to={view.ended_at} />],
+          ["Took", <Ran key="took" item={view} />],
           ["Fault", view.fault && `${view.fault.name} (${view.fault.category})`],
           ["From cache", view.cached_from],
           ["Cache", view.cache_reason],
@@ -100,7 +101,7 @@ function Attempts({ view }: { view: ItemView }) {
               </td>
               <td>{each.host || each.pilot}</td>
               <td>{each.started_at ? duration(each.started_at - (at ? (view.attempts[at - 1]?.ended_at ?? each.granted_at) : view.created_at)) : ""}</td>
-              <td>{each.started_at ? <Duration from={each.started_at} to={each.ended_at} /> : ""}</td>
+              <td>{each.ran_ms ? duration(each.ran_ms) : each.started_at ? <Duration from={each.started_at} to={each.ended_at} /> : ""}</td>
               <td>{each.cpu_ms ? duration(each.cpu_ms) : ""}</td>
               <td>{each.peak_bytes ? bytes(each.peak_bytes) : ""}</td>
               <td>{each.stage_in_ms + each.stage_out_ms ? duration(each.stage_in_ms + each.stage_out_ms) : ""}</td>

@@ -1,15 +1,17 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useCallback, useMemo } from "react";
+import { useCallback, useEffect, useMemo } from "react";
 import type { ItemView } from "@/api/queries";
 import { DataTable, type Column } from "@/components/data-table";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
-import { Duration, Time } from "@/components/time";
+import { Time } from "@/components/time";
 import { ITEM_NAMES, WhereField } from "@/components/where-field";
 import { itemsQuery, itemState } from "./queries";
+import { Ran, ranMs } from "./ran";
 
 const route = getRouteApi("/cases/$case");
+const FIRST_ROWS = 40;
 const SHOWN = ["failed", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
 
 const COLUMNS: readonly Column<ItemView>[] = [
@@ -18,9 +20,9 @@ const COLUMNS: readonly Column<ItemView>[] = [
   { id: "kind", header: "Kind", width: "80px", value: (item) => item.kind, cell: (item) => item.kind },
   { id: "reason", header: "Why", width: "minmax(160px, 2fr)", cell: (item) => { const text = item.fault?.message || item.reason; return <span title={text}>{text}</span>; } },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (item) => item.attempts.length, cell: (item) => item.attempts.length || "" },
-  { id: "pilot", header: "Pilot", width: "minmax(80px, 0.6fr)", value: (item) => item.pilot, cell: (item) => item.pilot ?? item.attempts.at(-1)?.pilot ?? "" },
+  { id: "pilot", header: "Pilot", width: "minmax(120px, 0.8fr)", value: (item) => item.pilot, cell: (item) => item.pilot ?? item.attempts.at(-1)?.pilot ?? "" },
   { id: "began", header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
-  { id: "took", header: "Took", width: "92px", align: "end", value: (item) => (item.ended_at || Date.now()) - item.created_at, cell: (item) => <Duration from={item.created_at} to={item.ended_at} /> },
+  { id: "took", header: "Took", width: "92px", align: "end", value: (item) => ranMs(item, Date.now()), cell: (item) => <Ran item={item} /> },
 ];
 
 export default function ItemsView({ id }: { id: string }) {
@@ -32,6 +34,11 @@ export default function ItemsView({ id }: { id: string }) {
   const onEnd = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  // A page of an answer may be short where few of very many items match: the next one is asked for at once.
+  const goesOn = rows.length < FIRST_ROWS && hasNextPage;
+  useEffect(() => {
+    if (goesOn) onEnd();
+  }, [goesOn, onEnd]);
   return (
     <div className="timeline">
       <div className="toolbar">
@@ -52,9 +59,9 @@ export default function ItemsView({ id }: { id: string }) {
         )}
         <WhereField label="Condition for items" value={search.where ?? ""} names={ITEM_NAMES} placeholder="attempts > 1 && state == 'completed'" error={search.where ? query.error : null} onSearch={(where) => void navigate({ search: (before) => ({ ...before, where: where.trim() || undefined }) })} />
       </div>
-      {query.isPending && <Loading lines={6} />}
+      {(query.isPending || (goesOn && !rows.length)) && <Loading lines={6} />}
       {query.isError && !search.where && <ErrorState error={query.error} again={() => void query.refetch()} />}
-      {query.isSuccess && (
+      {query.isSuccess && !(goesOn && !rows.length) && (
         <DataTable
           label="Items"
           rows={rows}

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useState } from "react";
-import { caseQuery, type CaseView } from "@/api/queries";
+import { caseQuery, whyQuery, type CaseView } from "@/api/queries";
 import { useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
@@ -17,10 +17,10 @@ import { StateBadge } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
 import { Duration, Time } from "@/components/time";
 import { Why } from "@/components/why";
-import { ItemDetails } from "./item-details";
 import { VIEWS, type View } from "./search";
 import "./case.css";
 
+const ItemDetails = lazy(() => import("./item-details"));
 const GraphView = lazy(() => import("./graph-view"));
 const TimelineView = lazy(() => import("./timeline-view"));
 const ItemsView = lazy(() => import("./items-view"));
@@ -38,12 +38,13 @@ export default function CasePage() {
   const { view = "graph", item } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(caseQuery(id));
+  const why = useQuery(whyQuery(id)); // it stands above all the rest, which would move if it came later
   const close = useCallback(() => void navigate({ search: (before) => ({ ...before, item: undefined, line: undefined }) }), [navigate]);
   useKeys(
     "Case",
     VIEWS.map((each, at) => ({ keys: String(at + 1), does: WORDS[each], run: () => void navigate({ search: (before) => ({ ...before, view: each }) }) })),
   );
-  if (!query.data) {
+  if (!query.data || why.isPending) {
     return (
       <Page title={id} crumbs={<Link to="/cases">Cases</Link>}>
         {query.isError ? <ErrorState error={query.error} again={() => void query.refetch()} /> : <Loading lines={8} />}
@@ -81,7 +82,7 @@ export default function CasePage() {
         current={view}
         tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? items : undefined, link: { to: "/cases/$case", params: { case: id }, search: { view: each, item } } }))}
       />
-      <WithDetails details={item ? <ItemDetails key={item} caseId={data.id} item={item} onClose={close} /> : null}>
+      <WithDetails details={item ? <Suspense fallback={<Loading lines={6} />}><ItemDetails key={item} caseId={data.id} item={item} onClose={close} /></Suspense> : null}>
         <Suspense fallback={<Loading lines={6} />}>
           {view === "graph" && <GraphView id={data.id} />}
           {view === "timeline" && <TimelineView id={data.id} />}
@@ -121,12 +122,19 @@ function Lead({ view }: { view: CaseView }) {
   );
 }
 
+/** What a person most often wants to do with a case in this state. */
+function usualAct(view: CaseView): CaseAct["name"] {
+  if (view.status === "failed") return "rerun-failed";
+  if (view.status === "suspended") return "resume";
+  return view.held.length ? "try-again" : "rerun";
+}
+
 function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void }) {
   const may = useMayAll();
   const navigate = route.useNavigate();
   const [act, setAct] = useState<CaseAct | null>(null);
   const offered = CASE_ACTS.filter((each) => may(each.operation) && each.fits(view));
-  const first = offered.find((each) => each.name === (view.status === "failed" ? "rerun-failed" : view.status === "suspended" ? "resume" : "rerun"));
+  const first = offered.find((each) => each.name === usualAct(view));
   if (!offered.length) return null;
   const withInputs = { id: "inputs", label: "Run again with other inputs", hint: "A form with the inputs of this case, to change before it starts.", run: () => void navigate({ to: "/run/$flow", params: { flow: view.flow }, search: { from: view.id } }) };
   return (
@@ -136,7 +144,7 @@ function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void
           {first.label}
         </button>
       )}
-      <Menu label="Acts" acts={[...(may("rerun") && !view.parent && !view.mends ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
+      <Menu label="Acts" acts={[...(offered.some((each) => each.name === "rerun") && !view.parent && !view.mends ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
       <CaseActDialog act={act} cases={[view]} onClose={() => setAct(null)} onDone={(made) => made[0] && onMade(made[0])} />
     </>
   );

@@ -35,14 +35,14 @@ function reasonOf(view: CaseView): string {
 }
 
 const COLUMNS: readonly Column<CaseView>[] = [
-  { id: "status", header: "State", width: "126px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
-  { id: "id", header: "Case", width: "minmax(170px, 1.1fr)", value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
-  { id: "flow", header: "Flow", width: "minmax(90px, 0.8fr)", value: (view) => view.flow, cell: (view) => view.flow },
+  { id: "status", header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
+  { id: "id", header: "Case", width: "minmax(188px, 1.1fr)", value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
+  { id: "flow", header: "Flow", width: "minmax(118px, 0.8fr)", value: (view) => view.flow, cell: (view) => view.flow },
   { id: "items", header: "Items", width: "minmax(110px, 0.7fr)", cell: (view) => <CaseProgress view={view} /> },
-  { id: "reason", header: "Why", width: "minmax(140px, 1.8fr)", cell: (view) => <span title={reasonOf(view)}>{reasonOf(view)}</span> },
+  { id: "reason", header: "Why", width: "minmax(130px, 1.5fr)", cell: (view) => <span title={reasonOf(view)}>{reasonOf(view)}</span> },
   { id: "started", header: "Started", width: "100px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
   { id: "runtime", header: "Took", width: "96px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
-  { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
+  { id: "owner", header: "Owner", width: "minmax(70px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
 ];
 
 export default function CasesPage() {

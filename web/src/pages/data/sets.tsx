@@ -5,7 +5,7 @@ import { useMayAll } from "@/api/session";
 import { useAct, useQuestion } from "@/components/acts";
 import { DataTable, type Column } from "@/components/data-table";
 import { DetailsPane, WithDetails } from "@/components/drawer";
-import { bytes, number } from "@/components/format";
+import { bytes, number, plural } from "@/components/format";
 import { Facts } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
@@ -40,7 +40,7 @@ function SetDetails({ set, onClose }: { set: DataSet; onClose: () => void }) {
         <section key={each.name}>
           <h3>{each.name}: <Link to="/flows/$name" params={{ name: each.flow }}>{each.flow}</Link></h3>
           <p>{each.rule}</p>
-          <p className="muted">{number(each.waiting_files)} files wait ({bytes(each.waiting_bytes)}){each.due_at > 0 && <>, due <Time at={each.due_at} /></>}</p>
+          <p className="muted">{each.waiting_files === 0 ? "No file waits" : `${plural(each.waiting_files, "file waits", "files wait")} (${bytes(each.waiting_bytes)})`}{each.due_at > 0 && <>, due <Time at={each.due_at} /></>}</p>
         </section>
       ))}
       <section>
@@ -50,7 +50,7 @@ function SetDetails({ set, onClose }: { set: DataSet; onClose: () => void }) {
             <ul className="plain-list">
               {rows.map((each) => (
                 <li key={`${each.gathering}/${each.number}`} className="row wrap">
-                  <StateBadge of={each.status} /> {each.case ? <Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link> : `batch ${each.number}`} <span className="muted">{number(each.files)} files · {each.problem}</span>
+                  <StateBadge of={each.status} /> {each.case ? <Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link> : `batch ${each.number}`} <span className="muted">{plural(each.files, "file")}{each.problem && ` · ${each.problem}`}</span>
                   {(each.status === "failed" || each.status === "cancelled") && may("retry_batch") && (
                     <button type="button" className="link-button" onClick={() => void act(() => ask(api.POST("/api/v1/data/sets/{name}/batches/{gathering}/{number}/retry", { params: { path: { name: set.name, gathering: each.gathering, number: each.number } } })), "Another case takes it up")}>Another case</button>
                   )}

@@ -10,13 +10,23 @@ const FIRST = 14;
 type Counted = Pick<ValueCount, "here" | "of_here" | "elsewhere" | "of_elsewhere">;
 
 /** How often here, and how often elsewhere. */
-function counted(count: Counted): [string, string] {
+export function howOften(count: Counted): string {
   const elsewhere = count.of_elsewhere ? `${number(count.elsewhere)} of ${number(count.of_elsewhere)} elsewhere` : "nothing else has failed";
-  return [`${number(count.here)} of ${number(count.of_here)} here`, elsewhere];
+  return `${number(count.here)} of ${number(count.of_here)} here, ${elsewhere}`;
 }
 
-export function howOften(count: Counted): string {
-  return counted(count).join(", ");
+function Share({ count, of, tone }: { count: number; of: number; tone: "here" | "elsewhere" }) {
+  if (!of) return <span className="muted">none failed</span>;
+  return (
+    <span className="telling-share">
+      <span className="telling-bar" aria-hidden="true">
+        <span style={{ width: `${Math.round((100 * count) / of)}%` }} className={`telling-${tone}`} />
+      </span>
+      <span className="telling-count">
+        {number(count)} of {number(of)}
+      </span>
+    </span>
+  );
 }
 
 /** How well a value tells the group apart: 1 if all here have it and none elsewhere. */
@@ -34,7 +44,8 @@ export function TellingValues({ values, group, mayTeach }: { values: readonly Va
         <thead>
           <tr>
             <th>Value</th>
-            <th>How often</th>
+            <th>Here</th>
+            <th>Elsewhere</th>
           </tr>
         </thead>
         <tbody>
@@ -52,15 +63,10 @@ export function TellingValues({ values, group, mayTeach }: { values: readonly Va
                 )}
               </td>
               <td>
-                <span className="telling-bar" aria-hidden="true">
-                  <span style={{ width: `${Math.round((100 * each.here) / Math.max(1, each.of_here))}%` }} className="telling-here" />
-                  <span style={{ width: `${each.of_elsewhere ? Math.round((100 * each.elsewhere) / each.of_elsewhere) : 0}%` }} className="telling-elsewhere" />
-                </span>
-                {counted(each).map((part) => (
-                  <span key={part} className="telling-count muted">
-                    {part}
-                  </span>
-                ))}
+                <Share count={each.here} of={each.of_here} tone="here" />
+              </td>
+              <td>
+                <Share count={each.elsewhere} of={each.of_elsewhere} tone="elsewhere" />
               </td>
             </tr>
           ))}

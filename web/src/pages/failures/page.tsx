@@ -126,7 +126,7 @@ const COLUMNS: Column<FailureGroup>[] = [
   {
     id: "cause",
     header: "Cause",
-    width: "minmax(260px, 4fr)",
+    width: "minmax(220px, 2.6fr)",
     value: (row) => row.message,
     cell: (row) => (
       <Link to="/failures/$group" params={{ group: row.id }} className="cause-link" title={row.message}>
@@ -134,13 +134,13 @@ const COLUMNS: Column<FailureGroup>[] = [
       </Link>
     ),
   },
-  { id: "kind", header: "Kind", width: "92px", value: (row) => row.category, cell: (row) => row.category || row.type },
-  { id: "where", header: "Flow and task", width: "minmax(110px, 1.2fr)", value: (row) => row.flows.join(), cell: (row) => <span title={`${row.flows.join(", ")}: ${row.tasks.join(", ")}`}>{row.flows.join(", ")}: {row.tasks.join(", ")}</span> },
+  { id: "kind", header: "Kind", width: "76px", value: (row) => row.category, cell: (row) => row.category || row.type },
+  { id: "where", header: "Flow and task", width: "minmax(140px, 1.5fr)", value: (row) => row.flows.join(), cell: (row) => <span title={`${row.flows.join(", ")}: ${row.tasks.join(", ")}`}>{row.flows.join(", ")}: {row.tasks.join(", ")}</span> },
   { id: "hours", header: "Last 24 hours", width: "112px", cell: (row) => <Hours group={row} /> },
-  { id: "count", header: "Failures", width: "76px", align: "end", value: (row) => row.count, cell: (row) => number(row.count) },
+  { id: "count", header: "Failures", width: "78px", align: "end", value: (row) => row.count, cell: (row) => number(row.count) },
   { id: "cases", header: "Cases", width: "64px", align: "end", value: (row) => row.cases, cell: (row) => <CountLink count={row.cases} what="cases" link={{ to: "/failures/$group", params: { group: row.id } }} /> },
   { id: "waiting", header: "Waiting", width: "72px", align: "end", value: (row) => row.waiting, cell: (row) => <CountLink count={row.waiting} what="wait for a person" className={row.waiting ? "waiting-count" : ""} link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "waiting" } }} /> },
   { id: "unhandled", header: "No rule", width: "70px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that no rule took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
-  { id: "handled", header: "Handled by", width: "minmax(110px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
-  { id: "last", header: "Last", width: "104px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
+  { id: "handled", header: "Handled by", width: "minmax(124px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
+  { id: "last", header: "Last", width: "92px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
 ];

@@ -7,6 +7,7 @@ import { EmptyState, Loaded } from "@/components/states-of-page";
 
 type Graph = Schemas["GraphView"];
 
+const SMALLEST = 0.6;
 const KIND_WORDS: Record<string, string> = { job: "job", "for-each": "for each", "user-task": "a person", call: "flow", stage: "files", receive: "waits for a message", invoke: "asks a partner", wait: "waits", choose: "one of", parallel: "at once", scope: "scope", while: "while", until: "until", pick: "first of", assign: "values", throw: "fails" };
 
 function wordOf(kind: string): string {
@@ -17,8 +18,10 @@ export function Picture({ graph, label }: { graph: Graph; label: string }) {
   const layout = useMemo(() => layOut(graph.nodes, graph.edges), [graph]);
   const frames = new Set(graph.nodes.map((node) => node.parent));
   const margin = 14;
+  const [width, height] = [layout.width + 2 * margin, layout.height + 2 * margin];
+  // Where there is too little room it is drawn smaller, as far as it can be read.
   return (
-    <svg className="flow-picture" role="img" aria-label={label} viewBox={`${-margin} ${-margin} ${layout.width + 2 * margin} ${layout.height + 2 * margin}`} width={layout.width + 2 * margin} height={layout.height + 2 * margin}>
+    <svg className="flow-picture" role="img" aria-label={label} viewBox={`${-margin} ${-margin} ${width} ${height}`} style={{ width: `min(${width}px, max(100%, ${SMALLEST * width}px))` }}>
       <defs>
         <marker id="flow-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
           <path d="M0 0 8 4 0 8z" className="flow-arrow" />

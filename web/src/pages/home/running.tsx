@@ -1,15 +1,13 @@
 /** The newest cases that run, with how far each is. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { casesQuery, type CaseView } from "@/api/queries";
+import { casesQuery, RUNNING, type CaseView } from "@/api/queries";
 import { caseState } from "@/api/states";
 import { CaseProgress } from "@/components/case-progress";
 import { Panel } from "@/components/page";
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
 import { Duration } from "@/components/time";
-
-const RUNNING = "status == 'running' && parent == null && mends == null";
 
 /** What really runs stands before what waits for a person. */
 function workFirst(cases: readonly CaseView[]): CaseView[] {

@@ -52,13 +52,13 @@ export default function RulesPage() {
 }
 
 const COLUMNS: Column<RuleSetView>[] = [
-  { id: "name", header: "Rules of", width: "minmax(160px, 2fr)", value: (row) => row.name, cell: (row) => <Link to="/rules/$name" params={{ name: row.name }}>{row.name === "*" ? "the default rules (*)" : row.name}</Link> },
+  { id: "name", header: "Rules of", width: "minmax(150px, 1.4fr)", value: (row) => row.name, cell: (row) => <Link to="/rules/$name" params={{ name: row.name }}>{row.name === "*" ? "the default rules (*)" : row.name}</Link> },
   { id: "rules", header: "Rules", width: "70px", align: "end", value: (row) => row.rule_count, cell: (row) => number(row.rule_count) },
   { id: "trial", header: "On trial", width: "76px", align: "end", value: (row) => row.passive_count, cell: (row) => <CountLink count={row.passive_count} what="rules on trial" link={{ to: "/rules/$name", params: { name: row.name }, search: { view: "trial" } }} /> },
-  { id: "types", header: "For", width: "minmax(120px, 1.5fr)", value: (row) => row.types.join(), cell: (row) => row.types.join(", ") },
-  { id: "exlets", header: "Exlets", width: "minmax(140px, 2fr)", value: (row) => row.exlets.length, cell: (row) => <span title={row.exlets.join(", ")}>{row.exlets.join(", ")}</span> },
+  { id: "types", header: "For", width: "minmax(120px, 1.6fr)", value: (row) => row.types.join(), cell: (row) => row.types.join(", ") },
+  { id: "exlets", header: "Exlets", width: "minmax(190px, 2.6fr)", value: (row) => row.exlets.length, cell: (row) => <span title={row.exlets.join(", ")}>{row.exlets.join(", ")}</span> },
   { id: "version", header: "Version", width: "72px", align: "end", value: (row) => row.version, cell: (row) => <Link to="/rules/$name" params={{ name: row.name }} search={{ view: "versions" }}>{row.version}</Link> },
   { id: "at", header: "Changed", width: "100px", value: (row) => row.at, cell: (row) => <Time at={row.at} none="as shipped" /> },
-  { id: "author", header: "By", width: "100px", value: (row) => row.author, cell: (row) => row.author },
-  { id: "note", header: "Note", width: "minmax(140px, 2fr)", cell: (row) => <span title={row.note}>{row.note}</span> },
+  { id: "author", header: "By", width: "80px", value: (row) => row.author, cell: (row) => row.author },
+  { id: "note", header: "Note", width: "minmax(120px, 1.4fr)", cell: (row) => <span title={row.note}>{row.note}</span> },
 ];

@@ -27,9 +27,9 @@ const COLUMNS: Column<SiteView>[] = [
   { id: "state", header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state} word={row.state} /> },
   { id: "busy", header: "Busy", width: "64px", align: "end", value: (row) => row.busy, cell: (row) => row.busy },
   { id: "idle", header: "Idle", width: "64px", align: "end", value: (row) => row.idle, cell: (row) => row.idle },
-  { id: "waiting", header: "In the queue", width: "100px", align: "end", value: (row) => row.inactive, cell: (row) => row.inactive },
-  { id: "most", header: "At most", width: "72px", align: "end", value: (row) => row.site.max_pilots ?? 0, cell: (row) => row.site.max_pilots ?? "" },
-  { id: "hour", header: "Left this hour", width: "104px", align: "end", value: (row) => row.left_this_hour, cell: (row) => row.left_this_hour },
+  { id: "waiting", header: "In the queue", width: "112px", align: "end", value: (row) => row.inactive, cell: (row) => row.inactive },
+  { id: "most", header: "At most", width: "76px", align: "end", value: (row) => row.site.max_pilots ?? 0, cell: (row) => row.site.max_pilots ?? "" },
+  { id: "hour", header: "Left this hour", width: "122px", align: "end", value: (row) => row.left_this_hour, cell: (row) => row.left_this_hour },
   { id: "why", header: "Why as many", width: "minmax(160px, 2fr)", cell: (row) => row.trouble || (row.paused?.why ?? row.reasons[0] ?? "") },
 ];
 

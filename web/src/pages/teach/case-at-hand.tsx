@@ -37,7 +37,7 @@ export function CaseAtHand(props: {
   };
   return (
     <Panel
-      title="The failing case"
+      title="Case"
       className="teach-case"
       actions={
         <select aria-label="Case at hand" value={props.at} onChange={(event) => props.onCase(event.target.value)}>
@@ -69,7 +69,7 @@ export function CaseAtHand(props: {
                   return (
                     <>
                       {used.has(name) && <span className="chip used">in the condition</span>}
-                      {often && <span className={telling(often) > 0.5 ? "teach-often telling" : "teach-often"}>{howOften(often)}</span>}
+                      {often && telling(often) !== 0 && <span className={telling(often) > 0.5 ? "teach-often telling" : "teach-often"}>{howOften(often)}</span>}
                     </>
                   );
                 }}

@@ -18,7 +18,7 @@ WORK_A_COPY: Final = 150
 """The fixed cost of a copy."""
 
 
-WORK_A_VALIDATION: Final = 100_000
+WORK_A_VALIDATION: Final = 25_000
 """The cost of validating a variable against its schema: it is not measured, and can be high."""
 
 

@@ -10,6 +10,8 @@ from typing import Literal
 from mendflow.core.engine.state import Case, Listener, PickInstance, ScopeInstance
 from mendflow.core.engine.xml.correlation import Fit, correlation_values, fit_of, holder_of
 from mendflow.core.engine.xml.declarations import link_at, operation_of, world_of
+from mendflow.core.engine.xml.properties import ROUTING_WORK_MAX
+from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.flow import OnMessage, Receive
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Correlation, Operation, ScopeDeclarations, XmlMessage
@@ -102,6 +104,7 @@ def matching_listeners(case: Case, channel: str, message: Value) -> Iterator[tup
 
 def match_kind(case: Case, channel: str, message: Value) -> Literal["no", "plain", "correlated"]:
     """Whether a listener of the case would take the message now: because it belongs to the same conversation, or
-    because nothing excludes it."""
-    best = max((each for _, each in matching_listeners(case, channel, message)), default=Fit.NOT)
+    because nothing excludes it. Whoever looks for the case of a message asks this, and the steps of a case never do."""
+    with WORK.of_at_most(ROUTING_WORK_MAX):
+        best = max((each for _, each in matching_listeners(case, channel, message)), default=Fit.NOT)
     return "no" if best is Fit.NOT else "correlated" if best is Fit.CORRELATED else "plain"

@@ -17,6 +17,9 @@ from mendflow.core.xml.reader import read_shared
 from mendflow.core.xml.simple_values import plain_value, text_of
 
 VALUE: Final = "value"
+ROUTING_WORK_MAX: Final = 30_000
+"""What finding a property may take, as XPath counts it, while a message has no case yet: others wait meanwhile. A case
+that has the message has the whole budget, and its steps can be done aside."""
 
 
 def alias_of(world: XmlDefinitions, name: str, of: XmlType) -> PropertyAlias:
@@ -51,13 +54,17 @@ def _selected(query: Expr, value: Value, name: str) -> Value:
     world = xpath.XPathEnvironment(_no_variables)
     try:
         found = xpath.evaluate(query, world, context)
+        if isinstance(found, list) and len(found) != 1:
+            raise flow_fault(
+                SELECTION_FAILURE, f"the query of the property {name} selects {len(found)} nodes; it must be one"
+            )
+        run = Evaluation(world)
+        try:
+            return value_of(found, run)
+        finally:
+            run.end()
     except xpath.XPathError as error:
         raise flow_fault(error.fault, f"the property {name}: {error}") from None
-    if isinstance(found, list) and len(found) != 1:
-        raise flow_fault(
-            SELECTION_FAILURE, f"the query of the property {name} selects {len(found)} nodes; it must be one"
-        )
-    return value_of(found, Evaluation(world))
 
 
 def _no_variables(name: str) -> Value:

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from mendflow.core.expressions.contract import ExpressionError
+from mendflow.core.expressions.work_budget import WORK, LongWork
 from mendflow.core.model.values import Value
 from mendflow.core.xml.tree import Attribute, Element, Node, Text, XmlDocument
 
@@ -80,7 +81,8 @@ class Evaluation:
         self.world = world
         self.once: dict[int, Any] = {}
         """What terms gave that are the same at every focus, by the identity of the term."""
-        self._most = self._left = work_max
+        self._most = self._left = work_max if WORK.small is None else min(work_max, WORK.small)
+        self._room = WORK.room
         self._orders: dict[int, tuple[int, Node, dict[int, int]]] = {}
         self._order_below: dict[int, tuple[int, Node, dict[int, int]]] = {}
         self._namespaces: dict[int, list[NamespaceNode]] = {}
@@ -89,11 +91,15 @@ class Evaluation:
         self._left -= amount
         if self._left < 0:
             raise TooMuchXPathWork
+        if self._most - self._left > self._room:
+            raise LongWork
 
     def end(self) -> None:
         """Tell who asked what it took."""
+        took = min(self._most - self._left, self._most)
+        WORK.spent_elsewhere(took)
         if self.world.spent is not None:
-            self.world.spent(min(self._most - self._left, self._most))
+            self.world.spent(took)
 
     def string(self, node: Node) -> str:
         """The string value of a node."""

@@ -20,6 +20,7 @@ from mendflow.core.model.stats import (
     JobsCount,
     LimitUse,
     MessageCount,
+    ProjectCount,
     RepairCount,
     RunningJob,
     SiteCount,
@@ -35,8 +36,12 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import RETRIES
 
 FLOWS_MAX: Final = 50
-LIMITS_MAX: Final = 100
 """How many flows have a number of their own, those with the most live cases; the others share one."""
+
+PROJECTS_MAX: Final = 100
+"""The same for projects, those with the most jobs and cases."""
+
+LIMITS_MAX: Final = 100
 
 
 class StatsCollector:
@@ -119,8 +124,35 @@ def _add_state(view: StatsView, runtime: Runtime, running: list[RunningJob]) -> 
             LimitUse(name=view.name, count=view.count or 0, used=view.used, waiting=view.waiting)
             for view in runtime.limits.views()[:LIMITS_MAX]
         ],
+        projects=_projects(runtime, view.at),
         running=running,
     )
+
+
+def _projects(runtime: Runtime, now: Instant) -> list[ProjectCount]:
+    """The projects with the most jobs and cases, by name, and all others together."""
+    cases = Counter(case.document.project for case in runtime.manager.live.values())
+    held = (runtime.meta.jobs.get(id) for pilot in runtime.meta.pilots.values() for id in pilot.held)
+    running = Counter(job.spec.project for job in held if job is not None)
+    waiting, shares = runtime.meta.queue.depths_by_project(), runtime.projects.usage.shares
+    used = {name: (usage.value(now, shares.half_life_ms), usage.cpus) for name, usage in shares.own.totals.items()}
+    size = Counter[str]({name: 0 for name in used})
+    for counts in (cases, running, waiting):
+        size.update(counts)
+    kept = {name for name, _ in size.most_common(PROJECTS_MAX)}
+    found: dict[str, ProjectCount] = {}
+    for name in size:
+        before = found.get(label := name if name in kept else OTHER, ProjectCount(project=label))
+        cpu_ms, cpus = used.get(name, (0.0, 0.0))
+        found[label] = ProjectCount(
+            project=label,
+            cases=before.cases + cases[name],
+            waiting=before.waiting + waiting.get(name, 0),
+            running=before.running + running[name],
+            cpus=round(before.cpus + cpus, 3),
+            cpu_s=round(before.cpu_s + cpu_ms / 1000, 1),
+        )
+    return sorted(found.values(), key=lambda each: each.project)
 
 
 def _store_calls(counts: ServerMetrics) -> list[StoreCount]:

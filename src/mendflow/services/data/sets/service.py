@@ -56,6 +56,8 @@ class DataSets:
         for rule in wish.gatherings:
             await self._check_flow(wish.name, rule)
         await self._set_store.make(wish.name, project)
+        for rule in wish.gatherings:
+            await self._flows.adopt(rule.flow, who=who)
         await self._change(wish.name, lambda state: define_set(state, wish, by=who))
         return await self.view(wish.name)
 

@@ -13,9 +13,10 @@ from typing import Final, Protocol
 import msgspec
 
 from mendflow.core.engine import item_of
+from mendflow.core.engine.elements import element_of
 from mendflow.core.model.alerts import DeliveryResult, Notification, NotificationKind
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, item_text
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Decision
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
@@ -40,6 +41,8 @@ log = logging.getLogger("mendflow.notifications")
 
 PENDING_KIND: Final = "notification"
 FEED_RETRY_MS: Final = 1_000
+FAULTS_MAX: Final = 100
+"""Of how many different faults of a case the item is kept in mind, until the case ends by one of them."""
 
 
 class Recipient(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -90,6 +93,7 @@ class Notifier:
         self._deliveries = WebhookSender(clock=clock, poster=poster, chance=chance)
         self._outbox = Outbox(PENDING_KIND, PendingNotification, store, ledger, homes)
         self._to_publish: dict[str, PendingNotification] = {}
+        self._failed_items: dict[CaseId, dict[str, tuple[ItemId, str]]] = {}  # by the message of the fault
         self._has_news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -118,11 +122,25 @@ class Notifier:
             return
         message = document.fault.message if document.fault is not None else f"case {document.id} {status}"
         id = f"{document.id}:end{document.reopened or ''}"
-        notification = self._about(document, status, id, document.ended_at, message)
+        item, message = self._with_item(document.id, message)
+        notification = self._about(document, status, id, document.ended_at, message, item)
         given = [document.notify] if document.notify else []
         receivers = dict.fromkeys((*given, *self._end_receivers().receivers(document.flow, status)))
         self._note(id, notification, [self._recipient(each) for each in receivers])
         self._ledger.defer(CASE_KIND, document.id)
+
+    def _with_item(self, case: CaseId, message: str) -> tuple[ItemId | None, str]:
+        """The item whose fault ended a case, if it failed here, and the message with its name, as `why` has it."""
+        failed = self._failed_items.pop(case, {}).get(message)
+        if failed is None:
+            return None, message
+        item, shown = failed
+        return item, message if message.startswith(f"{shown}: ") else f"{shown}: {message}"
+
+    def _note_failed(self, live: LiveCase, serial: int, item: ItemId, message: str) -> None:
+        known = self._failed_items.setdefault(live.id, {})
+        if len(known) < FAULTS_MAX:
+            known.setdefault(message, (item, item_text(item, element_of(live.case, serial))))
 
     def _recipient(self, receiver: str) -> Recipient:
         """An address, or a webhook by its name."""
@@ -133,10 +151,14 @@ class Notifier:
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
         """To be called before the flow is told."""
-        if outcome.fault is None or not self.webhooks.has_subscriber("item-failed"):
+        if outcome.fault is None:
             return
         instance = item_of(live.case, serial)
         item = instance.item if instance is not None else None
+        if item is not None and live.document.parent is None and live.document.mends is None:
+            self._note_failed(live, serial, item, outcome.fault.message)
+        if not self.webhooks.has_subscriber("item-failed"):
+            return
         id = f"{live.id}:item-{serial}"
         notification = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
         if self.webhooks.subscribers_of(notification):

@@ -3,9 +3,8 @@
 Nothing here has an effect: no decision is recorded, no exlet runs, no version is made."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from functools import partial
-from typing import Final, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Final, TypeVar, cast
 
 from mendflow.core.engine import compile_flow
 from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest
@@ -44,7 +43,7 @@ from mendflow.stores.contract import FieldCondition
 T = TypeVar("T")
 
 PAGE: Final = 500
-REST: Final = 4
+REST: Final = 9
 """After an evaluation the next one waits so many times as long as that took."""
 
 CONTEXTS_READ: Final = 200
@@ -59,7 +58,7 @@ class RulePreview:
         self._free_at = 0.0
 
     async def _aside(self, work: Callable[[], T]) -> T:
-        """Evaluate one request at a time, and a fifth of the time at most: conditions that somebody tries out do not
+        """Evaluate one request at a time, and a tenth of the time at most: conditions that somebody tries out do not
         take the server from the others."""
         loop = asyncio.get_running_loop()
         async with self._evaluating:
@@ -69,6 +68,12 @@ class RulePreview:
                 return work()
             finally:
                 self._free_at = loop.time() + REST * (loop.time() - begun)
+
+    async def _each_aside(self, works: Iterator[T]) -> AsyncIterator[T]:
+        """The same, of one piece of work after the other."""
+        end = object()
+        while (found := await self._aside(lambda: next(works, end))) is not end:
+            yield cast(T, found)
 
     # What they conclude
 
@@ -107,7 +112,7 @@ class RulePreview:
             raise BadRules(problems=checked.problems)
         looked_at, found, erred = 0, list[ReplayedDecision](), dict[str, str]()
         async for page in self._past(changed.name, limit):
-            for each in await self._aside(partial(_replayed, before, changed, defaults, page)):
+            async for each in self._each_aside(replay(before, changed, defaults, page)):
                 looked_at += 1
                 found += [] if each.is_same else [each]
                 if each.error and len(erred) < CHANGED_SHOWN_MAX:
@@ -122,7 +127,8 @@ class RulePreview:
                 ChangedCornerstone(
                     type=each.type, task=each.task, rule=each.rule, exlet=each.before, new_exlet=each.after
                 )
-                for each in replay_cornerstones(before, changed)
+                async for each in self._each_aside(replay_cornerstones(before, changed))
+                if not each.is_same
             ],
             erred=erred,
             problems=checked.problems,
@@ -175,10 +181,6 @@ class RulePreview:
         ]
 
 
-def _replayed(before: RuleSet, changed: RuleSet, defaults: RuleSet, page: list[Decision]) -> list[ReplayedDecision]:
-    return list(replay(before, changed, defaults, page))
-
-
 def _evaluated(sets: list[CompiledRules], type: ExceptionType, task: str, context: dict[str, Value]) -> EvaluationView:
     lookup, trail, others = context_lookup(context), list[EvaluatedRule](), 0
     trials = []
@@ -186,7 +188,7 @@ def _evaluated(sets: list[CompiledRules], type: ExceptionType, task: str, contex
         tree = rules.tree_for(type, task)
         if tree is None or not holds_for_version(rules.rule_set, context):
             continue
-        walked, verdict = rules.walk_tree(type, tree, lookup), rules.judge(type, task, lookup)
+        walked, verdict = rules.judged(type, tree, lookup)
         known = rules.rule_set.trees[type][tree].rules
         trail += [
             EvaluatedRule(

@@ -7,6 +7,7 @@ for."""
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
 from mendflow.core.expressions.conditions import condition_flaw
+from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.errors import BadRules, Conflict, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.repair import Conclusion, ExceptionType, RuleError
@@ -25,6 +27,7 @@ from mendflow.core.rules.evaluation import holds_for_version
 from mendflow.core.rules.source_names import explained_error
 from mendflow.core.rules.validation import shape_problems
 from mendflow.lazy import LazyModule
+from mendflow.services.base.buckets import Bucket, BucketTable
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -43,6 +46,9 @@ log = logging.getLogger("mendflow.rules")
 RULES_KIND: Final = "rules"
 CONDITIONS_PER_SLICE: Final = 20
 VERSION_KIND: Final = "rules-version"
+UNITS_PER_S: Final = 50_000
+UNITS_AT_ONCE: Final = 300_000
+"""Work that the conditions of one project may do, as the budget of expressions counts it."""
 
 _decode = msgspec.json.Decoder(RuleSet).decode
 
@@ -99,6 +105,7 @@ class RuleStore:
         self.shared = shared
         self._hub = hub
         self.types_by_flow = RuleTypesByFlow(frozenset(), ())
+        self._paces = BucketTable(lambda now: Bucket(UNITS_PER_S, UNITS_AT_ONCE, now))  # by project
         self._refresh_types()
 
     async def start(self) -> None:
@@ -143,10 +150,31 @@ class RuleStore:
 
     # Conclusions
 
-    def judge(
-        self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool = False
+    async def judge(
+        self,
+        type: ExceptionType,
+        flow: str,
+        task: str,
+        context: dict[str, Value],
+        *,
+        project: str,
+        own_only: bool = False,
     ) -> RuleVerdict:
-        """What the flow's rules conclude, else the default rules. Rules on trial are evaluated in both."""
+        """What the flow's rules conclude, else the default rules, about a case of this project. Rules on trial are
+        evaluated in both. Projects about whose cases conditions have done much work of late wait, so that others need
+        not."""
+        pace = self._paces.of(project, self._clock.now() / 1000)
+        while wait_s := pace.wait_s(0, self._clock.now() / 1000):
+            await self._clock.sleep(math.ceil(wait_s * 1000))
+        before = WORK.spent_in_all
+        try:
+            return self._judged(type, flow, task, context, own_only=own_only)
+        finally:
+            pace.take(WORK.spent_in_all - before)
+
+    def _judged(
+        self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool
+    ) -> RuleVerdict:
         lookup, trials, errors = context_lookup(context), list[Conclusion](), tuple[RuleError, ...]()
         for name in (flow,) if own_only else (flow, DEFAULT_RULES):
             found = self._sets.get(name)

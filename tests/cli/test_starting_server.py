@@ -1,0 +1,114 @@
+"""Commands that are given while a server starts, or between the end of one and the start of the next."""
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mendflow.cli import connection
+from mendflow.cli.connection import find_started
+from mendflow.cli.starting_server import data_folder, mark_starting
+from mendflow.client.server_file import find_server, lock_holder
+from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
+
+HELLO = "name: hello\njobs:\n  say: {run: echo hello}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "folder"),
+    [
+        ([], {}, ".mendflow"),
+        ([], {"MENDFLOW_DATA_DIR": "other"}, "other"),
+        (["--jobs", "2", "--data-dir", "here"], {"MENDFLOW_DATA_DIR": "other"}, "here"),
+        (["--data-dir=here", "--port", "0"], {}, "here"),
+        (["--data-dir"], {}, ".mendflow"),
+    ],
+)
+def test_the_folder_is_the_one_that_the_server_will_use(
+    words: list[str], environment: dict[str, str], folder: str
+) -> None:
+    assert data_folder(words, environment) == folder
+
+
+def until(holds: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < give_up_at, "it did not come about"
+        time.sleep(0.01)
+
+
+def test_a_folder_that_is_marked_has_a_holder_and_no_server_yet(tmp_path: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            mark_starting(["--data-dir", str(tmp_path)], {})
+            (tmp_path / "marked").touch()
+            signal.pause()
+        finally:
+            os._exit(0)
+    try:
+        until((tmp_path / "marked").exists)
+        assert (lock_holder(tmp_path) or "").startswith(f"process {child} on ") and find_server(tmp_path) is None
+        mark_starting(["--data-dir", str(tmp_path)], {})
+        assert (lock_holder(tmp_path) or "").startswith(f"process {child} on "), "the first one stays"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert lock_holder(tmp_path) is None, "however it ends"
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    mark_starting(["--data-dir", str(tmp_path / "none")], {})
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_command_does_not_wait_for_a_lock_of_its_own(tmp_path: Path) -> None:
+    lock = os.open(tmp_path / "store.db.lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, f"process {os.getpid()} on here".encode())
+        assert find_started(tmp_path) is None
+    finally:
+        os.close(lock)
+
+
+def test_who_waits_for_a_server_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(connection, "SAY_AFTER_S", 0.0)
+    monkeypatch.setattr(connection, "BETWEEN_S", 0.5)
+    lock = os.open(tmp_path / "store.db.lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, b"process 1 on elsewhere")
+        assert find_started(tmp_path) is None
+    finally:
+        os.close(lock)
+    assert " ".join(capsys.readouterr().err.split()).count("a server is starting or ending there; waiting for it") == 1
+
+
+def test_a_case_is_watched_by_whoever_comes_while_its_server_starts(shell: Shell) -> None:  # UI-1
+    shell.write("hello.yaml", HELLO)
+    shell.ok("run", "hello.yaml", "--quiet")
+    case = shell.json("start", "hello.yaml")["id"]
+    folder = shell.folder / ".mendflow"
+    assert "No server runs here now" in shell("cases").stderr
+    shell.start("serve", "--port", "0", "--jobs", "1")
+    shell.until(lambda: lock_holder(folder) is not None)
+    watched = shell("watch", case, "--quiet")
+    assert watched.returncode == 0 and f"{case} completed in" in watched.stdout, watched.stderr
+    assert "No server runs" not in shell("cases").stderr
+
+
+def test_who_watches_a_case_that_no_server_runs_is_told_what_to_do(shell: Shell) -> None:  # UI-1
+    shell.write("hello.yaml", HELLO)
+    shell.ok("run", "hello.yaml", "--quiet")
+    case = shell.json("start", "hello.yaml")["id"]
+    told = " ".join(shell("watch", case).stderr.split())
+    assert f"no server runs on {shell.folder}/.mendflow" in told
+    assert f"mendflow resume {case}" in told and "mendflow serve" in told
