@@ -76,7 +76,7 @@ def count_job(usage: UsageStatistics, job: Job, causes: dict[int, str], *, resub
 
 class CompletedJobs:
     """Sums up jobs whose only attempt has completed, as most do: the same as `count_job` for each. A job is read while
-    it is at hand, and not kept: to keep some hundred, and read them later, costs each of them four times as much."""
+    it is at hand, and not kept."""
 
     __slots__ = ("asked", "hosts", "jobs", "sites", "useful_byte_ms", "useful_ms", "wait_ms", "waits")
 
