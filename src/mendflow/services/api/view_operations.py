@@ -29,7 +29,7 @@ from mendflow.core.query.search_fields import ITEMS
 from mendflow.services.api.engine_cases import EngineCaseOperations, view_of_case
 from mendflow.services.api.item_list import ItemList
 from mendflow.services.api.job_logs import JobLogs
-from mendflow.services.base.breath import Breath
+from mendflow.services.base.loop_yielder import LoopYielder
 from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.cases import case_search, item_views
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
@@ -72,9 +72,9 @@ class ViewOperations(EngineCaseOperations):
         store = await self._searchable(query)
         live, now = self._server.runtime.manager.live, self._server.clock.now()
         found = await case_search.search(store, live, query, now, sight)
-        rows, breath = list[CaseView](), Breath()
+        rows, yielder = list[CaseView](), LoopYielder()
         for body in found.bodies:
-            await breath.take()
+            await yielder.pause()
             view = self._view(_decode_case(body))
             rows.append(view if len(body) <= LISTED_BYTES_MAX else _without_large_inputs(view))
         await self._settled()
@@ -152,9 +152,9 @@ class ViewOperations(EngineCaseOperations):
     ) -> ItemPage:
         search, found, looked_at = Search(ITEMS, where, self._server.clock.now()), list[ItemView](), 0
         most = CONDITION_MAX if where and not offset else EXAMINED_MAX
-        breath = Breath()
+        yielder = LoopYielder()
         async for view in self._item_rows(case, after, state):
-            await breath.take()
+            await yielder.pause()
             looked_at += 1
             passed = (state and view.state != state) or (name and view.name != name)
             if not passed and (not where or search.holds(msgspec.to_builtins(view))):

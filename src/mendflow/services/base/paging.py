@@ -17,7 +17,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.query.literals import refuse
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import SearchField, SearchFields, value_of
-from mendflow.services.base.breath import Breath
+from mendflow.services.base.loop_yielder import LoopYielder
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 EXAMINED_MAX: Final = 100_000
@@ -113,9 +113,9 @@ def parse_query(
 
 async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPage:
     """The next page of results."""
-    bodies, left, looked_at, breath = list[bytes](), wanted.offset, 0, Breath()
+    bodies, left, looked_at, yielder = list[bytes](), wanted.offset, 0, LoopYielder()
     async for document in _documents(store, wanted):
-        await breath.take()
+        await yielder.pause()
         body = see(document)
         looked_at += 1
         if wanted.all or wanted.holds(_decode_data(body)):
@@ -131,9 +131,9 @@ async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -
     and how many documents were evaluated."""
     name = count_field(wanted.search.words, by) if by else None
     counts: dict[str, int] = {} if name else {"": 0}
-    looked_at, breath = 0, Breath()
+    looked_at, yielder = 0, LoopYielder()
     async for document in _documents(store, wanted):
-        await breath.take()
+        await yielder.pause()
         data = _decode_data(see(document))
         looked_at += 1
         if wanted.holds(data):

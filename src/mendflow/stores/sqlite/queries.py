@@ -3,6 +3,7 @@
 Values are always bound, never part of the text; a field path is validated before, and is bound too."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -98,7 +99,17 @@ _PROJECTS_MAX = 16
 _ID_AFTER_SEARCH = "+id"  # the plus keeps SQLite from walking all documents by id just to sort them
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
-"""Parameters of a statement."""
+
+class SearchRequest(NamedTuple):
+    """What a search asks for. `order_by` is empty for the order of ids; the page begins behind `after`."""
+
+    kind: str
+    where: Sequence[FieldCondition]
+    order_by: str
+    descending: bool
+    limit: int
+    offset: int
+    after: StoredDocument | None = None
 
 
 def many(statement: tuple[str, str, str], rows: int) -> str:
@@ -107,17 +118,10 @@ def many(statement: tuple[str, str, str], rows: int) -> str:
     return head + ",".join([row] * rows) + tail
 
 
-def search(
-    kind: str,
-    where: Sequence[FieldCondition],
-    order_by: str,
-    descending: bool,
-    limit: int,
-    offset: int,
-    after: StoredDocument | None = None,
-) -> tuple[str, Params]:
+def search(asked: SearchRequest) -> tuple[str, Params]:
     """Documents that satisfy every condition, in order; equal ones by id, so that pages never overlap, and shorter ids
     first, so that numbers at their end are in order."""
+    kind, where, order_by, descending, limit, offset, after = asked
     condition, params = _conditions(kind, where)
     way = " DESC" if descending else ""
     order = f"{_ID_AFTER_SEARCH if where else 'id'}{way}"
@@ -133,18 +137,11 @@ def search(
     return sql, [*params, limit, offset]
 
 
-def newest(
-    kind: str,
-    where: Sequence[FieldCondition],
-    order_by: str,
-    descending: bool,
-    limit: int,
-    offset: int,
-    after: StoredDocument | None = None,
-) -> tuple[str, Params] | None:
+def newest(asked: SearchRequest) -> tuple[str, Params] | None:
     """The same for the newest documents, by the index that has them in order; None if another order is wanted, or if
     those of one case are, which are found by it. Documents that do not say when they were made, which come last, are
     left out: the answer is whole if there are as many as may be."""
+    kind, where, order_by, descending, limit, offset, after = asked
     if order_by != _CREATED or not descending or any(each.field == "case" for each in where):
         return None
     condition, params = _conditions(kind, where)
@@ -161,17 +158,10 @@ def newest(
     return sql, [*params, limit, offset]
 
 
-def newest_cases(
-    kind: str,
-    where: Sequence[FieldCondition],
-    order_by: str,
-    descending: bool,
-    limit: int,
-    offset: int,
-    after: StoredDocument | None = None,
-) -> tuple[str, Params] | None:
+def newest_cases(asked: SearchRequest) -> tuple[str, Params] | None:
     """The same for the newest cases, by the indexes that have them in order, of each project that is asked for; None if
     something else is wanted. The cases of other projects are not read, however many and large they are."""
+    kind, where, order_by, descending, limit, offset, after = asked
     if kind != _CASE or order_by != _STARTED or not descending:
         return None
     behind = _behind_started(after)

@@ -92,12 +92,12 @@ class SqliteStore:
         after: StoredDocument | None = None,
     ) -> list[StoredDocument]:
         check(where, order_by)
-        if (newest := sql.newest(kind, where, order_by, descending, limit, offset, after)) is not None:
+        asked = sql.SearchRequest(kind, where, order_by, descending, limit, offset, after)
+        if (newest := sql.newest(asked)) is not None:
             rows = await self._rows(*newest)
             if len(rows) == limit:
                 return _documents(kind, rows)
-        asked = (kind, where, order_by, descending, limit, offset, after)
-        return _documents(kind, await self._rows(*(sql.newest_cases(*asked) or sql.search(*asked))))
+        return _documents(kind, await self._rows(*(sql.newest_cases(asked) or sql.search(asked))))
 
     async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
         check(where, by)

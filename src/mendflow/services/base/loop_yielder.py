@@ -11,13 +11,13 @@ HELD_S: Final = 0.02
 """So long the loop is held at most, but for the last piece of work."""
 
 
-class Breath:
+class LoopYielder:
     """Counts the processor's time of one piece of work after the other."""
 
     def __init__(self) -> None:
         self._since_s = time.thread_time()
 
-    async def take(self) -> None:
+    async def pause(self) -> None:
         """Let others go first, if this has taken long since they last could."""
         if time.thread_time() - self._since_s < HELD_S:
             return
