@@ -58,7 +58,8 @@ class Stage(NamedTuple):
 
 
 class Result(NamedTuple):
-    """`failed` are tests that are worth a second run, `unsteady` those that have passed it."""
+    """`failed` are tests that are worth a second run, `unsteady` those that have passed it. `processor_s` is what all
+    its processes used, but for those that had left their family: two stages at a time take longer, not more."""
 
     stage: Stage
     ok: bool
@@ -66,6 +67,7 @@ class Result(NamedTuple):
     tests: int = 0
     failed: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
+    processor_s: float = 0.0
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -204,6 +206,15 @@ def environ(programs: Path, options: argparse.Namespace) -> dict[str, str]:
     }
 
 
+class Ended(NamedTuple):
+    """What came of a stage's command; of a loud one `printed` is the last of it."""
+
+    code: int
+    printed: bytes
+    processor_s: float
+    listed: ListedTests | None = None
+
+
 class Runs:
     """Runs stages: the quiet ones two at a time beside those that show what they do, then those that want the machine
     for themselves, and at last the tests that are worth a second run."""
@@ -237,18 +248,19 @@ class Runs:
         wanted = result.failed
         say(f"\nonce more, by themselves, of {result.stage.name}: {', '.join(wanted)}")
         stage = Stage("once more", "tests", [*result.stage.again, *wanted], quiet=False, again=result.stage.again)
-        _, _, listed = self._run(stage)
+        listed = self._run(stage).listed
         unsteady = tuple(steady_now(wanted, listed))
         return result._replace(ok=len(unsteady) == len(wanted), unsteady=unsteady)
 
     def one(self, stage: Stage) -> Result:
         started = time.monotonic()
-        code, printed, listed = self._run(stage)
+        code, printed, processor_s, listed = self._run(stage)
         ok = code == 0 or code in stage.nothing_to_do
         if stage.quiet and not ok and not self._stopped.is_set():
             say(printed.decode(errors="replace"))
         counted = PASSED.findall(printed) if stage.family == "tests" else []
-        result = Result(stage, ok, time.monotonic() - started, int(counted[-1]) if counted else 0)
+        seconds, tests = time.monotonic() - started, int(counted[-1]) if counted else 0
+        result = Result(stage, ok, seconds, tests, processor_s=processor_s)
         if stage.again and not ok:
             why = refusal(code, listed)
             say(
@@ -262,15 +274,14 @@ class Runs:
         say(line(result))
         return result
 
-    def _run(self, stage: Stage) -> tuple[int, bytes, ListedTests | None]:
-        """Run to the end: the exit code, what was printed, and which tests failed, if the stage tells."""
+    def _run(self, stage: Stage) -> Ended:
+        """Run to the end; also which tests failed, if the stage tells."""
         with tempfile.TemporaryDirectory(prefix="mendflow-check-") as folder:
             path = Path(folder, "tests.json")
-            code, printed = self._watched(stage, {**self._environ, LIST: str(path)} if stage.again else self._environ)
-            return code, printed, read_list(path)
+            ended = self._watched(stage, {**self._environ, LIST: str(path)} if stage.again else self._environ)
+            return ended._replace(listed=read_list(path))
 
-    def _watched(self, stage: Stage, environ: dict[str, str]) -> tuple[int, bytes]:
-        """Run to the end, and keep what was printed: of a loud stage the last of it."""
+    def _watched(self, stage: Stage, environ: dict[str, str]) -> Ended:
         process = subprocess.Popen(
             stage.command, cwd=self._folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -284,9 +295,14 @@ class Runs:
                     sys.stdout.buffer.write(part)
                     sys.stdout.flush()
                     printed = printed[-TAIL_BYTES:]
-        code = process.wait()
+        processor_s = 0.0
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode, processor_s = os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+        except ChildProcessError:  # whoever stops it has waited for it
+            process.wait()
         self._running.discard(process)
-        return code, printed
+        return Ended(process.returncode, printed, processor_s)
 
     def _stop(self) -> None:
         """We are told to end: the tools get the time to end what they have started."""
@@ -312,9 +328,12 @@ def quiet_rows(stages: Sequence[Stage]) -> list[list[Stage]]:
 
 
 def line(result: Result) -> str:
+    used = f"  {result.processor_s:>6.0f} s of processor" if result.processor_s else ""
     tests = f"  {result.tests:>5} tests" if result.tests else ""
     unsteady = f"  {len(result.unsteady)} unsteady" if result.unsteady else ""
-    return f"{'ok  ' if result.ok else 'FAIL'}  {result.stage.name:<11}  {result.seconds:>6.1f} s{tests}{unsteady}"
+    return (
+        f"{'ok  ' if result.ok else 'FAIL'}  {result.stage.name:<11}  {result.seconds:>6.1f} s{used}{tests}{unsteady}"
+    )
 
 
 def summary(results: Sequence[Result], seconds: float) -> int:

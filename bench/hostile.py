@@ -1,4 +1,4 @@
-"""How much one hostile user costs the others. `python -m bench.hostile [--minutes N] [--only KIND ...] [--json FILE]`.
+"""How much one hostile user costs the others. `python -m bench.hostile [OPTIONS]`; `--help` tells them.
 
 A real server with tokens and pilots, each user a process. Honest users of one project run cases of short jobs and list
 the cases, first alone, then beside a user of another project who sends whatever is expensive (`bench.hostile_user`).
@@ -41,6 +41,7 @@ CASES_TOGETHER = 2
 LIST_EVERY_S = 0.1
 PAUSE_S = 0.05
 NICENESS = 10
+TOKEN = "MENDFLOW_TOKEN"
 HONEST, HOSTILE = "genomics", "intruders"
 KINDS = ("previews", "loops", "paths", "flood", "huge", "half", "slow")
 
@@ -98,15 +99,14 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if options.attack:
         os.nice(NICENESS)
-        url, token = options.attack
-        user = HostileUser(url, token, HOSTILE, time.monotonic() + options.minutes * 60)
+        user = HostileUser(options.attack, os.environ[TOKEN], HOSTILE, time.monotonic() + options.minutes * 60)
         with tempfile.TemporaryDirectory() as folder:
             asyncio.run(user.attack(Path(folder), options.only))
         print(json.dumps(user.answers))
         return 0
     root, line = new_token("root", ["admin"])
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), line, root) as place:
-        found = asyncio.run(measure(place, root, options.minutes * 60, options.only))
+        found = asyncio.run(measure(place, root, options))
     print(machine())
     for name, value in found.items():
         print(f"{name:32} {value}")
@@ -119,10 +119,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.hostile", description="One hostile user beside others.")
-    parser.add_argument("--minutes", type=float, default=10.0, help="for each half: alone, and beside the other")
+    parser.add_argument("--minutes", type=float, default=10.0, help="beside the hostile user")
+    parser.add_argument("--alone-minutes", type=float, default=1.0, metavar="MINUTES", help="before that")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=KINDS, metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
-    parser.add_argument("--attack", nargs=2, metavar=("URL", "TOKEN"), help="be the hostile user, and nothing else")
+    parser.add_argument("--attack", metavar="URL", help=f"be the hostile user, with the token in {TOKEN}")
     return parser.parse_args(arguments)
 
 
@@ -132,7 +133,7 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
     tokens = folder / "tokens"
     tokens.touch(0o600)
     tokens.write_text(f"{line}\n")
-    data, environment = folder / "data", {**os.environ, "MENDFLOW_TOKEN": token}
+    data, environment = folder / "data", {**os.environ, TOKEN: token}
     begun: list[subprocess.Popen[bytes]] = []
     with (folder / "log").open("wb") as log:
 
@@ -157,7 +158,8 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
                 process.wait()
 
 
-async def measure(place: ServerAnnouncement, root: str, seconds: float, only: Sequence[str]) -> dict[str, Any]:
+async def measure(place: ServerAnnouncement, root: str, options: argparse.Namespace) -> dict[str, Any]:
+    alone_s, beside_s = options.alone_minutes * 60, options.minutes * 60
     async with Client(place.url, token=root) as client:
         made = [
             await client.create_token(TokenRequest(name=name, projects={project: "author"}))
@@ -169,19 +171,21 @@ async def measure(place: ServerAnnouncement, root: str, seconds: float, only: Se
     async with Client(place.url, token=honest[0]) as client:
         await client.deploy(many("shell", JobActivity(name="true", command="true")), project=HONEST)
     alone, beside = Figures(), Figures()
-    await honest_users(place.url, honest, time.monotonic() + seconds, alone)
+    await honest_users(place.url, honest, time.monotonic() + alone_s, alone)
     tell(f"alone: {alone.jobs} jobs, GET /cases {alone.at_ms(0.5)} and {alone.at_ms(0.99)} ms")
-    end = time.monotonic() + seconds
-    words = [sys.executable, "-m", "bench.hostile", "--attack", place.url, eve, "--minutes", str(seconds / 60)]
-    attacker = await asyncio.create_subprocess_exec(*words, "--only", *only, stdout=asyncio.subprocess.PIPE)
+    end = time.monotonic() + beside_s
+    words = [sys.executable, "-m", "bench.hostile", "--attack", place.url, "--minutes", str(options.minutes)]
+    attacker = await asyncio.create_subprocess_exec(
+        *words, "--only", *options.only, stdout=asyncio.subprocess.PIPE, env={**os.environ, TOKEN: eve}
+    )
     await honest_users(place.url, honest, end, beside)
     told, _ = await attacker.communicate()
     assert attacker.returncode == 0, "the hostile user has failed itself; it says why above"
     answers = Counter[str](json.loads(told))
     return {
-        "jobs/s alone": round(alone.jobs / seconds, 1),
-        "jobs/s beside": round(beside.jobs / seconds, 1),
-        "share of jobs": round(beside.jobs / max(1, alone.jobs), 2),
+        "jobs/s alone": round(alone.jobs / alone_s, 1),
+        "jobs/s beside": round(beside.jobs / beside_s, 1),
+        "share of jobs": round(beside.jobs / beside_s / (alone.jobs / alone_s), 2) if alone.jobs else 0.0,
         "GET /cases p50 ms, alone": alone.at_ms(0.5),
         "GET /cases p99 ms, alone": alone.at_ms(0.99),
         "GET /cases p50 ms, beside": beside.at_ms(0.5),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mendflow.address_guard import AddressGuard, AllowedAddress, is_loopback
 from mendflow.client import server_file
 from mendflow.core.model.alerts import MailOptions
+from mendflow.core.model.projects import CASES_PER_START
 from mendflow.core.model.sources import SourceKind
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
-from mendflow.services.base.addresses import AddressGuard, AllowedAddress, is_loopback
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.recovery.levels import DEFAULT_WAITS_MS
 from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS
@@ -40,6 +41,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int = 30_000
     domain_lease_ms: int = 0
     losses_max: int = 20
+    cases_per_start: int = CASES_PER_START  # live cases that one start may have at once, with all that they call
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     learning: bool = True  # whether what ends is counted, for proposals and sizes

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mendflow.address_guard import allowed_address
 from mendflow.batch.router import BatchSystemRouter
 from mendflow.batch.site_folders import SiteFolders
 from mendflow.client import server_file
@@ -37,7 +38,6 @@ from mendflow.server_options import (
     write_server_file,
 )
 from mendflow.services.api.domain import Domain
-from mendflow.services.base.addresses import allowed_address
 from mendflow.services.base.clock import SystemClock, steady_ms, steady_name, wall_ms
 from mendflow.services.base.cluster import NO_PEERS, ServerDocument
 from mendflow.services.base.contracts import FileStore, MetaScheduler
@@ -260,10 +260,7 @@ def _build_server(
     offer: SpanSink | None,
     grounds: SiteFolders,
 ) -> Server:
-    def is_alone() -> bool:
-        return server.is_alone()
-
-    clock, guard = SystemClock(), outgoing_guard(options, is_alone)
+    clock, guard = SystemClock(), outgoing_guard(options, lambda: server.is_alone())
     server = Server(
         store=MeteredStore(located.store, counts.store),
         counts=counts,
@@ -279,6 +276,7 @@ def _build_server(
             lease_ms=options.lease_ms,
             domain_lease_ms=options.domain_lease_ms,
             losses_max=options.losses_max,
+            cases_per_start_max=options.cases_per_start,
             files_roots=options.files_roots,
             owner_only=options.mostly_pilots,
             long_steps_aside=not options.mostly_pilots,
@@ -300,7 +298,7 @@ def _build_server(
         patterns=default_patterns(),
         domains=domains,
         lines=HttpDomainLines(
-            loopback=lambda: options.is_own and is_alone(),
+            loopback=lambda: options.is_own and server.is_alone(),
             tls=options.client_tls,
             allowed=options.allowed_addresses,
         ),

@@ -36,6 +36,14 @@ def test_a_schedule_is_added_shown_paused_and_removed(deployed: Shell) -> None: 
     assert shell.json("schedules") == []
 
 
+def test_who_adds_a_schedule_is_told_that_a_file_is_kept_as_it_is(shell: Shell) -> None:  # DU-6
+    shell.write("count.yaml", "name: count\ninputs: {data: {type: file}, day: {type: string}}\njobs: {a: 'true'}\n")
+    shell.write("data.csv", "a,b\n")
+    shell.ok("flows", "deploy", "count.yaml")
+    added = shell.ok("schedules", "add", "count", "--cron", "@daily", "--input", "data=data.csv", "--input", "day=x")
+    assert "  input data: its file as it is now; every case gets that." in added and "input day" not in added
+
+
 def test_a_case_is_started_by_hand_and_past_times_are_listed(deployed: Shell) -> None:  # DU-6
     shell = deployed
     shell.ok(

@@ -20,8 +20,8 @@ from tests.examples import examples
 _decode = msgspec.json.Decoder(Job).decode
 
 
-def asking(where: str, *, order: str = "", limit: int = 100, after: str = "") -> SearchQuery:
-    return parse_query(JOBS, where, [], Paging(limit, 0, after), now=NOW, order=order, usual="-created")
+def asking(where: str, *, order: str = "", limit: int = 100, offset: int = 0, after: str = "") -> SearchQuery:
+    return parse_query(JOBS, where, [], Paging(limit, offset, after), now=NOW, order=order, usual="-created")
 
 
 async def written(store: Store, made: Sequence[Job]) -> None:
@@ -92,6 +92,22 @@ async def test_a_search_that_looks_at_too_much_says_so_and_goes_on(
     assert found == ["c-1/25", "c-1/1"] and looks == 3
 
 
+@pytest.mark.parametrize("order", ["", "created", "owner", "-id"])
+@pytest.mark.parametrize("offset", [1, 7, 12, 18, 40])
+async def test_what_a_cut_page_has_not_skipped_is_skipped_by_the_next(
+    store: Store, order: str, offset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await written(store, MADE)
+    whole = ids(await asked(store, asking("attempts > 0", order=order)))
+    monkeypatch.setattr(paging, "EXAMINED_MAX", 5)
+    page = await asked(store, asking("attempts > 0", order=order, offset=offset))
+    found = ids(page)
+    while page.next:
+        page = await asked(store, asking("attempts > 0", order=order, after=page.next))
+        found += ids(page)
+    assert found == whole[offset:]
+
+
 async def test_counts_go_by_what_a_name_means(store: Store) -> None:
     await written(store, MADE)
     counts, place, _ = await paging.count(store, asking("attempts < 2"), "owner", lambda each: each.body)
@@ -101,7 +117,7 @@ async def test_counts_go_by_what_a_name_means(store: Store) -> None:
     assert (await paging.count(store, asking("attempts > 99"), "", lambda each: each.body))[0] == {"": 0}
 
 
-@pytest.mark.parametrize("after", ["x", "!!", "W10", "WyJjcmVhdGVkIiwxLCJhIl0"])
+@pytest.mark.parametrize("after", ["x", "!!", "W10", "WyJjcmVhdGVkIiwxLCJhIl0", "WyItY3JlYXRlZCIsMSwiYSIsLTFd"])
 async def test_a_place_that_is_none_is_refused(store: Store, after: str) -> None:
     with pytest.raises(RequestError, match="place to continue from"):
         await asked(store, asking("attempts > 0", after=after))

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -306,9 +307,10 @@ async def test_calls_made_together_share_one_commit(tmp_path: Path) -> None:
 
 async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) -> None:
     store = await opened(tmp_path / "store.db")
-    reader = store._ready().thread_reader
+    readers = store._ready().readers.connections
     seen: list[str] = []
-    reader.set_trace_callback(seen.append)
+    for each in readers:
+        each.set_trace_callback(seen.append)
     for where in (
         [FieldCondition("case", "c")],
         [FieldCondition("state", "running")],
@@ -320,26 +322,29 @@ async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) ->
     await store.search("job", order_by="created_at", descending=True, limit=0, after=newest[0])
     await store.count("job", [FieldCondition("case", "c")], by="state")
     await store.count("job", by="state")
-    reader.set_trace_callback(None)
+    for each in readers:
+        each.set_trace_callback(None)
     for statement in seen:
-        plan = " ".join(row[3].decode() for row in reader.execute(f"EXPLAIN QUERY PLAN {statement}"))
+        plan = " ".join(row[3].decode() for row in readers[0].execute(f"EXPLAIN QUERY PLAN {statement}"))
         assert "USING INDEX documents_by_" in plan or "USING COVERING INDEX documents_by_" in plan, (statement, plan)
     await store.close()
 
 
 async def test_the_newest_cases_of_projects_are_read_by_an_index_and_not_sorted(tmp_path: Path) -> None:  # SE-4
     store = await opened(tmp_path / "store.db")
-    reader = store._ready().thread_reader
+    readers = store._ready().readers.connections
     await done(store, Put("case", "a", b'{"started_at": 7, "project": "red"}', 0))
     seen: list[str] = []
-    reader.set_trace_callback(seen.append)
+    for each in readers:
+        each.set_trace_callback(seen.append)
     for projects in ([], [FieldCondition("project", ["red", None], "in")], [FieldCondition("project", "red")]):
         where = [*projects, FieldCondition("void", None)]
         [found] = await store.search("case", where, order_by="started_at", descending=True)
         assert not await store.search("case", where, order_by="started_at", descending=True, after=found)
-    reader.set_trace_callback(None)
+    for each in readers:
+        each.set_trace_callback(None)
     for statement in seen:
-        plan = [row[3].decode() for row in reader.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        plan = [row[3].decode() for row in readers[0].execute(f"EXPLAIN QUERY PLAN {statement}")]
         inner = [line for line in plan if "documents" in line]
         assert inner and all("USING INDEX cases_by_" in line for line in inner), (statement, plan)
         assert sum("USE TEMP B-TREE" in line for line in plan) <= 1, "only the few rows of the page are sorted"
@@ -407,4 +412,31 @@ async def test_a_file_of_the_first_schema_goes_on_with_greater_versions(
     connection.close()
     store = await opened(tmp_path / "s.db")
     assert await put(store, "a", b"2", 41) > 41
+    await store.close()
+
+
+async def test_a_long_read_holds_up_no_short_one(tmp_path: Path) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    await done(store, Put("case", "a", b'{"status": "running"}', 0))
+    endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    long_one = asyncio.create_task(store._rows(endless, ()))
+    await asyncio.sleep(0)
+    assert [each.id for each in await store.search("case", [FieldCondition("status", "running")])] == ["a"]
+    assert not long_one.done()
+    for each in store._ready().readers.connections:
+        each.interrupt()
+    with pytest.raises(StoreUnavailable):
+        await long_one
+    await store.close()
+
+
+async def test_a_large_document_is_not_written_on_the_event_loop(tmp_path: Path) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    threads: list[str] = []
+    store._ready().main.set_trace_callback(lambda _: threads.append(threading.current_thread().name))
+    await done(store, Put("case", "small", b'{"status": "running"}', 0))
+    assert threading.current_thread().name in threads
+    threads.clear()
+    await done(store, Put("case", "large", b'{"text": "%s"}' % (b"a" * 300_000), 0))
+    assert set(threads) == {"sqlite-writer"}
     await store.close()

@@ -12,9 +12,9 @@ from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Limits, Outcome
 from mendflow.pilot.containers.images import ImageStore
 from mendflow.pilot.containers.pilot_containers import PilotContainers
+from mendflow.pilot.containers.recent_start_faults import IN_A_ROW, REMEMBERED_S, RecentStartFaults
 from mendflow.pilot.containers.runtime import ContainerOptions, ContainerRuntime
 from mendflow.pilot.containers.start import ContainerRefused, ContainerStart
-from mendflow.pilot.containers.start_troubles import IN_A_ROW, REMEMBERED_S, StartTroubles
 from mendflow.pilot.slot.container_command import ContainerCommand
 from mendflow.pilot.slot.messages import SlotWork
 from tests.pilot.test_containers import NIL, calls, program
@@ -91,9 +91,9 @@ def test_what_only_one_job_asks_for_and_its_machine_lacks_says_nothing_of_other_
 ) -> None:
     fault = fault_of(tmp_path, 125, printed)
     assert fault.category is Category.RESOURCE and fault.lasting and advice in fault.message
-    troubles = StartTroubles()
-    troubles.judged(raw(fault))
-    assert troubles.refusal() is None
+    recent = RecentStartFaults()
+    recent.judged(raw(fault))
+    assert recent.refusal() is None
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def test_one_job_that_asks_for_more_does_not_keep_others_from_their_containers( 
 ) -> None:
     fault = fault_of(tmp_path, 126, printed, options=options, network=network)
     assert fault.lasting and "cannot start this container" in fault.message and "job's own container" in fault.message
-    troubles = StartTroubles()
+    recent = RecentStartFaults()
     for _ in range(IN_A_ROW):
-        troubles.judged(raw(fault))
-    assert troubles.refusal() is None
-    assert not read(troubles.judged(raw(fault_of(tmp_path, 125, "Error: it is busy")))).lasting
+        recent.judged(raw(fault))
+    assert recent.refusal() is None
+    assert not read(recent.judged(raw(fault_of(tmp_path, 125, "Error: it is busy")))).lasting
 
 
 @pytest.mark.parametrize(
@@ -176,26 +176,40 @@ def read(outcome: msgspec.Raw) -> Fault:
 
 def test_a_machine_that_cannot_start_containers_is_not_asked_again_at_once(tmp_path: Path) -> None:  # DU-5
     now = [0.0]
-    troubles = StartTroubles(clock=lambda: now[0])
-    assert troubles.refusal() is None
+    recent = RecentStartFaults(clock=lambda: now[0])
+    assert recent.refusal() is None
     lasting = fault_of(tmp_path, 126, "Error: crun: cgroups in hybrid mode not supported")
-    troubles.judged(raw(lasting))
-    refused = troubles.refusal()
+    recent.judged(raw(lasting))
+    refused = recent.refusal()
     assert refused is not None and refused.message == lasting.message
     now[0] = REMEMBERED_S + 1
-    assert troubles.refusal() is None, "somebody may have changed the machine"
-    troubles.judged(raw(lasting))
-    troubles.judged(raw(None))
-    assert troubles.refusal() is None, "one has started"
+    assert recent.refusal() is None, "somebody may have changed the machine"
+    recent.judged(raw(lasting))
+    recent.judged(raw(None))
+    assert recent.refusal() is None, "one has started"
 
 
 def test_several_failures_in_a_row_count_as_lasting(tmp_path: Path) -> None:  # DU-5
-    troubles, fault = StartTroubles(), fault_of(tmp_path, 125, "Error: something went wrong")
-    judged = [read(troubles.judged(raw(fault))) for _ in range(IN_A_ROW)]
+    recent, fault = RecentStartFaults(), fault_of(tmp_path, 125, "Error: something went wrong")
+    judged = [read(recent.judged(raw(fault))) for _ in range(IN_A_ROW)]
     assert [each.lasting for each in judged] == [False, False, True]
     assert "something went wrong" in judged[-1].message and "3 in a row" in judged[-1].message
-    troubles.judged(raw(None))
-    assert not read(troubles.judged(raw(fault))).lasting, "a container has started since"
+    recent.judged(raw(None))
+    assert not read(recent.judged(raw(fault))).lasting, "a container has started since"
+
+
+@pytest.mark.parametrize(("options", "network"), [(("--device", "/dev/fuse"), ""), ((), "mine")])
+def test_what_one_job_asks_for_does_not_count_against_the_machine(  # SE-3, DU-5
+    tmp_path: Path, options: tuple[str, ...], network: str
+) -> None:
+    recent, printed = RecentStartFaults(), "Error: something went wrong"
+    own = fault_of(tmp_path, 125, printed, options=options, network=network)
+    assert not own.lasting
+    for _ in range(IN_A_ROW + 1):
+        assert not read(recent.judged(raw(own))).lasting, "it may be due to what this job alone asks for"
+    usual = fault_of(tmp_path, 125, printed)
+    judged = [read(recent.judged(raw(each))) for each in (usual, own, usual, usual)]
+    assert [each.lasting for each in judged] == [False, False, False, True]
 
 
 async def test_a_pilot_tells_jobs_with_containers_what_it_has_just_seen(tmp_path: Path) -> None:  # DU-5

@@ -122,6 +122,19 @@ async def test_lines_that_are_no_reports_are_told_once_and_passed_over(
     source = "import os\ndef f(): open(os.environ['MENDFLOW_REPORT'], 'w').write('nonsense\\nnonsense')\n"
     outcome = await server.outcome(await server.call(source, "f"))
     assert outcome.ok and outcome.log_tail.count("skipped a line") == 1 and outcome.values == {}
+    source = (
+        "import os, time\n"
+        "def f(folder):\n"
+        "  open(os.environ['MENDFLOW_REPORT'], 'w').write('nonsense\\n{\"good\": 2}\\n')\n"
+        "  while not os.path.exists(folder + '/went'): time.sleep(0.01)\n"
+        "def g(): pass\n"
+    )
+    job = await server.call(source, "f", str(tmp_path))
+    await server.until(lambda: told(server, job) == {"good": 2}, "the good value of a call")
+    (tmp_path / "went").touch()
+    outcome = await server.outcome(job)
+    assert outcome.ok and outcome.log_tail.count("skipped a line") == 1 and outcome.values == {"good": 2}
+    assert (await server.outcome(await server.call(source, "g"))).log_tail == "", "told of the call before"
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "all of it to be removed")
 
 

@@ -22,7 +22,7 @@ from mendflow.core.model.named_limits import LimitCount
 from mendflow.core.model.principals import ADMIN, PILOT, READER, USER
 from mendflow.core.model.retention import PruneRequest, PruneRule
 from mendflow.core.model.secrets import SecretValue
-from mendflow.core.model.views import CaseQuery
+from mendflow.core.model.views import CaseQuery, UserTaskView
 from mendflow.formats import load
 from mendflow.operations.table import OPERATIONS
 from mendflow.server import request_audit
@@ -327,6 +327,34 @@ async def test_entries_name_tokens_webhooks_items_and_projects(desk: Desk, tmp_p
     ]
     found = (await desk.domain.find_audit(AuditQuery(project="red", outcome="refused"))).rows
     assert {(each.who, each.operation) for each in found} == {("bob", "deploy"), ("bob", "cancel")}
+
+
+async def test_what_is_below_a_case_is_found_by_the_case_and_stored_files_can_be_left_out(  # SE-4
+    desk: Desk, tmp_path: Path
+) -> None:
+    ann = desk.clients["ann"]
+    (tmp_path / "ask.yaml").write_text("name: ask\njobs:\n  sign: {user-task: Sign it, role: user}\n")
+    (tmp_path / "notes.txt").write_text("enough")
+    await ann.deploy(load(tmp_path / "ask.yaml"))
+    case, other = [(await ann.start("ask", {})).id for _ in range(2)]
+    await ann.upload(tmp_path / "notes.txt")
+    tasks = [task for task in await until(lambda: _two_tasks(ann)) if task.case == case]
+    await ann.suspend(case, "sign")
+    await ann.resume(case, "sign")
+    await ann.complete(tasks[0].id, {})
+    await ann.cancel(other)
+    about = (await desk.domain.find_audit(AuditQuery(object=case))).rows[::-1]
+    assert [each.operation for each in about] == ["start", "suspend", "resume", "complete"]
+    assert {each.object for each in about} == {"ask", f"{case}:sign", tasks[0].id}
+    assert (await desk.domain.find_audit(AuditQuery(object=case[:-1]))).rows == [], "a part of a name is no name"
+    kept = [each.operation for each in (await desk.domain.find_audit(AuditQuery(without="store_file"))).rows]
+    assert "store_file" in [each.operation for each in await desk.entries()]
+    assert "store_file" not in kept and len(kept) == len(await desk.entries()) - 1
+
+
+async def _two_tasks(client: Client) -> list[UserTaskView]:
+    found = await client.worklist()
+    return found if len(found) == 2 else []
 
 
 def test_refusals_are_counted_for_each_caller_and_bounded_for_all(monkeypatch: pytest.MonkeyPatch) -> None:  # SE-4

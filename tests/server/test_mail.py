@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.address_guard import is_loopback
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.server.mail import SmtpSender, mail_server
-from mendflow.services.base.addresses import is_loopback
 from mendflow.services.base.poster import Mail
 from tests.server.mail_server import Mailbox
 

@@ -15,6 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from mendflow.address_guard import AddressGuard, allowed_address
 from mendflow.client import Client
 from mendflow.core.model.errors import Forbidden, InvalidRequest, TemporarilyUnavailable, Unauthorized
 from mendflow.core.model.principals import Principal
@@ -22,7 +23,6 @@ from mendflow.server import oidc
 from mendflow.server.access import AccessControl, check_binding
 from mendflow.server.failed_attempts import FAILURES_MAX
 from mendflow.server.oidc import OidcIssuer, OidcOptions, require_options
-from mendflow.services.base.addresses import AddressGuard, allowed_address
 from tests.patience import until
 from tests.server.conftest import Serving
 from tests.server.conversation import job_flow

@@ -13,12 +13,7 @@ import aiohttp
 import pytest
 from aiohttp.resolver import ThreadedResolver
 
-from mendflow.core.model.errors import InvalidRequest
-from mendflow.server import guarded_resolver
-from mendflow.server.access import single_token
-from mendflow.server.outgoing import OutgoingCalls, PrivateAddress, is_refused
-from mendflow.server_options import ServerOptions, outgoing_guard
-from mendflow.services.base.addresses import (
+from mendflow.address_guard import (
     ANYWHERE,
     OWN_MACHINE,
     PUBLIC_ONLY,
@@ -26,6 +21,11 @@ from mendflow.services.base.addresses import (
     allowed_address,
     check_url,
 )
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.server import guarded_resolver
+from mendflow.server.access import single_token
+from mendflow.server.outgoing import OutgoingCalls, PrivateAddress, is_refused
+from mendflow.server_options import ServerOptions, outgoing_guard
 
 
 @asynccontextmanager

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from mendflow.address_guard import OWN_MACHINE, PUBLIC_ONLY, check_url, is_private
 from mendflow.core.model.alerts import Notification
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.server import webhook_posts as posting
 from mendflow.server.webhook_posts import HttpPoster
-from mendflow.services.base.addresses import OWN_MACHINE, PUBLIC_ONLY, check_url, is_private
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.observe.notifications.deliveries import SendingForm, WebhookSender
 

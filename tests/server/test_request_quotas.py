@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -14,9 +15,12 @@ from mendflow.core.model.principals import ADMIN, PILOT, USER, Principal
 from mendflow.server import request_quotas
 from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
-from mendflow.server.request_quotas import RequestQuotas, Timed
+from mendflow.server.request_quotas import RequestBuckets, RequestQuotas, Timed
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.base.buckets import KEYS_MAX, Bucket
+from mendflow.services.base.reading_cost import context_for_everybody, tell_cost_of_reading
+from mendflow.stores.contract import Put
+from mendflow.stores.sqlite.store import SqliteStore
 from tests.server.conftest import DomainUnderTest
 
 
@@ -92,7 +96,7 @@ async def test_lists_of_one_principal_are_made_a_few_at_a_time() -> None:  # SE-
         await asyncio.sleep(0)
         assert now == request_quotas.LISTS_AT_ONCE + 6, "neither others, nor what is no list, wait for them"
         may_end.set()
-    assert not quotas._turns and not quotas._asking
+    assert not quotas._lists._turns and not quotas._lists._asking
 
 
 async def test_a_pilot_is_not_counted_whatever_it_asks(bounded: HttpServer, http: aiohttp.ClientSession) -> None:
@@ -151,7 +155,7 @@ async def test_the_time_that_a_request_keeps_the_loop_busy_is_counted(
 ) -> None:  # SE-3
     """Processor time: on a busy machine much more passes meanwhile, in which the bucket would fill up again."""
     monkeypatch.setattr(request_quotas, "LOOP_SHARE", 0.001)
-    monkeypatch.setattr(request_quotas, "LOOP_BURST_S", 0.2)
+    monkeypatch.setattr(request_quotas, "BUSY_BURST_S", 0.2)
     quotas, eve = RequestQuotas(1000), Principal("eve", frozenset({USER}))
 
     async def busy() -> None:
@@ -168,8 +172,40 @@ async def test_the_time_that_a_request_keeps_the_loop_busy_is_counted(
     assert isinstance(told, int) and told >= 1
 
 
+async def test_the_time_that_the_store_reads_for_a_request_is_counted_and_others_are_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:  # SE-3
+    monkeypatch.setattr(request_quotas, "READING_SHARE", 0.000_001)
+    monkeypatch.setattr(request_quotas, "BUSY_BURST_S", 0.000_001)
+    monkeypatch.setattr(request_quotas, "LOOP_SHARE", 1_000)  # never empty
+    quotas, eve, ann = RequestQuotas(1000), Principal("eve", frozenset({USER})), Principal("ann", frozenset({USER}))
+    store = SqliteStore(tmp_path / "store.db")
+    await store.open()
+    try:
+        await store.write([Put("case", f"c{number}", b'{"status":"running"}', 0) for number in range(500)])
+
+        async def read() -> None:
+            assert len(await asyncio.create_task(store.search("case", limit=500))) == 500
+
+        buckets = quotas.take(eve, "10.0.0.7")
+        told: list[float] = []
+        before = tell_cost_of_reading(told.append)
+        await Timed(read(), buckets)  # while it runs eve pays, and afterwards whoever did before
+        assert not told
+        await read()
+        assert len(told) == 1 and told[0] > 0
+        await asyncio.get_running_loop().create_task(read(), context=context_for_everybody())
+        assert len(told) == 1
+        tell_cost_of_reading(before)
+        with pytest.raises(TooManyRequests, match="the requests of eve have kept this server reading"):
+            quotas.take(eve, "10.0.0.7")
+        quotas.take(ann, "10.0.0.7")
+    finally:
+        await store.close()
+
+
 async def test_what_a_timed_request_raises_and_waits_for_arrives() -> None:  # SE-3
-    bucket = Bucket(1, 1, time.monotonic())
+    bucket = RequestBuckets(Bucket(1, 1, time.monotonic()), Bucket(1, 1, time.monotonic()))
 
     async def failing() -> None:
         try:

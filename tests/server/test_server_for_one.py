@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mendflow.address_guard import check_url
 from mendflow.cli.serve import keep_for_one, read_tokens_again
 from mendflow.cli.slots_for_one import end_slots_for_several, job_owners_anywhere
 from mendflow.core.model.access_tokens import TokenRequest
@@ -17,7 +18,6 @@ from mendflow.core.model.principals import Principal
 from mendflow.server.access import AccessControl, AccessToken, new_token, single_token, token_hash
 from mendflow.server.access_setup import tell_job_owners
 from mendflow.server.webhook_posts import HttpPoster
-from mendflow.services.base.addresses import check_url
 from mendflow.wiring import RunningServer, ServerOptions, running_server
 from tests.server.town import town, until
 

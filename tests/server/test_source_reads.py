@@ -10,10 +10,10 @@ from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from aiohttp.test_utils import TestServer
 
+from mendflow.address_guard import OWN_MACHINE, PUBLIC_ONLY
 from mendflow.core.model.sources import SourceKind
 from mendflow.core.model.values import Value
 from mendflow.server.source_reads import ServerSourceReader
-from mendflow.services.base.addresses import OWN_MACHINE, PUBLIC_ONLY
 from mendflow.services.base.source_reader import SourceAway, SourceRequest
 
 READER = ServerSourceReader(OWN_MACHINE, allowed=frozenset({"command", "sql", "file"}))

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from mendflow.address_guard import ANYWHERE
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, TemporarilyUnavailable, Unreachable
 from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress, ServerAway
@@ -24,7 +25,6 @@ from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
 from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.runner import HttpServer, reload_certificate, serve
-from mendflow.services.base.addresses import ANYWHERE
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 from mendflow.tls import BadTlsFile, ClientTls, ServerCertificate, ServerTls, check_pin, pin_of_file
 from tests.server.conftest import DomainUnderTest

@@ -7,6 +7,7 @@ import pytest
 
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
+from mendflow.core.model.projects import CASES_PER_START
 from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
@@ -29,10 +30,16 @@ def server_on(
     server: ServerDocument | None = None,
     continues_found: bool = True,
     secret_sources: SecretSources | None = None,
+    cases_per_start: int = CASES_PER_START,
 ) -> Server:
     file_store = FolderFileStore(folder / "files")
     file_store.open()
-    rules = ServerSettings(lease_ms=lease_ms, files_roots=None, continues_found=continues_found)
+    rules = ServerSettings(
+        lease_ms=lease_ms,
+        files_roots=None,
+        continues_found=continues_found,
+        cases_per_start_max=cases_per_start,
+    )
     return Server(
         store=store,
         file_store=file_store,

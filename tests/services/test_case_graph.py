@@ -7,7 +7,18 @@ import pytest
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Call, Flow, ForEach, JobActivity, Parallel, Receive, Scope, Sequence, While
+from mendflow.core.model.flow import (
+    Call,
+    Flow,
+    ForEach,
+    JobActivity,
+    Parallel,
+    Receive,
+    Scope,
+    Sequence,
+    UserTask,
+    While,
+)
 from mendflow.core.model.graphs import GraphNode, GraphView
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
@@ -85,6 +96,38 @@ async def test_what_waits_for_a_person_is_counted_as_that_alone(world: World) ->
     await world.until_decided(case, "waiting")
     found = node(await world.domain.case_graph(case), "a")
     assert found.counts == {"held": 1} and found.state == "held" and found.items_sample == ["a"]
+
+
+async def test_a_repair_whose_job_has_not_ended_is_under_way_and_not_done(world: World) -> None:  # UI-1
+    again = exlet("again", mend(Primitive.RESUBMIT))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "again"), exlets=[again]))
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_decided(case, "done")
+    graph = await world.domain.case_graph(case)
+    repair = node(graph, "exlet:a:again")
+    assert (repair.counts, repair.state, repair.note) == ({"repairing": 1}, "repairing", "1 under way")
+    assert node(graph, "a").state == "repairing"
+    told = [(each.what, each.message) for each in await world.domain.history(case) if each.exlet]
+    assert "repaired" not in dict(told) and "has not ended" in dict(told)["repairing"]
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(case, "completed")
+    told = [(each.what, each.message) for each in await world.domain.history(case) if each.exlet]
+    assert dict(told)["repaired"] == "again: recovered" and "repairing" not in dict(told)
+    assert node(await world.domain.case_graph(case), "exlet:a:again").counts == {"completed": 1}
+
+
+async def test_an_open_user_task_waits_for_a_person_also_inside_a_call(world: World) -> None:  # UI-1
+    ask = UserTask(name="ask", role="clerk", title="Sign it")
+    await world.domain.deploy(Flow(name=FlowName("inner"), body=ask))
+    case = await world.start(flow(Parallel(name="p", branches=(ask, Call(name="sub", flow="inner")))))
+    await world.quiet()
+    graph = await world.domain.case_graph(case)
+    asked = node(graph, "ask")
+    assert (asked.counts, asked.state, asked.items_sample) == ({"asked": 1}, "asked", ["ask"])
+    assert node(graph, "sub/ask").counts == {"asked": 1}
 
 
 async def test_scopes_and_messages_of_a_live_case_are_shown(world: World) -> None:

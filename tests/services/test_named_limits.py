@@ -82,6 +82,19 @@ async def test_why_says_who_uses_the_limit(domain: Domain, pilot: HandPilot) -> 
     assert f"it waits for limit x: 1 of 1 are in use (by {held.job})" in told.sentence
 
 
+async def test_why_names_no_job_of_another_project(domain: Domain, pilot: HandPilot) -> None:  # SE-1, DU-6
+    await domain.set_limit("x", LimitCount(1), who="root")
+    for project in ("red", "blue"):
+        await domain.deploy(Flow(name=FlowName(project), body=job("a", ("x", 1))), project=project)
+    await domain.start("red", {}, who="ann")
+    await pilot.sync(want=1, wait_ms=2000)
+    [held] = pilot.held
+    case = (await domain.start("blue", {}, who="bob")).id
+    told = await domain.why(f"{case}:a")
+    assert "it waits for limit x: 1 of 1 are in use" in told.sentence and "(by" not in told.sentence
+    assert held.job not in told.sentence
+
+
 async def test_a_cancelled_job_holds_its_limit_until_its_pilot_runs_it_no_longer(
     domain: Domain, pilot: HandPilot
 ) -> None:  # DU-6

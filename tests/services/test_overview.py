@@ -10,6 +10,9 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.overview import HOURS, OverviewView
 from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import RepairRequest
+from mendflow.core.model.views import CaseQuery, JobQuery
+from mendflow.services.api.overview import AHEAD, DELAYED, SUSPENDED
 from mendflow.services.api.paced_answers import PacedAnswers
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
@@ -77,8 +80,53 @@ async def test_failures_are_counted_by_cause_and_what_was_mended_by_rule(world: 
     assert seen.recovered.count == 1
     [by] = seen.recovered.by_rule
     assert (by.rules, by.exlet, by.count) == ("f", "again", 1)
-    assert seen.cases["completed"] == 2, "the case and the exlet, as the list has them"
-    assert sum(seen.per_hour.completed) == 2
+    assert (seen.recovered.count_by_hand, seen.recovered.by_hand) == (0, [])
+    assert seen.cases == {"completed": 1} and seen.inner == {"completed": 1}, "what somebody started, and the exlet"
+    assert sum(seen.per_hour.started) == sum(seen.per_hour.completed) == 1
+    listed = await world.domain.count_cases(CaseQuery(where="parent == null && mends == null"), by="status")
+    assert seen.cases == listed.counts
+
+
+async def test_what_people_mended_is_counted_apart_from_what_rules_did(world: World) -> None:
+    await world.put(
+        rule_set("f", ExceptionType.ABORT, ("false", "again"), exlets=[exlet("again", mend(Primitive.RESUBMIT))])
+    )
+    case = await world.start(flow(A, on_unhandled="hold"))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_decided(case, "waiting")
+    await world.domain.mend(case, RepairRequest(exlet="again"), who="ann")
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(case, "completed")
+    seen = (await looked(world)).recovered
+    assert (seen.count, seen.by_rule, seen.count_by_hand) == (0, [], 1)
+    assert [(by.rules, by.exlet, by.count) for by in seen.by_hand] == [("", "again", 1)]
+
+
+async def found(world: World, where: str) -> int:
+    return (await world.domain.count_jobs(JobQuery(where=where))).counts[""]
+
+
+async def test_reasons_add_up_to_the_jobs_that_wait_and_each_finds_its_own(world: World) -> None:
+    retried = JobActivity(name="b", command="false", retries=2, retry_wait_ms=3_600_000)
+    await world.start(flow(retried, "r"))
+    await world.take()
+    await world.report(b=FAILED)
+    case = await world.start(flow(ForEach(name="e", first=1, last=7, body=A)))
+    await world.quiet()
+    await world.domain.suspend(case, "a[6]", who="me")
+    world.pilot.state = "held"
+    await world.take(items=4)
+    await world.pilot.sync()
+    seen = await looked(world)
+    waits = {each.where or each.kind: each for each in seen.waiting}
+    assert sum(each.jobs for each in seen.waiting) == sum(seen.jobs.values()) - seen.jobs.get("running", 0)
+    for where in (AHEAD, DELAYED, SUSPENDED):
+        assert waits[where].jobs == await found(world, where), where
+    assert (waits[DELAYED].jobs, waits[SUSPENDED].jobs) == (1, 1)
+    assert seen.pilots.busy == seen.jobs.get("running", 0) == 0, "what is fetched ahead takes no slot"
+    assert "before it" not in " ".join(each.reason for each in seen.waiting)
 
 
 async def test_only_what_may_be_seen_is_counted(world: World) -> None:

@@ -1,17 +1,19 @@
 """Why things are as they are: the true reason, and who can do something about it."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import NotFound, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import ForEach, JobActivity, LinkSource, Parallel, Sequence, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.formats.yaml import load_flow
 from mendflow.services.api import view_operations
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.search_budget import SearchBudget
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import HandPilot
 from tests.services.test_domain import named, start
@@ -91,6 +93,47 @@ async def test_why_finds_what_stands_behind_more_items_than_one_page_looks_at(
     told = await domain.why(case)
     assert (told.state, told.sentence.partition(": ")[2]) == ("failed", "z: it broke")
     assert [item.item for item in await domain.items(case, offset=4, limit=5)] == [f"a[{n}]" for n in range(4, 9)]
+
+
+async def test_a_costly_condition_is_asked_about_fewer_items_at_once(
+    domain: Domain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # SE-1
+    monkeypatch.setattr(view_operations, "SearchBudget", partial(SearchBudget, work_max=40_000))
+    each = ForEach(name="l", items=[*range(9)], body=JobActivity(name="a", command="x"))
+    case = await start(domain, named(each))
+    cheap = await domain.find_items(case, where="state == 'waiting'")
+    assert (len(cheap.rows), cheap.looked_at, cheap.next) == (9, 9, "")
+    found, after, answers = list[str](), "", 0
+    while answers == 0 or after:
+        page = await domain.find_items(case, where="size(range(15000)) > 0 && state == 'waiting'", after=after)
+        assert page.looked_at <= 3, "one answer has taken more than its budget"
+        found += [item.item for item in page.rows]
+        after, answers = page.next, answers + 1
+    assert found == [item.item for item in cheap.rows] and answers >= 3
+
+
+@pytest.mark.parametrize("offset", [2, 5, 8, 20])
+async def test_items_that_a_cut_page_has_not_skipped_are_skipped_by_the_next(
+    domain: Domain, monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    monkeypatch.setattr(view_operations, "SearchBudget", partial(SearchBudget, work_max=40_000))
+    case = await start(domain, named(ForEach(name="l", items=[*range(9)], body=JobActivity(name="a", command="x"))))
+    where = "size(range(15000)) > 0 && state == 'waiting'"
+    page = await domain.find_items(case, where=where, offset=offset)
+    assert page.looked_at <= 3 and page.next
+    found = [item.item for item in page.rows]
+    while page.next:
+        page = await domain.find_items(case, where=where, after=page.next)
+        found += [item.item for item in page.rows]
+    assert found == [f"a[{number}]" for number in range(offset, 9)]
+
+
+@pytest.mark.parametrize("after", ["~3", "1~", "1~x", "1~-2", "1~²", "x~3"])
+async def test_a_place_with_nothing_to_skip_that_is_a_number_is_refused(domain: Domain, after: str) -> None:
+    case = await start(domain, named(JobActivity(name="a", command="x")))
+    with pytest.raises(RequestError, match="`after` is"):
+        await domain.find_items(case, after=after)
 
 
 async def test_a_failed_task_tells_why(domain: Domain) -> None:

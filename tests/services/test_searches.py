@@ -57,6 +57,20 @@ async def test_a_condition_and_the_options_beside_it_hold_both(domain: Domain, p
     assert await items(domain, "attempts > 0", case=case, name="b") == []
 
 
+async def test_a_place_in_what_was_typed_is_told_whatever_a_page_adds_to_it(
+    domain: Domain, pilot: Any, case: str
+) -> None:
+    await pilot.sync(want=1)
+    assert await items(domain, "attempts == 0", also="item != 'a[1]' || item == 'a[1]'") == ["a[1]", "a[2]", "a[3]"]
+    assert await items(domain, "attempts >= 0", also="state == 'running' && item != 'a[1]'") == ["a[0]"]
+    added = "status == 'running' && parent == null && mends == null"
+    with pytest.raises(InvalidSearch, match="character 15") as refused:
+        await domain.find_cases(CaseQuery(where="done == 1 && (strated > ago('1h'))", also=added))
+    assert "started" in str(refused.value)
+    assert [view.id for view in (await domain.find_cases(CaseQuery(also=added))).rows] == [case]
+    assert (await domain.find_cases(CaseQuery(where="done == 0", also="status == 'failed'"))).rows == []
+
+
 async def test_live_cases_are_found_by_how_far_they_have_come(domain: Domain, pilot: Any, case: str) -> None:
     await pilot.sync(want=1)
     await pilot.exchange({"a[0]": Outcome()})

@@ -18,16 +18,20 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
     "batch": frozenset({"mendflow.batch", "mendflow.core", "msgspec", "psij"}),
     "pages": frozenset({"mendflow.pages", "mendflow.core", "msgspec"}),
-    "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
+    "services": frozenset(
+        {"mendflow.address_guard", "mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}
+    ),
+    "address_guard": frozenset({"mendflow.core"}),
     "event_loop": frozenset({"uvloop"}),
     "lazy": frozenset(),
     "tls": frozenset({"msgspec"}),
     "local_accounts": frozenset(),
     "references_to_none": frozenset(),
     "reporting": frozenset({"msgspec"}),
-    "transfer": frozenset({"mendflow.transfer", "mendflow.core", "fsspec", "msgspec"}),
+    "transfer": frozenset({"mendflow.address_guard", "mendflow.transfer", "mendflow.core", "fsspec", "msgspec"}),
     "pilot": frozenset(
         {
+            "mendflow.address_guard",
             "mendflow.pilot",
             "mendflow.core",
             "mendflow.event_loop",
@@ -41,6 +45,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "client": frozenset({"mendflow.client", "mendflow.core", "mendflow.operations", "msgspec", "aiohttp"}),
     "server": frozenset(
         {
+            "mendflow.address_guard",
             "mendflow.server",
             "mendflow.services",
             "mendflow.core",
@@ -59,6 +64,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     ),
     "cli": frozenset(
         {
+            "mendflow.address_guard",
             "mendflow.cli",
             "mendflow.local_accounts",
             "mendflow.client",
@@ -83,7 +89,6 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.server.log_output",
             "mendflow.server.oidc",
             "mendflow.services.api.domain",
-            "mendflow.services.base.addresses",
             "mendflow.sim",
             "mendflow.version",
             "mendflow.wiring",
@@ -126,6 +131,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "maintenance": frozenset({"mendflow.core", "mendflow.lazy", "mendflow.stores", "mendflow.version"}),
     "server_options": frozenset(
         {
+            "mendflow.address_guard",
             "mendflow.local_accounts",
             "mendflow.client",
             "mendflow.core",

@@ -10,6 +10,7 @@ OPENERS = frozenset(
     {
         *("ClientSession", "TCPConnector", "open_connection", "create_connection", "SMTP", "SMTP_SSL"),
         *("HTTPConnection", "HTTPSConnection", "urlopen", "urlretrieve"),
+        *("_PinnedConnection", "_PinnedTlsConnection"),
     }
 )
 KNOWN = {
@@ -23,6 +24,7 @@ KNOWN = {
     "cli/connection.py": "a command's process: the server on this machine",
     "pilot/agent/http.py": "a pilot's process: its server",
     "transfer/sources.py": "a pilot's process; in a server's, storage elements that an administrator names",
+    "transfer/guarded_web.py": "a pilot's process: the guarded way out to addresses that flows and jobs name",
     "pilot/cache/site_sharing.py": "a pilot's process: caches of its site, which the server names",
 }
 

@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Web(ThreadingHTTPServer):
-    """`cut` is after how many bytes each of the next answers breaks off; `slow_s` passes between two pieces."""
+    """`cut` is after how many bytes each of the next answers breaks off; `slow_s` passes between two pieces. `moved` is
+    where everything is now."""
 
     daemon_threads = True
 
@@ -22,6 +23,7 @@ class Web(ThreadingHTTPServer):
         self.sent = 0
         self.asked: list[dict[str, str]] = []
         self.status = 200
+        self.moved = ""
 
     @property
     def url(self) -> str:
@@ -36,6 +38,12 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server = self.server
         server.asked.append(dict(self.headers))
+        if server.moved:
+            self.send_response(302)
+            self.send_header("Location", server.moved)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if server.status != 200:
             self.send_error(server.status)
             return

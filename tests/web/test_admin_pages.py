@@ -1,12 +1,14 @@
 """Administration: tokens, the record of who did what, alerts, webhooks, quotas, limits, secrets and retention."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.dialogs import confirm
 from tests.web.recovery_case import CRUNCH
+from tests.web.test_worklist_page import LETTER
 from tests.web.web_server import WebServer
 
 SECRET = "correct horse battery staple"
@@ -73,13 +75,35 @@ def test_the_record_of_who_did_what_is_searched(page: Page, server: WebServer) -
     expect(page.get_by_text("No entry matches")).to_be_visible()
 
 
+def test_what_was_done_to_the_tasks_of_a_case_is_found_by_the_case(
+    page: Page, server: WebServer, tmp_path: Path
+) -> None:
+    server.deploy("letter", LETTER)
+    case = server.begin("letter")
+    task = server.wait_for(f"/worklist?case={case}", bool)[0]["id"]
+    (tmp_path / "notes.txt").write_text("a file that somebody sends")
+    digest = server.client.upload(tmp_path / "notes.txt").sha256
+    server.client.reject(task, comment="too long")
+    page.goto(f"/administration?view=audit&object={case}")
+    table = page.get_by_role("grid", name="Who did what")
+    expect(table).to_contain_text(task)
+    expect(table).to_contain_text("start")
+    page.get_by_label("Object").fill("")
+    expect(page.get_by_text("That files were stored (store_file) is hidden.")).to_be_visible()
+    expect(table).not_to_contain_text(digest)
+    page.get_by_role("button", name="Show it").click()
+    expect(table).to_contain_text(digest)
+    page.get_by_label("Operation").fill("store_file")
+    expect(table).to_contain_text(digest)
+
+
 def test_an_alert_is_acknowledged(page: Page, held: str) -> None:
     page.goto("/administration?view=alerts")
-    row = page.get_by_role("row").filter(has_text=held)
+    row = page.get_by_role("list", name="Alerts").get_by_role("listitem").filter(has_text=held)
     row.get_by_role("button", name="I have seen it").click()
     expect(row.get_by_role("button", name="I have seen it")).not_to_be_visible()
     expect(row).to_contain_text("now")
-    row.get_by_role("link", name=held).click()
+    row.get_by_role("link", name="The item").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(held)
 
 

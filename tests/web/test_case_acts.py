@@ -51,7 +51,7 @@ def test_a_case_is_suspended_and_resumed(server: WebServer, page: Page, watching
     confirm(page, "Suspend")
     expect(page.get_by_role("heading", level=1)).to_contain_text("suspended")
     server.came_to(watching, "suspended")
-    page.get_by_role("button", name="Resume", exact=True).click()
+    page.locator(".page-actions").get_by_role("button", name="Resume", exact=True).click()
     confirm(page, "Resume")
     expect(page.get_by_role("heading", level=1)).to_contain_text("running")
     server.came_to(watching, "running")
@@ -139,7 +139,7 @@ def test_a_case_is_run_again_with_other_inputs(server: WebServer, page: Page) ->
 def test_a_failed_case_is_run_again_from_what_failed(server: WebServer, page: Page) -> None:
     before = server.ended("broken")
     page.goto(f"/cases/{before}")
-    page.get_by_role("button", name="Run again from what failed").click()
+    page.locator(".page-actions").get_by_role("button", name="Run again from what failed").click()
     confirm(page, "Run again from what failed")
     expect(page.get_by_text(f"runs {before} again")).to_be_visible()
     again = CaseId(page.url.rpartition("/")[2])

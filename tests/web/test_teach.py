@@ -10,6 +10,7 @@ from tests.web.watched import Complaints, watched
 from tests.web.web_server import WebServer
 
 TRIAL_S_MAX = 60
+FITS = "element => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight + 1"
 
 
 def drag(page: Page, primitive: str) -> None:
@@ -41,12 +42,41 @@ def test_an_unknown_failure_is_taught_and_its_cases_recover(recovery: WebServer,
         took = time.monotonic() - opened
         print(f"from the group opened to the rule on trial: {took:.1f} s")
         assert took < TRIAL_S_MAX
+        tree = page.get_by_role("region", name="The tree with the saved rule")
+        expect(tree.get_by_role("listitem")).to_have_count(1)
+        expect(tree).not_to_contain_text("new")
+        apply = page.get_by_role("button", name="Apply to 3 failures")
+        expect(apply).to_be_disabled()
+        expect(apply).to_have_accessible_description(re.compile("The rule is on trial and does nothing yet"))
         page.get_by_role("button", name="Put in force").click()
         expect(page.get_by_role("status").filter(has_text="is in force")).to_be_visible()
         page.get_by_role("button", name="Apply to 3 failures").click()
         page.get_by_role("button", name="Apply", exact=True).click()
         expect(page.get_by_text("3 cases recovered")).to_be_visible()
     assert [recovery.client.case(case).status for case in cases] == ["completed"] * 3
+
+
+LONG = (
+    "the control server refused the connection because its certificate had expired in the night, as the operators had"
+    " said that it would; ask for a new one"
+)
+
+
+def test_ui_1_causes_and_what_primitives_do_are_shown_whole(recovery: WebServer, browser: Browser) -> None:
+    passing_trouble(recovery, "certified", LONG, code=27)
+    group, _ = fail(recovery, "certified", "A")
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto("/failures?flow=certified")
+        cause = page.get_by_role("gridcell").filter(has_text=LONG)
+        expect(cause).to_be_visible()
+        assert cause.evaluate(FITS), "the cause is cut"
+        page.goto(f"/failures/{group}/teach")
+        page.get_by_role("button", name="Compose an exlet").click()
+        about = page.locator(".brick-text > .muted")
+        expect(about.first).to_be_visible()
+        assert about.count() > 5
+        assert all(each.evaluate(FITS) for each in about.all()), "what a primitive does is cut"
 
 
 def test_a_reload_and_the_way_back_keep_the_draft(recovery: WebServer, browser: Browser) -> None:

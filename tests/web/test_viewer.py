@@ -14,11 +14,12 @@ from tests.web.web_server import WebServer
 LOOKS = re.compile(
     r"Views|Copy .+|Close details|Open|Try again|Link to line \d+|\d+ lines? of trouble|XES, for process mining"
     r"|Show all .+|See .+|Its cases|Compare cornerstones|The flow itself|all \d+ values"
-    r"|Fit View|Zoom In|Zoom Out|[\w-]+: \d+ \w+(?:, \d+ \w+)*"
+    r"|and \d+ more|The item|The case|All of this cause"
+    r"|Fit View|Zoom In|Zoom Out|[\w-]+: \d+ [\w ]+(?:, \d+ [\w ]+)*"
 )
 """What can be clicked to look at more."""
-ROWS = ".sort-button, .json-fold, .rule-card, .group-sample"
-"""Heads of tables, and rows that open."""
+ROWS = ".sort-button, .json-fold, .rule-card, .group-sample, .word"
+"""Heads of tables, rows that open, and words that are explained."""
 
 
 class Things:

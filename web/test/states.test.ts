@@ -10,6 +10,7 @@ describe("states", () => {
   });
   it("say that a case with held items is for a person", () => {
     expect(caseState({ status: "running", held: ["c:work"] })).toBe("person");
+    expect(caseState({ status: "running", held: [], tasks_open: 2 })).toBe("person");
     expect(caseState({ status: "failed", held: [] })).toBe("failed");
   });
   it("show the most urgent of a mixed lot", () => {

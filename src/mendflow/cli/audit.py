@@ -47,8 +47,15 @@ def list_entries(
         str,
         typer.Option("--operation", metavar="NAME", help="Only this operation, such as start.", show_default=False),
     ] = "",
+    without: Annotated[
+        str,
+        typer.Option("--without", metavar="NAME", help="Not this operation, such as store_file.", show_default=False),
+    ] = "",
     object: Annotated[
-        str, typer.Option("--object", metavar="ID", help="Only on this case, flow, rule set...", show_default=False)
+        str,
+        typer.Option(
+            "--object", metavar="ID", help="Only on this case, flow, rule set... and what is in it.", show_default=False
+        ),
     ] = "",
     project: Annotated[
         str, typer.Option("--project", metavar="NAME", help="Only on what is of this project.", show_default=False)
@@ -71,6 +78,7 @@ def list_entries(
         until=_moment("--until", until),
         who=who,
         operation=operation,
+        without=without,
         object=object,
         project=project,
         outcome=outcome,

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
+from mendflow.address_guard import allowed_address
 from mendflow.cli.option_groups import OptionTable, options_as
 from mendflow.pilot.isolation.options import NOT_ISOLATED, Isolation, isolation_of
 
@@ -24,6 +25,13 @@ class JobRules(msgspec.Struct, frozen=True):
         """The same, with these paths hidden from sandboxes."""
         hidden = (*self.isolation.hidden, *(path for path in paths if path))
         return JobRules(msgspec.structs.replace(self.isolation, hidden=hidden), self.pass_env)
+
+    def reaching(self, *addresses: str) -> "JobRules":
+        """The same, with these private addresses allowed for files of jobs."""
+        for each in addresses:
+            allowed_address(each)
+        allowed = (*self.isolation.addresses, *addresses)
+        return JobRules(msgspec.structs.replace(self.isolation, addresses=allowed), self.pass_env)
 
 
 USUAL_RULES: Final = JobRules()

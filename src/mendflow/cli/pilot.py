@@ -70,6 +70,15 @@ def pilot(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")] = False,
     bounds: AttemptBounds = USUAL_BOUNDS,
     rules: JobRules = USUAL_RULES,
+    allow_address: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-address",
+            metavar="ADDRESS",
+            help="Fetch inputs of jobs kept apart from this private one: a network, HOST or HOST:PORT; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     cache_size: Annotated[
         str, typer.Option("--cache-size", metavar="SIZE", help="Size of the cache for input files; 0B: no cache.")
     ] = "10GiB",
@@ -184,7 +193,9 @@ def pilot(
         keep_failed=bounds.keep_failed,
         log_bytes_max=bounds.log_bytes_max,
         pass_env=rules.pass_env,
-        isolation=rules.hiding(os.path.abspath(token_file) if token_file else "").isolation,
+        isolation=rules.hiding(os.path.abspath(token_file) if token_file else "")
+        .reaching(*allow_address or ())
+        .isolation,
         quiet=quiet,
         tls=client_tls(tls_ca, tls_client_cert, tls_client_key, tls_pin),
         name=name,

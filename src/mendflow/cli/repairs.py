@@ -42,6 +42,9 @@ app.add_typer(compensations_app, name="compensations", help="List which flow und
 patterns_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(patterns_app, name="patterns", help="List the patterns of submission and of repair; add some.")
 
+REPAIRS = frozenset({"decided", "repairing", "repaired"})
+"""What the exception service says of a repair as a whole; the rest are its steps."""
+
 OptionalCase = Annotated[
     str,
     typer.Argument(
@@ -132,7 +135,7 @@ def _write_xes(context: CommandContext, case: str, flow: str, limit: int, path: 
 
 
 def _entry_row(entry: HistoryEntry, element: str) -> tuple[str | Text, ...]:
-    step = entry.exlet and entry.what not in ("decided", "repaired")
+    step = entry.exlet and entry.what not in REPAIRS
     shown = item_text(entry.item, element) if entry.item else entry.name
     about = f"{entry.exlet}: {entry.name}" if step else shown
     at = f"{short_time_text(entry.at)[5:]}.{entry.at % 1000:03}"
@@ -140,7 +143,7 @@ def _entry_row(entry: HistoryEntry, element: str) -> tuple[str | Text, ...]:
 
 
 def _styled(what: str) -> Text:
-    return Text(what, style={"decided": "yellow", "repaired": "yellow"}.get(what, STYLES.get(what, "")))
+    return Text(what, style="yellow" if what in REPAIRS else STYLES.get(what, ""))
 
 
 @with_context

@@ -162,8 +162,18 @@ def add(
         print_json(view)
         return
     say(f"{spec.name} starts {flow}: {when_text(spec)}, {timezone}")
+    for file_input in (each for each, value in view.spec.inputs.items() if _has_file(value)):
+        say(
+            f"  input {file_input}: its file as it is now; every case gets that. After a change add the schedule again."
+        )
     _print_next(view)
     _warn_without_server(context)
+
+
+def _has_file(value: Value) -> bool:
+    if isinstance(value, dict):
+        return "$file" in value or any(map(_has_file, value.values()))
+    return isinstance(value, list) and any(map(_has_file, value))
 
 
 def _with_inputs(spec: ScheduleSpec, values: dict[str, Value]) -> ScheduleSpec:

@@ -31,6 +31,7 @@ from mendflow.cli.tls_options import TlsCa, TlsClientCert, TlsClientKey, client_
 from mendflow.core.model.alerts import MailOptions
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.principals import Principal
+from mendflow.core.model.projects import CASES_PER_START
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.isolation.options import THREE_WAYS
@@ -153,6 +154,15 @@ def serve(
             help="How many requests one token may send; administrators and pilots any number. 0: everybody any number.",
         ),
     ] = 100,
+    cases_per_start: Annotated[
+        int,
+        typer.Option(
+            "--cases-per-start",
+            min=1,
+            metavar="N",
+            help="How many live cases one start may have at once, with all that they call.",
+        ),
+    ] = CASES_PER_START,
     on_unhandled: OnUnhandled = "",
     level: Annotated[
         list[str] | None,
@@ -189,7 +199,8 @@ def serve(
         typer.Option(
             "--allow-address",
             metavar="ADDRESS",
-            help="Call this private one: a network, HOST or HOST:PORT; repeat it for the next.",
+            help="Call this private one, and let the pilot of --jobs fetch files from it: a network, HOST or HOST:PORT;"
+            " repeat it for the next.",
             show_default=False,
         ),
     ] = None,
@@ -262,6 +273,7 @@ def serve(
         tokens=tuple(known),
         oidc=oidc,
         requests_per_s=requests_per_second,
+        cases_per_start=cases_per_start,
         lease_ms=lease * 1000,
         domain_lease_ms=domain_lease * 1000,
         data_wait_ms=data_wait * 1000,
@@ -296,7 +308,7 @@ def serve(
     client_secret = oidc.client.secret_file if oidc is not None and oidc.client is not None else ""
     own = [str(options.data.absolute()), tokens, secrets_key, smtp_password_file, client_secret]
     own.append(log_to.file if log_to else "")
-    rules = rules.hiding(*(os.path.abspath(path) for path in own if path))
+    rules = rules.hiding(*(os.path.abspath(path) for path in own if path)).reaching(*allow_address or ())
     output = LogOutput(log_to) if log_to is not None else None
     try:
         run(_serve(options, slots, grace, bounds, rules, tokens, output))

@@ -12,10 +12,10 @@ import webbrowser
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
+from mendflow.address_guard import is_loopback
 from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.local_accounts import account_of_transport
-from mendflow.services.base.addresses import is_loopback
 
 SIGN_IN: Final = "/sign-in"
 BROWSER_S: Final = 55.0

@@ -26,6 +26,9 @@ from mendflow.operations.roles import AUTHORS, OPERATORS, VIEWERS
 from mendflow.operations.subjects import CASE, FLOW, LISTED, NEW_FLOW
 
 LastEntries = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Only so many, the last ones; 0: all.")]
+BriefHistory = Annotated[
+    bool, Meta(description="Without what the engine ordered: there at once also of very long histories.")
+]
 
 
 class CaseCalls(Calls, tag="cases"):
@@ -150,7 +153,9 @@ class CaseCalls(Calls, tag="cases"):
 
 class HistoryCalls(Calls, tag="repairs"):
     @operation("GET", "/cases/{case}/history", VIEWERS, CASE)
-    async def history(self, case: CaseName, *, last: LastEntries = 0) -> list[HistoryEntry]:
+    async def history(
+        self, case: CaseName, *, last: LastEntries = 0, brief: BriefHistory = False
+    ) -> list[HistoryEntry]:
         """All that happened in a case. The engine's events and the service's decisions, in order of time. `format=xes`
         gives an XES log."""
 

@@ -35,7 +35,7 @@ from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage
 from mendflow.pilot.files.catalogue import ServerFileCatalogue
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
-from mendflow.pilot.isolation.allowed_transfers import bounds_of, transfer_check
+from mendflow.pilot.isolation.allowed_transfers import address_guard, bounds_of, transfer_check
 from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.isolation.options import why_impossible
 from mendflow.pilot.isolation.variables import EVERYTHING, passed_variables
@@ -224,6 +224,7 @@ class _PilotRun:
             gives_links=not options.isolation.confines,
             check_transfer=transfer_check(options.isolation),
             bounds=bounds_of(options.isolation),
+            guard=address_guard(options.isolation),
         )
         agent = Agent(
             work_folder,

@@ -152,6 +152,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--sandbox", default="", help="none, bubblewrap or containers")
     parser.add_argument("--sandbox-network", default="", help="host or none")
     parser.add_argument("--sandbox-show", action="append", default=[], help="a path that sandboxed jobs may read")
+    parser.add_argument("--allow-address", action="append", default=[], help="a private one that inputs may come from")
     parser.add_argument("--sandbox-hide", action="append", default=[], help="a path that they do not see")
     for name in CONTAINER_HELP:
         parser.add_argument(f"--container-{name}", help=CONTAINER_HELP[name])
@@ -182,6 +183,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
             sandbox=found.pop("sandbox"),
             network=found.pop("sandbox_network"),
             shown=found.pop("sandbox_show"),
+            addresses=found.pop("allow_address"),
             hidden=hidden,
         )
         if token_file is not None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from mendflow.address_guard import is_loopback
 from mendflow.core.model.access_tokens import NAME, NAME_RULE, ROLE, ROLE_RULE, weakness
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
 from mendflow.core.model.ids import Instant
@@ -29,7 +30,6 @@ from mendflow.operations.table import API, find_operation
 from mendflow.server.failed_attempts import AttemptThrottle
 from mendflow.server.local_callers import ANONYMOUS, READ_METHODS, admit_local
 from mendflow.server.private_files import require_private
-from mendflow.services.base.addresses import is_loopback
 from mendflow.services.base.hidden_texts import TOKENS_MAX as HIDDEN_TOKENS_MAX
 from mendflow.services.cluster.access_tokens import AccessTokens
 

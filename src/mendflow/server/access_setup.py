@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
+from mendflow.address_guard import PUBLIC_ONLY, AddressGuard
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.principals import PILOT
 from mendflow.server.access import AccessControl, AccessToken, new_token, token_hash
 from mendflow.server.failed_attempts import AttemptThrottle
 from mendflow.server.oidc import OidcIssuer, OidcOptions
-from mendflow.services.base.addresses import PUBLIC_ONLY, AddressGuard
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.cluster.shared_secret import derived, shared_secret
 from mendflow.services.runtime.server import Server

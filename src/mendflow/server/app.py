@@ -138,13 +138,13 @@ class Api:
         try:
             client = scope.get("client")
             address = client[0] if client else ""
-            busy = self.quotas.take(caller, address)
+            buckets = self.quotas.take(caller, address)
         except RequestError as error:
             await self.quotas.hold()
             await self._refuse(scope, send, error)
             return
         async with self.quotas.turn(caller, address, scope["method"], scope["path"]):
-            await Timed(self._answer_admitted(scope, receive, send, caller), busy)
+            await Timed(self._answer_admitted(scope, receive, send, caller), buckets)
 
     def _is_forwarded(self, scope: HTTPScope) -> bool:
         try:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from mendflow.address_guard import ANYWHERE, AddressGuard, AllowedAddress, is_loopback
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, InvitationAcceptance, InvitationAnswer
 from mendflow.core.model.errors import (
     Conflict,
@@ -27,7 +28,6 @@ from mendflow.core.model.errors import (
 )
 from mendflow.lazy import LazyModule
 from mendflow.server.outgoing import OutgoingCalls, PrivateAddress
-from mendflow.services.base.addresses import ANYWHERE, AddressGuard, AllowedAddress, is_loopback
 from mendflow.services.domains.domain_lines import Token
 from mendflow.tls import NO_TLS_SETTINGS, ClientTls, explain
 

@@ -174,7 +174,7 @@ async def given_files(gate: "ProjectGate", arguments: Arguments, _project: str) 
     readers, sight, who = gate.domain.file_readers, gate.caller.sight(), gate.caller.name
     given = [each.sha256 for each in stored]
     unsent = [each for each in given if not await readers.has_given(who, each)]
-    if missing := await readers.in_no_flow(sight, await readers.unknown(sight, unsent)):
+    if missing := await readers.in_no_flow(sight, await readers.unknown(sight, unsent, who)):
         first = next(each for each in given if each in missing)
         raise NotFound(
             f"there is no stored file {first} for you, which is to be given here: send it first, as"
@@ -206,7 +206,7 @@ async def _is_known(gate: "ProjectGate", sha256: str) -> bool:
         await gate.domain.file_size(sha256)
     except NotFound:
         return False
-    return not await gate.domain.file_readers.unknown(gate.caller.sight(), {sha256})
+    return not await gate.domain.file_readers.unknown(gate.caller.sight(), {sha256}, gate.caller.name)
 
 
 def _no_file(sha256: str, of: str) -> NotFound:

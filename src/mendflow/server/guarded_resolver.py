@@ -8,8 +8,8 @@ import socket
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
+from mendflow.address_guard import AddressGuard, private_sentence
 from mendflow.server.outgoing import PrivateAddress
-from mendflow.services.base.addresses import AddressGuard, private_sentence
 
 
 class GuardedResolver(AbstractResolver):

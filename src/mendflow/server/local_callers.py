@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
+from mendflow.address_guard import is_loopback
 from mendflow.core.model.access_tokens import NAME
 from mendflow.core.model.errors import Forbidden
 from mendflow.core.model.principals import ADMIN, Principal
-from mendflow.services.base.addresses import is_loopback
 
 READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 ANONYMOUS: Final = Principal("", frozenset())

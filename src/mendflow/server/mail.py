@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from mendflow.address_guard import is_loopback
 from mendflow.core.model.alerts import MailOptions
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.lazy import LazyModule
-from mendflow.services.base.addresses import is_loopback
 from mendflow.services.base.poster import Mail
 
 if TYPE_CHECKING:

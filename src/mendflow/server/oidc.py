@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from mendflow.address_guard import PUBLIC_ONLY, AddressGuard
 from mendflow.core.model.access_tokens import NAME_RULE, ROLE, project_role
 from mendflow.core.model.errors import InvalidRequest, TemporarilyUnavailable, Unauthorized
 from mendflow.core.model.ids import Instant
@@ -24,7 +25,6 @@ from mendflow.core.model.principals import PROJECT_ROLES, Principal, ProjectRole
 from mendflow.lazy import lazy_pattern
 from mendflow.server.oidc_answers import IssuerAway, IssuerDescription, fetch_issuer, host_of, is_protected
 from mendflow.server.private_files import read_secret
-from mendflow.services.base.addresses import PUBLIC_ONLY, AddressGuard
 
 log = logging.getLogger("mendflow.server")
 

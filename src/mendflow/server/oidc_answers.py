@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from mendflow.address_guard import AddressGuard, AllowedAddress, is_loopback
 from mendflow.lazy import LazyModule
 from mendflow.server.outgoing import OutgoingCalls
-from mendflow.services.base.addresses import AddressGuard, AllowedAddress, is_loopback
 
 if TYPE_CHECKING:
     import aiohttp

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from mendflow.address_guard import AddressGuard, literal, private_sentence
 from mendflow.lazy import LazyModule
-from mendflow.services.base.addresses import AddressGuard, literal, private_sentence
 from mendflow.tls import NO_TLS_SETTINGS, ClientTls, NewestContext
 
 if TYPE_CHECKING:

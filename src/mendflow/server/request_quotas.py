@@ -1,7 +1,8 @@
-"""How much of a server one principal may take: so many requests a second, and a share of the event loop.
+"""How much of a server one principal may take: so many requests a second, and shares of the event loop and of reading.
 
-Both are buckets that fill up steadily and hold a few seconds' worth. A request takes one from the first before it is
-answered; from the second it takes the time that it kept the loop busy, when it is over. Whoever has emptied one is told
+These are buckets that fill up steadily and hold a few seconds' worth. A request takes one from the first before it is
+answered; from the others it takes the time that it kept the loop busy, and that the store's threads read for it.
+Whoever has emptied one is told
 when to come back, and is kept waiting for the answer for a moment: a program that asks again at once, whatever it is
 told, then asks once a second on each connection, and not as often as it can. Whoever sends no token is counted by its
 address. Administrators, pilots, what other servers forward and the question whether the server is alive are not
@@ -10,10 +11,9 @@ counted."""
 import asyncio
 import math
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Generator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mendflow.core.model.errors import TooManyRequests
 from mendflow.core.model.principals import ADMIN, PILOT, Principal
@@ -21,13 +21,18 @@ from mendflow.operations.subjects import LISTED
 from mendflow.operations.table import API, find_operation
 from mendflow.server.failed_attempts import address_group
 from mendflow.services.base.buckets import Bucket, BucketTable
+from mendflow.services.base.reading_cost import tell_cost_of_reading
+from mendflow.services.base.turns import Turns
 
 REQUESTS_PER_S: Final = 100
 BURST_S: Final = 5
 LOOP_SHARE: Final = 0.15
 """The share of the event loop's time that the requests of one principal may take."""
 
-LOOP_BURST_S: Final = 2.0
+READING_SHARE: Final = 0.15
+"""The share of one processor's time that reading for one principal may take, where the store reads in this process."""
+
+BUSY_BURST_S: Final = 2.0
 LISTS_AT_ONCE: Final = 3
 """So many lists and searches of one principal are answered at once, and the others in their order: all of them read
 much, and stores do that one after the other."""
@@ -42,39 +47,48 @@ HEALTH_PATH: Final = f"{API}/health"
 """Whoever watches over the server asks here, and would restart a server that does not answer."""
 
 
+class RequestBuckets(NamedTuple):
+    """Where the time that a request takes is taken from."""
+
+    busy: Bucket
+    reading: Bucket
+
+
 class RequestQuotas:
     """The buckets of all principals. With 0 requests a second nobody is bounded."""
 
     def __init__(self, requests_per_s: float = REQUESTS_PER_S) -> None:
         self._per_s = requests_per_s
         self._requests = BucketTable(lambda now: Bucket(requests_per_s, max(1.0, requests_per_s * BURST_S), now))
-        self._busy = BucketTable(lambda now: Bucket(LOOP_SHARE, LOOP_BURST_S, now))
+        self._busy = BucketTable(lambda now: Bucket(LOOP_SHARE, BUSY_BURST_S, now))
+        self._reading = BucketTable(lambda now: Bucket(READING_SHARE, BUSY_BURST_S, now))
         self._held = 0
-        self._turns: dict[str, asyncio.Semaphore] = {}  # of those who have asked for lists by now
-        self._asking: Counter[str] = Counter()
+        self._lists = Turns(LISTS_AT_ONCE)
 
     def counts(self, caller: Principal, path: str) -> bool:
         return bool(self._per_s) and not caller.roles & {ADMIN, PILOT} and path != HEALTH_PATH
 
-    def take(self, caller: Principal, address: str) -> Bucket:
-        """Count one request; the answer is the bucket that its time is taken from. Raises if one is empty."""
+    def take(self, caller: Principal, address: str) -> RequestBuckets:
+        """Count one request. Raises if one of the buckets is empty."""
         now = time.monotonic()
         key = _key(caller, address)
-        requests, busy = self._requests.of(key, now), self._busy.of(key, now)
+        requests = self._requests.of(key, now)
+        buckets = RequestBuckets(self._busy.of(key, now), self._reading.of(key, now))
         if wait_s := requests.wait_s(1, now):
             raise TooManyRequests(
                 f"{caller.name or 'your address'} has sent more than {self._per_s:g} requests a second;"
                 f" wait {wait_s:.1f} s, or ask for less",
                 retry_after_s=math.ceil(wait_s),
             )
-        if wait_s := busy.wait_s(0, now):
-            raise TooManyRequests(
-                f"the requests of {caller.name or 'your address'} have kept this server busy for more than"
-                f" {LOOP_SHARE:.0%} of its time; wait {wait_s:.1f} s, or ask for less",
-                retry_after_s=math.ceil(wait_s),
-            )
+        for bucket, what, share in ((buckets.busy, "busy", LOOP_SHARE), (buckets.reading, "reading", READING_SHARE)):
+            if wait_s := bucket.wait_s(0, now):
+                raise TooManyRequests(
+                    f"the requests of {caller.name or 'your address'} have kept this server {what} for more than"
+                    f" {share:.0%} of its time; wait {wait_s:.1f} s, or ask for less",
+                    retry_after_s=math.ceil(wait_s),
+                )
         requests.take(1)
-        return busy
+        return buckets
 
     @asynccontextmanager
     async def turn(self, caller: Principal, address: str, method: str, path: str) -> AsyncIterator[None]:
@@ -82,16 +96,8 @@ class RequestQuotas:
         if not _is_list(method, path):
             yield
             return
-        key = _key(caller, address)
-        turns = self._turns.setdefault(key, asyncio.Semaphore(LISTS_AT_ONCE))
-        self._asking[key] += 1
-        try:
-            async with turns:
-                yield
-        finally:
-            self._asking[key] -= 1
-            if not self._asking[key]:
-                del self._asking[key], self._turns[key]
+        async with self._lists.of(_key(caller, address)):
+            yield
 
     async def hold(self) -> None:
         """Keep somebody waiting who is about to be refused."""
@@ -120,13 +126,21 @@ def _is_list(method: str, path: str) -> bool:
 
 
 class Timed:
-    """Awaits a coroutine, and takes the time that its steps keep the loop busy from a bucket."""
+    """Awaits a coroutine, and takes the time that its steps keep the loop busy from a bucket, and the time that a store
+    reads for it from another."""
 
-    def __init__(self, inner: Coroutine[Any, Any, None], bucket: Bucket) -> None:
-        self._inner, self._bucket = inner, bucket
+    def __init__(self, inner: Coroutine[Any, Any, None], buckets: RequestBuckets) -> None:
+        self._inner, self._buckets = inner, buckets
 
     def __await__(self) -> Generator[Any, Any, None]:
-        steps = self._inner.__await__()
+        before = tell_cost_of_reading(self._buckets.reading.take)
+        try:
+            yield from self._steps()
+        finally:
+            tell_cost_of_reading(before)
+
+    def _steps(self) -> Generator[Any, Any, None]:
+        steps, bucket = self._inner.__await__(), self._buckets.busy
         give, value = steps.send, None
         while True:
             begun = time.thread_time()
@@ -135,7 +149,7 @@ class Timed:
             except StopIteration:
                 return
             finally:
-                self._bucket.take(time.thread_time() - begun)
+                bucket.take(time.thread_time() - begun)
             try:
                 give, value = steps.send, (yield waited_for)
             except BaseException as error:  # noqa: BLE001 - it is the inner one's to handle

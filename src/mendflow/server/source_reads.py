@@ -20,12 +20,12 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from mendflow.address_guard import AddressGuard, check_url
 from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.sources import GUARDED_KINDS, SourceKind
 from mendflow.core.model.values import Value
 from mendflow.lazy import LazyModule
 from mendflow.server.outgoing import OutgoingCalls, failure_sentence
-from mendflow.services.base.addresses import AddressGuard, check_url
 from mendflow.services.base.source_reader import PLACEHOLDER, SourceAway, SourceRequest
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mendflow.address_guard import AddressGuard, check_url
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.lazy import LazyModule
 from mendflow.server.outgoing import OutgoingCalls, failure_sentence
-from mendflow.services.base.addresses import AddressGuard, check_url
 from mendflow.services.base.poster import Mail
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from mendflow.address_guard import is_loopback
 from mendflow.local_accounts import ACCOUNT_STATE, account_of_transport
-from mendflow.services.base.addresses import is_loopback
 
 
 class CoalescingTransport:

@@ -19,12 +19,17 @@ and `WriteConflict` means that another writer was first. If the store cannot fin
 StoreUnavailable: nothing of that call is acknowledged, any of it may have happened, and may even happen a moment later.
 The caller reads again before it continues; compare-and-set makes that safe."""
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol, Union
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextvars import ContextVar
+from typing import Final, Protocol, Union
 
 import msgspec
 
 from mendflow.core.model.values import Value
+
+READING_COST: Final[ContextVar[Callable[[float], None] | None]] = ContextVar("mendflow_reading_cost", default=None)
+"""Told, by a store that reads in this process, how many seconds of processor time a read has taken: whoever sets it
+knows for whom that was."""
 
 
 class Put(msgspec.Struct, frozen=True):

@@ -12,13 +12,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from mendflow.address_guard import AddressGuard
 from mendflow.core.data.paths import OutsideElement, path_inside, place_below
 from mendflow.core.data.protocols import LOCAL, OBJECTS, WEB
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
 from mendflow.transfer.addresses import FileAddress, address_of, shown
 from mendflow.transfer.client_programs import GlobusFiles, OpenSshFiles, ProgramFile
-from mendflow.transfer.errors import BadFileUrl, FileMissing, TargetOccupied, TransferFailed
+from mendflow.transfer.errors import BadFileUrl, DamagedFile, FileMissing, TargetOccupied, TransferFailed
 from mendflow.transfer.fetch import always, fetch_file, pause
 from mendflow.transfer.file_systems import file_system, options_from_url, options_of, redacted
 from mendflow.transfer.partial_files import TransferSource
@@ -90,14 +91,15 @@ class StorageClient:
         durable: bool = True,
         wanted: Callable[[], bool] = always,
         within: str = "",
+        guard: AddressGuard | None = None,
     ) -> tuple[str, int]:
         """Fetch a file to `target`; returns its digest and size. With `ref` its content must match. A partial file is
         kept beside `target`, and with `ref` the next call continues it. If it is of this machine, it must be `within`
-        this folder when it is opened, too."""
+        this folder when it is opened, too; if it is of the web, the `guard` must allow whatever is reached for it."""
         place = self._place(url)
         try:
             return fetch_file(
-                lambda: self._origin(place, within),
+                lambda: self._origin(place, within, guard),
                 target,
                 ref,
                 tries=self.storage.tries,
@@ -105,6 +107,12 @@ class StorageClient:
                 durable=durable,
                 wanted=wanted,
             )
+        except DamagedFile as error:
+            if not self.storage.name:
+                raise
+            # Files of several projects lie on an element: what another one is like is not told.
+            text = "it arrived damaged, or is another file than was expected there"
+            raise DamagedFile(text, passing=error.passing) from None
         except TransferFailed as error:
             raise self._without_secrets(error) from None
 
@@ -173,9 +181,8 @@ class StorageClient:
             return True
         if overwrite or (digest and digest in replaces):
             return False
-        what = f"{there.bytes} bytes" + (f", {digest[:12]}" if digest else "")
-        raise TargetOccupied(
-            f"another file lies at {shown(place.url)} ({what}), which this job did not write, and it is left as it is; "
+        raise TargetOccupied(  # whose it is, and what, is not for everyone who finds it there
+            f"another file lies at {shown(place.url)}, which this job did not write, and it is left as it is; "
             "move it away, or take another name"
         )
 
@@ -285,12 +292,12 @@ class StorageClient:
     def _local(self, place: FileAddress, within: str = "") -> LocalFile:
         return LocalFile(place.path, within if place == self.root else self.root.path)
 
-    def _origin(self, place: FileAddress, within: str) -> TransferSource:
+    def _origin(self, place: FileAddress, within: str, guard: AddressGuard | None) -> TransferSource:
         if place.protocol in LOCAL:
             return self._local(place, within)
         chunk_bytes = self.storage.chunk_bytes
         if self._system is None:
-            return WebFile(place.url, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
+            return WebFile(place.url, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes, guard=guard)
         if isinstance(self._system, OpenSshFiles | GlobusFiles):
             return ProgramFile(self._system, place.url, timeout_s=self._timeout_s)
         return FsspecFile(self._system, place.path, self._translate, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)

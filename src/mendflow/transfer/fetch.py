@@ -75,7 +75,7 @@ def _arrived(
         digest, found = arrive(origin, target, size=size, resume=False, durable=durable, wanted=wanted)
     if ref is not None and digest != ref.sha256:
         discard(target)
-        raise DamagedFile(f"it arrived damaged, or is another file: its digest is {digest[:12]}", passing=True)
+        raise DamagedFile("it arrived damaged, or is another file: its digest is not the expected one", passing=True)
     move_into_place(target, durable=durable)
     return digest, found
 

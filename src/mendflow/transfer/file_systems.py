@@ -3,10 +3,12 @@
 Secrets are in the environment, and the element has only their names: `env:NAME`. The values are remembered here, so
 that they are removed from every message."""
 
+import asyncio
 import importlib
 import inspect
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from mendflow.core.data.protocols import CLIENT_PROGRAMS, WITH_RENAME
@@ -66,7 +68,20 @@ def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> A
         raise TransferFailed(f"{protocol}:// {what}: {error}", passing=not refused) from None
     if protocol in ("s3", "s3a"):
         made.retries = 1  # retries are counted in one place
+        made.close_session = partial(_close_session, kind.close_session)
     return made
+
+
+def _close_session(close: Callable[[Any, Any], None], loop: Any, session: Any) -> None:
+    """Close what a dropped file system held open. This happens wherever its memory is freed; while an event loop runs
+    there, the library would close the session in that one instead of the session's own, which fails."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        close(loop, session)
+        return
+    if loop is not None and loop.is_running():
+        asyncio.run_coroutine_threadsafe(session.__aexit__(None, None, None), loop)
 
 
 def options_from_url(protocol: str, url: str) -> dict[str, Any]:

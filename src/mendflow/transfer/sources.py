@@ -18,7 +18,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TookTooLong
 from typing import Any, Final
 
+from mendflow.address_guard import AddressGuard
 from mendflow.transfer.errors import CannotResume, FileMissing, TransferFailed
+from mendflow.transfer.guarded_web import guarded_opener
 from mendflow.transfer.rooted_paths import open_inside
 
 PASSING_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -108,13 +110,15 @@ def _through_memory(source: int, target: int, offset: int) -> int:
 
 
 class WebFile:
-    """One response to one GET. A server without range support sends everything again."""
+    """One response to one GET. A server without range support sends everything again. With a `guard` only what that
+    allows is reached."""
 
     size = -1
     identity = ""
 
-    def __init__(self, url: str, *, timeout_s: float, chunk_bytes: int) -> None:
+    def __init__(self, url: str, *, timeout_s: float, chunk_bytes: int, guard: AddressGuard | None = None) -> None:
         self._url = url
+        self._guard = guard
         self._timeout_s = timeout_s
         self._chunk_bytes = chunk_bytes
 
@@ -123,7 +127,7 @@ class WebFile:
         if offset:
             request.add_header("Range", f"bytes={offset}-")
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:
+            with self._opened(request) as answer:
                 if offset and (answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), offset)):
                     raise CannotResume
                 end = offset + int(length) if (length := answer.headers.get("Content-Length") or "").isdigit() else -1
@@ -153,10 +157,15 @@ class WebFile:
             request.add_unredirected_header("Authorization", f"Basic {basic}")
         return request
 
+    def _opened(self, request: urllib.request.Request) -> Any:
+        if self._guard is None:
+            return urllib.request.urlopen(request, timeout=self._timeout_s)
+        return guarded_opener(self._guard).open(request, timeout=self._timeout_s)
+
     def reach(self) -> None:
         """Raise if there is no answer."""
         try:
-            urllib.request.urlopen(self._request("HEAD"), timeout=self._timeout_s).close()
+            self._opened(self._request("HEAD")).close()
         except urllib.error.HTTPError as error:
             error.close()  # the server is there and answers
         except (OSError, http.client.HTTPException, ValueError) as error:

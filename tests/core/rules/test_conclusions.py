@@ -4,6 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mendflow.core.expressions import conditions
+from mendflow.core.expressions.cel import CompiledExpression
+from mendflow.core.expressions.conditions import condition_of
 from mendflow.core.model import repair
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
@@ -239,3 +242,43 @@ def test_the_triggers_of_a_case_are_those_that_its_rules_define() -> None:
     found = triggers(one_tree(tree, "", ExceptionType.CASE_EXTERNAL), ExceptionType.CASE_EXTERNAL)
     assert [trigger.name for trigger in found] == ["Band Broken Up", "Rain", "Snow"]
     assert triggers(one_tree(tree), ExceptionType.CASE_EXTERNAL) == []
+
+
+def test_of_a_large_tree_only_the_rows_are_read_that_are_asked() -> None:  # EX-5
+    """Each of 300 rules has as many exceptions."""
+    rules: dict[int, Rule] = {}
+    for number in range(300):
+        first = 1000 * number + 1000
+        next_one = 1000 * (number + 1) if number < 299 else None
+        rules[first - 1000] = Rule(
+            id=first - 1000, condition=f"fault.code == {number}", exlet="e", on_true=first - 999, on_false=next_one
+        )
+        for exception in range(10):
+            id = first - 999 + exception
+            below = id + 1 if exception < 9 else None
+            rules[id] = Rule(id=id, condition=f"job.n == {number} && job.m == {id}", exlet="f", on_false=below)
+    condition_of.cache_clear()
+    asked = compile_rules(one_tree(RuleTree(rules)))
+    context: dict[str, Value] = {"fault": {"code": 7}, "job": {"n": 7, "m": 7004}}
+    conclusion = asked.judge(ABORT, "align", context_lookup(context)).conclusion
+    assert conclusion is not None and (conclusion.rule, conclusion.exlet) == (7004, "f")
+    assert condition_of.cache_info().misses == 310, "conditions of rows were read that nobody has asked"
+
+
+def test_a_condition_for_the_library_is_compiled_only_if_its_plain_parts_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # EX-5
+    compiled: list[str] = []
+
+    def counted(text: str) -> CompiledExpression:
+        compiled.append(text)
+        return CompiledExpression(text)
+
+    monkeypatch.setattr(conditions, "CompiledExpression", counted)
+    condition_of.cache_clear()
+    wanted = [f"items.exists(i, i == 'x') && job.n == {number}" for number in range(100)]
+    asked = compile_rules(one_tree(row(*((condition, "e") for condition in wanted))))
+    context: dict[str, Value] = {"items": ["x"], "job": {"n": 41}}
+    conclusion = asked.judge(ABORT, "align", context_lookup(context)).conclusion
+    assert conclusion is not None and conclusion.trail[-1].values == {"items": ["x"], "job.n": 41}
+    assert compiled == [wanted[41]]

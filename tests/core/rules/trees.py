@@ -32,6 +32,9 @@ CONDITIONS = st.one_of(
     st.sampled_from(
         ["true", "false", "job.gone == 1", "has(job.peak) && job.peak > 3", "job.peak == null", "job.peak == true"]
     ),
+    st.tuples(st.sampled_from(WORDS), st.integers(0, 6)).map(
+        lambda two: f"fault.type == '{two[0]}' && items.exists(i, i == 'failed') && job.attempts <= {two[1]}"
+    ),
     st.sampled_from(["items.exists(i, i == 'failed')", "fault.type.startsWith('n')", "1 == job.peak", "job.peak >= 1"]),
 )
 CONTEXTS = st.fixed_dictionaries(

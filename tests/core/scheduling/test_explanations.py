@@ -51,7 +51,7 @@ def pilot(
     )
 
 
-def said(job: Job, *pilots: PilotFacts, ahead: int = 0, now: int = NOW) -> str:
+def said(job: Job, *pilots: PilotFacts, ahead: int | None = 0, now: int = NOW) -> str:
     return why_waiting(job, pilots, ahead, now).sentence
 
 
@@ -134,6 +134,12 @@ def test_a_pilot_that_is_kept_for_it_is_a_fact() -> None:
 def test_with_a_free_pilot_only_its_place_in_the_queue_counts() -> None:
     assert said(job(), pilot("p-1"), ahead=3).endswith("it will be taken soon: 3 jobs are before it in the queue")
     assert said(job(), pilot("p-1")).endswith("it is next in the queue and will be taken at once")
+
+
+def test_of_many_alike_nothing_is_said_that_is_true_of_one_alone() -> None:
+    assert said(job(), pilot("p-1"), ahead=None) == "align[3]: a pilot has room, and it will be taken soon"
+    busy = said(job(Resources(cpus=2)), pilot("p-1", busy=3), ahead=None)
+    assert busy == "align[3]: the one pilot that can take it is busy"
 
 
 def test_a_suspended_job_says_so_before_anything_else() -> None:

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from mendflow.address_guard import OWN_MACHINE, PUBLIC_ONLY, AddressGuard, allowed_address
 from mendflow.client import Client
 from mendflow.core.soap.envelope import write_envelope
 from mendflow.server.soap.caller import HttpCaller
-from mendflow.services.base.addresses import OWN_MACHINE, PUBLIC_ONLY, AddressGuard, allowed_address
 from mendflow.services.messaging.contracts import CallFailed
 from mendflow.wiring import RunningServer
 from tests.server.soap.shop import INVOKE, RECEIVE, REPLY, SHOP, number_in, order, partner, process, told

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from mendflow.address_guard import OWN_MACHINE
 from mendflow.client import Client
 from mendflow.core.model.faults import Category
 from mendflow.core.soap.envelope import read_envelope, write_envelope, write_fault
 from mendflow.server.soap.caller import HttpCaller
-from mendflow.services.base.addresses import OWN_MACHINE
 from mendflow.services.messaging.contracts import CallFailed
 from mendflow.wiring import RunningServer
 from tests.patience import PATIENCE_S

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.data import NameRule, NameRules, Replica
-from mendflow.core.model.errors import Conflict
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
@@ -27,8 +27,8 @@ async def making(domain: Domain, pilot: HandPilot) -> Making:
     return await Making(domain, pilot).begin()
 
 
-async def add(domain: Domain, name: str, sha256: str = A) -> None:
-    await domain.add_data(msgspec.structs.replace(file(name, sha256), replicas=(HERE,)), who=WHO)
+async def add(domain: Domain, name: str, sha256: str = A, project: str = "") -> None:
+    await domain.add_data(msgspec.structs.replace(file(name, sha256), replicas=(HERE,)), who=WHO, project=project)
 
 
 def publishes(name: str, logical: str) -> Flow:
@@ -156,3 +156,31 @@ async def test_no_file_is_sent_to_what_cannot_be_written(making: Making, server:
     await server.runtime.catalogue.elements.start()
     assert (await making.domain.element("a-web")) == old
     assert (await making.place(site="S")).files["out"].element.name == "here"
+
+
+async def test_nobody_gets_the_place_of_another_project_by_knowing_what_lies_there(making: Making) -> None:  # SE-1
+    """With a digest and a size alone, a file of one's own at that place would be read by pilots."""
+    await add(making.domain, "/logical/a", project="red")
+    refusals = []
+    for digest in (A, B):
+        with pytest.raises(Conflict) as refused:
+            await add(making.domain, "/logical/b", digest, project="blue")
+        refusals.append(refused.value.message)
+    assert len(set(refusals)) == 1, "whether the digest is right makes no difference"
+    assert "where another file lies already" in refusals[0] and "/logical/a" not in refusals[0]
+    assert [each.name for each in await making.domain.data(every=True)] == ["/logical/a"]
+    await add(making.domain, "/logical/c", project="red")
+    assert "where another file lies already" in (await making.place(B)).wrong["out"]
+
+
+async def test_a_logical_file_of_another_project_is_not_there_in_the_same_words(
+    making: Making, server: Server
+) -> None:  # SE-1
+    await add(making.domain, "/logical/a", project="red")
+    told = []
+    for name in ("/logical/a", "/logical/b"):
+        with pytest.raises(NotFound) as refused:
+            await server.runtime.catalogue.resolve(f"lfn:{name}", "blue")
+        told.append(refused.value.message.replace(name, "NAME"))
+    assert told[0] == told[1]
+    assert (await server.runtime.catalogue.resolve("lfn:/logical/a", "red")).sha256 == A

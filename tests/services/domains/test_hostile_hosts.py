@@ -184,8 +184,8 @@ def reading(ref: FileRef) -> JobActivity:
     ("change", "why"),
     [
         ({"logical": "/unknown"}, "which the job neither reads nor publishes"),
-        ({"sha256": "a" * 64}, "in this domain that name has the digest"),
-        ({"bytes": 7}, "in this domain that name has the digest"),
+        ({"sha256": "a" * 64}, "which is not what has that name in this domain"),
+        ({"bytes": 7}, "which is not what has that name in this domain"),
         ({"logical": "/private"}, "which the job neither reads nor publishes"),
     ],
 )

@@ -2,15 +2,18 @@
 entries no more is read than they need."""  # EX-6
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence, UserTask
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence, Stage, UserTask
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.repair_views import DecisionQuery
 from mendflow.services.api import case_history
 from mendflow.services.api.domain import Domain
 from mendflow.services.observe import long_journals
+from mendflow.services.observe.journal_reader import is_order
 from mendflow.services.observe.long_journals import LongJournals
 from tests.services.test_repairs import ran, rules_for
 
@@ -92,3 +95,56 @@ async def test_a_process_that_is_killed_is_nobodys_loss(domain: Domain, pilot: A
     assert aside.pid not in (None, replay.process.pid)
     await aside.stop()
     assert aside.pid is None
+
+
+async def test_a_brief_history_is_the_whole_one_without_orders_and_replays_nothing(
+    domain: Domain, pilot: Any, aside: LongJournals
+) -> None:
+    case = await case_of(domain, pilot, mended="true")
+    [task] = await domain.worklist(case=case)
+    await domain.complete(task.id, {}, who="me")
+    brief = await domain.history(case, brief=True)
+    assert aside.pid is None, "the journal was replayed"
+    whole = [each for each in await domain.history(case) if not is_order(each)]
+    assert {"started", "began", "failed", "decided", "repaired", "completed"} <= {each.what for each in brief}
+    assert [(each.what, each.item, each.by, each.source) for each in brief] == [
+        (each.what, each.item, each.by, each.source) for each in whole
+    ]
+    for last in range(1, len(brief) + 3):
+        assert await domain.history(case, last=last, brief=True) == brief[-last:], last
+    await aside.stop()
+
+
+async def test_where_no_document_tells_of_an_item_the_journal_is_replayed(
+    domain: Domain, pilot: Any, aside: LongJournals
+) -> None:
+    case = await case_of(domain, pilot)
+    exlet = next(each.exlet_case for each in await domain.decisions(DecisionQuery(case=case)) if each.exlet_case)
+    brief = await domain.history(exlet, brief=True)
+    assert brief == [each for each in await domain.history(exlet) if not is_order(each)]
+    assert "mended" in {each.what for each in brief}
+    for last in range(1, len(brief) + 3):
+        assert await domain.history(exlet, last=last, brief=True) == brief[-last:], last
+    await aside.stop()
+
+
+@pytest.mark.parametrize("is_aside", [True, False])
+async def test_a_brief_history_of_a_replayed_journal_has_as_many_entries_as_were_asked_for(
+    domain: Domain, aside: LongJournals, tmp_path: Path, is_aside: bool
+) -> None:
+    (tmp_path / "x").write_text("x")
+    turns = ForEach(name="loop", items=list(range(40)), body=JobActivity(name="a", command="true"))
+    staged = Stage(name="in", files={"x": str(tmp_path / "x")})
+    await domain.deploy(Flow(name=FlowName("f"), body=Sequence(name="all", body=(staged, turns))))
+    case = (await domain.start("f", {}, who="ann")).id
+    async with asyncio.timeout(60):
+        while len(whole := await domain.history(case)) < 40:
+            await asyncio.sleep(0.01)
+    if not is_aside:
+        domain._server.long_journals = LongJournals(aside=False)
+    brief = [each for each in whole if not is_order(each)]
+    assert [each.what for each in brief] == ["started", "staged"]
+    assert all(is_order(each) for each in whole[-40:])
+    for last in range(1, 6):
+        assert await domain.history(case, last=last, brief=True) == brief[-last:], last
+    await aside.stop()

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
+from mendflow.address_guard import ANYWHERE
 from mendflow.core.model.alerts import MessageFormat, Notification
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import CaseId
-from mendflow.services.base.addresses import ANYWHERE
 from mendflow.services.base.poster import NO_POSTER, Mail
 from mendflow.services.base.receivers import address_of, check_address, is_address, people_of
 from mendflow.services.observe.notifications.messages import body_of, format_of, mail_of

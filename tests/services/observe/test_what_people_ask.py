@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from mendflow.address_guard import PUBLIC_ONLY
 from mendflow.core.model.alerts import Notification, WebhookSpec
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.api.domain import Domain
-from mendflow.services.base.addresses import PUBLIC_ONLY
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.poster import NoPoster

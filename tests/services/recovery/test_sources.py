@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mendflow.address_guard import PUBLIC_ONLY
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Input, JobActivity
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -14,7 +15,6 @@ from mendflow.core.model.sources import SourceKind, SourceSpec
 from mendflow.core.model.values import Value
 from mendflow.core.rules.source_names import ANY_SOURCE, sources_in
 from mendflow.server.source_reads import ServerSourceReader
-from mendflow.services.base.addresses import PUBLIC_ONLY
 from mendflow.services.base.source_reader import SourceAway, SourceRequest
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.contract import Store

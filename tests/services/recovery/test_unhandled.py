@@ -23,7 +23,7 @@ from mendflow.core.model.flow import (
     Throw,
 )
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.runtime.server import ServerSettings
@@ -129,6 +129,35 @@ async def test_a_held_case_goes_on_as_a_person_says_also_after_a_crash(how: str,
     await world.report(b=OK)
     await world.until_status(case, "completed")
     assert not world.runtime.exceptions.held_failures()
+
+
+async def test_what_is_mended_while_rules_are_applied_is_refused_by_itself(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # EX-7
+    held = []
+    for _ in range(3):
+        case = await world.start(flow(A, on_unhandled="hold"))
+        await world.take()
+        await world.report(a=FAILED)
+        held.append(await world.until_decided(case, "waiting"))
+    await world.domain.add_rule(RuleSpec(decision=held[0].id, condition="true", exlet="mended", flow=MENDED), who="me")
+    administration = world.runtime.administration
+    apply, asked = administration.apply, list[str]()
+
+    async def apply_after_somebody_else(decision: str, *, who: str = "") -> Decision | None:
+        if not asked:  # of the others, one is tried again by hand meanwhile
+            other = next(each for each in held if each.id != decision)
+            await administration.retry(other.id, who="ann")
+        asked.append(decision)
+        return await apply(decision, who=who)
+
+    monkeypatch.setattr(administration, "apply", apply_after_somebody_else)
+    [group] = await world.domain.failures()
+    result = await world.domain.apply_rules(group.id, who="me")
+    assert len(asked) == 3 and len(result.taken_up) == 2
+    [(refused, why)] = result.refused.items()
+    assert refused in {each.id for each in held} and "does not wait" in why
 
 
 async def failed_case(world: World, body: Activity, *, first: str = "a") -> tuple[str, str]:

@@ -21,7 +21,7 @@ export function concerned(event: ChangeEvent): QueryKey[] {
     case "item":
       return [["case", event.case], ["overview"], ["jobs"]];
     case "user-task":
-      return [["worklist"], ["case", event.case], ["overview"]];
+      return [["worklist"], ["case", event.case], ["cases"], ["overview"]];
     case "alert":
       return [["alerts"], ["overview"]];
     case "repair":

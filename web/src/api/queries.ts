@@ -18,7 +18,10 @@ export function caseQuery(id: string) {
 }
 
 export interface CasesWish {
+  /** What a person typed. */
   where?: string;
+  /** What the page adds to it. */
+  also?: string;
   order?: string;
 }
 
@@ -39,11 +42,11 @@ export const RUNNING = "status == 'running' && parent == null && mends == null";
 const MATCHING_MAX = 20_000;
 
 /** All cases that match, beyond the page that is shown, for an act on all of them. */
-export async function everyCase(where: string): Promise<CaseView[]> {
+export async function everyCase(wish: CasesWish): Promise<CaseView[]> {
   const found: CaseView[] = [];
   let after = "";
   do {
-    const page = await askPage(api.GET("/api/v1/cases", { params: { query: { where, limit: 1000, after } } }));
+    const page = await askPage(api.GET("/api/v1/cases", { params: { query: { ...wish, limit: 1000, after } } }));
     found.push(...page.data);
     after = page.next;
   } while (after && found.length < MATCHING_MAX);

@@ -3359,6 +3359,8 @@ export interface components {
             case: string;
             /** @default 0 */
             closed_at: number;
+            /** @default  */
+            group: string;
             id: string;
             /** @default null */
             item: string | null;
@@ -3862,6 +3864,20 @@ export interface components {
             failed: number[];
             started: number[];
         };
+        /**
+         * CaseTask
+         * @description A user task that a case waits for: of itself, or of a case that it called.
+         */
+        CaseTask: {
+            case: string;
+            /** @default  */
+            claimed_by: string;
+            id: string;
+            item: string;
+            /** @default  */
+            role: string;
+            title: string;
+        };
         /** CaseView */
         CaseView: {
             /** @default [] */
@@ -3920,6 +3936,10 @@ export interface components {
             status: "cancelled" | "completed" | "failed" | "running" | "suspended";
             /** @default false */
             stopped: boolean;
+            /** @default [] */
+            tasks: components["schemas"]["CaseTask"][];
+            /** @default 0 */
+            tasks_open: number;
         };
         /**
          * Catch
@@ -6398,8 +6418,9 @@ export interface components {
         };
         /**
          * OverviewView
-         * @description `since` is when the first of the hours began. `cases` are all that the store has, by status; `jobs` are those
-         *         that have not ended.
+         * @description `since` is when the first of the hours began. `cases` are all that somebody started, by status, and so are those
+         *         of `per_hour`; `inner` are the others: those that they called, and those that mend them. `jobs` are those that have
+         *         not ended.
          */
         OverviewView: {
             alerts: components["schemas"]["AlertView"][];
@@ -6407,6 +6428,9 @@ export interface components {
                 [key: string]: number;
             };
             failures: components["schemas"]["FailureTrend"][];
+            inner: {
+                [key: string]: number;
+            };
             jobs: {
                 [key: string]: number;
             };
@@ -6631,7 +6655,10 @@ export interface components {
             since: number;
             state?: components["schemas"]["SubmissionState"];
         };
-        /** PilotTotals */
+        /**
+         * PilotTotals
+         * @description `busy` are the slots in which something runs.
+         */
         PilotTotals: {
             /** @default 0 */
             busy: number;
@@ -6642,6 +6669,8 @@ export interface components {
         };
         /** PilotView */
         PilotView: {
+            /** @default 0 */
+            busy_slots: number;
             /** @default 0 */
             cache_bytes: number;
             /** @default 0 */
@@ -7116,9 +7145,10 @@ export interface components {
         };
         /**
          * Quotas
-         * @description How much a project may have or use at once; what is null is not bounded. `cases` are those that have not ended
-         *         and were started by somebody, not called by another case. `waiting_jobs` are those in the queue. `stored_bytes` are
-         *         those of the files that its cases name. `requests_per_s` are those of its members, about it, to all servers.
+         * @description How much a project may have or use at once; what is null is not bounded. `cases` are those that have not ended,
+         *         started by somebody or called by another case, but for those that mend others. `waiting_jobs` are those in the
+         *         queue. `stored_bytes` are those of the files that its cases name. `requests_per_s` are those of its members, about
+         *         it, to all servers.
          */
         Quotas: {
             /** @default null */
@@ -7209,12 +7239,19 @@ export interface components {
             decisions: number;
             jobs: number;
         };
-        /** Recoveries */
+        /**
+         * Recoveries
+         * @description What was mended by rules, by itself, and apart from that by hand.
+         */
         Recoveries: {
+            /** @default [] */
+            by_hand: components["schemas"]["RuleRecoveries"][];
             /** @default [] */
             by_rule: components["schemas"]["RuleRecoveries"][];
             /** @default 0 */
             count: number;
+            /** @default 0 */
+            count_by_hand: number;
         };
         /** RegisterCompensationBody */
         RegisterCompensationBody: {
@@ -7686,7 +7723,7 @@ export interface components {
         };
         /**
          * RuleRecoveries
-         * @description How often a rule's exlet mended a failure. `rules` is empty where a person chose the exlet.
+         * @description How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it.
          */
         RuleRecoveries: {
             count: number;
@@ -9361,16 +9398,20 @@ export interface components {
          * WaitingReason
          * @description Why so many wait, in words. `sample` is one of them: a job, a user task or a decision. Jobs wait for a pilot, or
          *         for their next try (`retry`); user tasks and decisions wait for people. Of jobs that wait for a pilot, `samples`
-         *         has one of each lot of like needs, so that all that are counted can be found.
+         *         has one of each lot of like needs, so that all that are counted can be found; of others `where` is the condition
+         *         that finds them. A reason is true of each of them, so it does not say how many are before it.
          */
         WaitingReason: {
             jobs: number;
             /** @enum {unknown} */
             kind: "job" | "person" | "retry" | "user-task";
             reason: string;
+            /** @default  */
             sample: string;
             /** @default [] */
             samples: string[];
+            /** @default  */
+            where: string;
         };
         /**
          * WantedResult
@@ -9775,6 +9816,8 @@ export interface operations {
                 /** @description 0: until now. */
                 until?: number;
                 who?: string;
+                /** @description An operation whose entries are left out, such as store_file. */
+                without?: string;
             };
             header?: never;
             path?: never;
@@ -9843,6 +9886,8 @@ export interface operations {
             query?: {
                 /** @description The header `Mendflow-Next` of the page before. */
                 after?: string;
+                /** @description A condition in CEL, such as `attempts > 2`. */
+                also?: string;
                 flow?: string;
                 /** @description At most so many. */
                 limit?: number;
@@ -10055,6 +10100,8 @@ export interface operations {
     history: {
         parameters: {
             query?: {
+                /** @description Without what the engine ordered: there at once also of very long histories. */
+                brief?: boolean;
                 format?: "json" | "xes";
                 /** @description Only so many, the last ones; 0: all. */
                 last?: number;
@@ -10363,6 +10410,8 @@ export interface operations {
             query?: {
                 /** @description The header `Mendflow-Next` of the page before. */
                 after?: string;
+                /** @description A condition in CEL, such as `attempts > 2`. */
+                also?: string;
                 /** @description Count by the value of this name. */
                 by?: string;
                 flow?: string;
@@ -11974,6 +12023,8 @@ export interface operations {
             query?: {
                 /** @description The header `Mendflow-Next` of the page before. */
                 after?: string;
+                /** @description A condition in CEL, such as `attempts > 2`. */
+                also?: string;
                 attempts_min?: number;
                 case?: string;
                 /** @description At most so many. */
@@ -12095,6 +12146,8 @@ export interface operations {
             query?: {
                 /** @description The header `Mendflow-Next` of the page before. */
                 after?: string;
+                /** @description A condition in CEL, such as `attempts > 2`. */
+                also?: string;
                 attempts_min?: number;
                 /** @description Count by the value of this name. */
                 by?: string;

@@ -34,19 +34,20 @@ export function stateOf(word: string): State {
 /** The word to show: that of the API where it says more than the state does, as in `cancelled` or `cached`. */
 export function wordOf(word: string): string {
   const state = stateOf(word);
-  const plain = ["completed", "available", "created", "active", "alive", "held", "person", "silent"];
+  const plain = ["completed", "asked", "available", "created", "active", "alive", "held", "person", "silent"];
   return word in FROM_API && !plain.includes(word) ? (word === state ? STATE_WORDS[state] : word) : STATE_WORDS[state];
 }
 
 interface CaseLike {
   status: string;
   held?: readonly string[];
+  tasks_open?: number;
   stopped?: boolean;
 }
 
-/** A case that runs and has items that wait for a person is for a person; one whose jobs are stopped is stopped. */
+/** A case that runs, and in which something waits for a person, is for a person; one whose jobs are stopped is stopped. */
 export function caseState(view: CaseLike): State {
-  if (view.status === "running" && view.held?.length) return "person";
+  if (view.status === "running" && (view.held?.length || view.tasks_open)) return "person";
   if (view.status === "running" && view.stopped) return "stopped";
   return stateOf(view.status);
 }

@@ -2,8 +2,8 @@
  * shown, and is loaded when it is asked for. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { caseQuery, casesQuery, overviewQuery, RUNNING, whyQuery } from "@/api/queries";
-import { conditionOf } from "@/pages/cases/condition";
-import { graphQuery, itemsQuery, itemState } from "@/pages/case/queries";
+import { filtersOf } from "@/pages/cases/condition";
+import { graphQuery, historyQuery, itemsQuery, itemState } from "@/pages/case/queries";
 import { NotFound, PageFailed } from "./page-states";
 import { queryClient } from "./query-client";
 import { PageComing, Shell } from "./shell";
@@ -38,19 +38,22 @@ function askHome(): void {
 }
 
 function askCases(search: ReturnType<typeof casesSearch>): void {
-  void queryClient.prefetchInfiniteQuery(casesQuery({ where: conditionOf(search), order: search.order }));
+  void queryClient.prefetchInfiniteQuery(casesQuery({ where: search.where, also: filtersOf(search), order: search.order }));
 }
 
 function askCase(id: string, search: ReturnType<typeof caseSearch>): void {
   void queryClient.prefetchQuery(caseQuery(id));
   void queryClient.prefetchQuery(whyQuery(id));
-  const { view = "graph", name, state, where } = search;
+  const { view = "graph", name, state, where, full, entries } = search;
   if (view === "graph") {
     void import("@/pages/case/graph-view");
     void queryClient.prefetchQuery(graphQuery(id));
   } else if (view === "items") {
     void import("@/pages/case/items-view");
     void queryClient.prefetchInfiniteQuery(itemsQuery(id, { name, state: itemState(state), where }));
+  } else if (view === "history") {
+    void import("@/pages/case/history-view");
+    void queryClient.prefetchQuery(historyQuery(id, { all: entries === "all", brief: !full }));
   } else if (view === "timeline") void import("@/pages/case/timeline-view");
 }
 
@@ -60,7 +63,7 @@ const under = () => root;
 const routes = [
   createRoute({ getParentRoute: under, path: "/", validateSearch: homeSearch, loader: askHome, component: lazyRouteComponent(() => import("@/pages/home/page")) }),
   createRoute({ getParentRoute: under, path: "/cases", validateSearch: casesSearch, loaderDeps: ({ search }) => search, loader: ({ deps }) => askCases(deps), component: lazyRouteComponent(() => import("@/pages/cases/page")) }),
-  createRoute({ getParentRoute: under, path: "/cases/$case", validateSearch: caseSearch, loaderDeps: ({ search }) => ({ view: search.view, name: search.name, state: search.state, where: search.where }), loader: ({ params, deps }) => askCase(params.case, deps), component: lazyRouteComponent(() => import("@/pages/case/page")) }),
+  createRoute({ getParentRoute: under, path: "/cases/$case", validateSearch: caseSearch, loaderDeps: ({ search }) => ({ view: search.view, name: search.name, state: search.state, where: search.where, full: search.full, entries: search.entries }), loader: ({ params, deps }) => askCase(params.case, deps), component: lazyRouteComponent(() => import("@/pages/case/page")) }),
   createRoute({ getParentRoute: under, path: "/jobs", validateSearch: jobsSearch, component: lazyRouteComponent(() => import("@/pages/jobs/page")) }),
   createRoute({ getParentRoute: under, path: "/failures", validateSearch: failuresSearch, component: lazyRouteComponent(() => import("@/pages/failures/page")) }),
   createRoute({ getParentRoute: under, path: "/failures/$group", validateSearch: failureSearch, component: lazyRouteComponent(() => import("@/pages/failure/page")) }),

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useState, type ReactNode } from "react";
 import { ConfirmDialog } from "./dialog";
 import { toast, toastError } from "./toasts";
+import { Glossed } from "./word";
 
 /** Read again what begins with one of these words: `await refresh("schedules", "cases")`. */
 export function useRefresh(): (...keys: string[]) => Promise<void> {
@@ -39,7 +40,8 @@ export interface Question {
   act: string;
   danger?: boolean;
   onAct: () => Promise<unknown>;
-  done: string;
+  /** What is said afterwards; it may tell what the act answered. */
+  done: ReactNode | ((answer: unknown) => ReactNode);
 }
 
 /** `const [question, ask] = useQuestion("sites")`: put `question` somewhere, and ask before an act. */
@@ -50,14 +52,14 @@ export function useQuestion(...keys: string[]): [ReactNode, (question: Question)
   const element = asked && (
     <ConfirmDialog
       title={asked.title}
-      will={typeof asked.will === "string" ? <p>{asked.will}</p> : asked.will}
+      will={typeof asked.will === "string" ? <p><Glossed text={asked.will} /></p> : asked.will}
       act={asked.act}
       danger={asked.danger}
       open={open}
       onClose={() => setOpen(false)}
       onAct={async () => {
-        await asked.onAct();
-        toast("good", asked.done);
+        const answer = await asked.onAct();
+        toast("good", typeof asked.done === "function" ? asked.done(answer) : asked.done);
         await refresh(...keys);
       }}
     />

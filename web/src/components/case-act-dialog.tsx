@@ -9,6 +9,7 @@ import { Dialog } from "./dialog";
 import { Field } from "./field";
 import { plural } from "./format";
 import { StateBadge } from "./state-badge";
+import { Glossed } from "./word";
 
 interface Outcome {
   id: string;
@@ -96,7 +97,9 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
     >
       {!outcomes && (
         <>
-          <p>{fitting.length ? act.will(fitting.length) : `This fits none of them: ${act.why}.`}</p>
+          <p>
+            <Glossed text={fitting.length ? act.will(fitting.length) : `This fits none of them: ${act.why}.`} />
+          </p>
           {others > 0 && fitting.length > 0 && (
             <p className="muted">
               {plural(others, "case")} {others === 1 ? "is" : "are"} left out: {act.why}.

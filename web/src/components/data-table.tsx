@@ -3,9 +3,11 @@
  * `j` and `k` walk, Enter opens, `x` selects. Columns are given in the page; widths are CSS grid tracks. */
 import { createSortedRowModel, rowSortingFeature, sortFns, tableFeatures, useTable, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useMemo, useRef, useState, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
+import { memo, useEffect, useMemo, useRef, useState, useSyncExternalStore, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
 import { useKeys } from "@/app/keys";
+import type { GlossaryWord } from "./glossary";
 import { Icon } from "./icon";
+import { Word } from "./word";
 
 export interface Column<Row> {
   id: string;
@@ -17,6 +19,11 @@ export interface Column<Row> {
   /** A track of a CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width?: string;
   align?: "end";
+  /** On a phone, where a row has two lines: in which of them it stands; without it, it is left out there. If no column says so,
+   * the table is as on a large screen, and is moved sideways. */
+  phone?: 1 | 2;
+  /** A word of the glossary that explains what is in it. */
+  about?: GlossaryWord;
 }
 
 export interface Sort {
@@ -44,13 +51,31 @@ export interface DataTableProps<Row> {
   empty?: ReactNode;
   /** As high as its rows, within a page that scrolls; else it fills its place and scrolls by itself. */
   inline?: boolean;
+  /** Texts of cells are shown whole, in several lines, and rows are as high as that takes. */
+  wraps?: boolean;
 }
 
 const ROW_PX = 28;
+const PHONE_ROW_PX = 54;
+const phone = matchMedia("(max-width: 640px)");
+
+/** Whether the screen is a phone's, as long as it is. */
+function usePhone(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      phone.addEventListener("change", listener);
+      return () => phone.removeEventListener("change", listener);
+    },
+    () => phone.matches,
+  );
+}
+
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel(), sortFns });
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rows, columns, rowId, onSelect, selected, onOpen, onEnd } = props;
+  const narrow = usePhone() && columns.some((column) => column.phone);
+  const rowPx = narrow ? PHONE_ROW_PX : ROW_PX;
   const [ownSort, setOwnSort] = useState<Sort | null>(null);
   const sort = props.onSort ? (props.sort ?? null) : ownSort;
   const setSort = props.onSort ?? setOwnSort;
@@ -64,7 +89,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const sorting: SortingState = useMemo(() => (sort && !props.onSort ? [{ id: sort.id, desc: sort.desc }] : []), [sort, props.onSort]);
   const table = useTable({ features, data, columns: definitions, state: { sorting }, manualSorting: Boolean(props.onSort), getRowId: (each: { row: Row }) => rowId(each.row) });
   const shown = table.getRowModel().rows;
-  const virtual = useVirtualizer({ count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_PX, overscan: 12 });
+  const virtual = useVirtualizer({ count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => rowPx, overscan: 12 });
+  useEffect(() => virtual.measure(), [rowPx, virtual]);
   const drawn = virtual.getVirtualItems();
   const lastDrawn = drawn.at(-1)?.index ?? -1;
   useEffect(() => {
@@ -109,13 +135,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     ...(onSelect ? [{ keys: "x", does: "select the row", run: () => current && toggle(current.id, false) }] : []),
   ]);
 
-  const tracks = [...(onSelect ? ["32px"] : []), ...columns.map((column) => column.width ?? "minmax(80px, 1fr)")].join(" ");
+  const wide = columns.map((column) => column.width ?? "minmax(80px, 1fr)");
+  const tracks = [...(onSelect ? ["32px"] : []), ...(narrow ? ["minmax(0, 1fr)"] : wide)].join(" ");
   const grid: CSSProperties = { gridTemplateColumns: tracks };
   const allSelected = shown.length > 0 && selected?.size !== 0 && shown.every((each) => selected?.has(each.id));
   if (!rows.length && props.empty) return <>{props.empty}</>;
   return (
     <div
-      className={props.inline ? "table inline" : "table"}
+      className={["table", props.inline ? "inline" : "", props.wraps ? "wraps" : "", narrow ? "narrow" : ""].filter(Boolean).join(" ")}
       role="grid"
       aria-label={props.label}
       aria-rowcount={shown.length + 1}
@@ -144,9 +171,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               />
             </span>
           )}
-          {columns.map((column) => (
-            <HeaderCell key={column.id} column={column} sort={sort} onSort={setSort} />
-          ))}
+          {narrow ? (
+            <span role="columnheader" className="cell">{props.label}</span>
+          ) : (
+            columns.map((column) => <HeaderCell key={column.id} column={column} sort={sort} onSort={setSort} />)
+          )}
         </div>
       </div>
       <div role="rowgroup" className="table-body" style={{ height: virtual.getTotalSize() }}>
@@ -162,10 +191,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               index={place.index}
               start={place.start}
               tracks={tracks}
+              narrow={narrow}
               focused={place.index === focus}
               at={each.id === props.at}
               selected={onSelect ? (selected?.has(each.id) ?? false) : undefined}
               hands={hands}
+              measure={props.wraps ? virtual.measureElement : undefined}
             />
           );
         })}
@@ -187,18 +218,23 @@ const TableRow = memo(function TableRow(props: {
   index: number;
   start: number;
   tracks: string;
+  narrow: boolean;
   focused: boolean;
   at: boolean;
   /** Undefined where rows are not selected. */
   selected: boolean | undefined;
   hands: RefObject<RowHands>;
+  /** Given where rows are not all of one height. */
+  measure: ((row: HTMLDivElement | null) => void) | undefined;
 }) {
   const { id, selected, hands } = props;
   return (
     <div
+      ref={props.measure}
       role="row"
       className="table-row"
       data-row={id}
+      data-index={props.index}
       data-focused={props.focused || undefined}
       data-at={props.at || undefined}
       aria-rowindex={props.index + 2}
@@ -214,7 +250,16 @@ const TableRow = memo(function TableRow(props: {
           <input type="checkbox" aria-label={`Select ${id}`} checked={selected} onChange={(event) => hands.current.toggle(id, (event.nativeEvent as MouseEvent).shiftKey)} />
         </span>
       )}
-      {props.columns.map((column) => (
+      {props.narrow && (
+        <span role="gridcell" className="cell lines">
+          {([1, 2] as const).map((line) => (
+            <span key={line} className="line">
+              {props.columns.filter((column) => column.phone === line).map((column) => <span key={column.id}>{column.cell(props.row)}</span>)}
+            </span>
+          ))}
+        </span>
+      )}
+      {!props.narrow && props.columns.map((column) => (
         <span key={column.id} role="gridcell" className={column.align === "end" ? "cell end" : "cell"} onPointerEnter={tellClipped}>
           {column.cell(props.row)}
         </span>
@@ -236,6 +281,7 @@ function HeaderCell<Row>({ column, sort, onSort }: { column: Column<Row>; sort: 
     return (
       <span role="columnheader" className={className}>
         {column.header || <span className="visually-hidden">{column.id}</span>}
+        {column.about && <Word of={column.about}>?</Word>}
       </span>
     );
   }
@@ -246,18 +292,20 @@ function HeaderCell<Row>({ column, sort, onSort }: { column: Column<Row>; sort: 
         {column.header}
         {mine && <Icon name={mine.desc ? "down" : "up"} size={12} />}
       </button>
+      {column.about && <Word of={column.about}>?</Word>}
     </span>
   );
 }
 
 /** What can be done with the selected rows; shown while there are some. */
-export function BulkBar(props: { count: number; what: string; onClear: () => void; children: ReactNode }) {
+export function BulkBar(props: { count: number; what: string; note?: string; onClear: () => void; children: ReactNode }) {
   if (!props.count) return null;
   return (
     <div className="bulk-bar" role="toolbar" aria-label={`${props.count} ${props.what} selected`}>
       <strong>
         {props.count} {props.what} selected
       </strong>
+      {props.note && <span className="muted">{props.note}</span>}
       {props.children}
       <button type="button" className="link-button" onClick={props.onClear}>
         Clear

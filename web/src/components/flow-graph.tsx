@@ -1,8 +1,8 @@
 /** A flow, or a case, as a graph. Loops are one node with counts; calls and exlets unfold in place. Nodes are placed anew
  * only when there are others; what changes while it runs is drawn where it stands. */
 import "@xyflow/react/dist/style.css";
-import { Background, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, type Edge, type Node, type NodeProps } from "@xyflow/react";
-import { createContext, memo, useContext, useEffect, useMemo, useState } from "react";
+import { Background, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type Node, type NodeProps } from "@xyflow/react";
+import { createContext, memo, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
 import { useTheme } from "@/app/theme";
@@ -30,6 +30,7 @@ const HEIGHT = 72;
 const FOLDED_FROM = 60;
 /** On a phone a graph begins at a size that can be read, and is moved by hand. */
 const NARROW = matchMedia("(max-width: 640px)").matches;
+const FIT = NARROW ? { minZoom: 0.6, maxZoom: 1.1, padding: 0.06 } : { maxZoom: 1.1, padding: 0.12 };
 const NODE_TYPES = { activity: memo(Activity) };
 
 /** Which nodes are seen, and by which node each hidden one is stood for. */
@@ -130,7 +131,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
             nodeTypes={NODE_TYPES}
             colorMode={dark ? "dark" : "light"}
             fitView
-            fitViewOptions={NARROW ? { minZoom: 0.6, maxZoom: 1.1, padding: 0.06 } : { maxZoom: 1.1, padding: 0.12 }}
+            fitViewOptions={FIT}
             minZoom={0.05}
             nodesDraggable={false}
             nodesConnectable={false}
@@ -139,6 +140,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
             onlyRenderVisibleElements={nodes.length > 200}
             deleteKeyCode={null}
           >
+            <KeepInSight selected={selected} />
             <Background gap={22} size={1} />
             <Controls showInteractive={false} />
             {nodes.length > 25 && <MiniMap pannable zoomable />}
@@ -147,6 +149,44 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
       </HandsContext>
     </div>
   );
+}
+
+/** When the graph gets another width, because a pane opens beside it, all of it is shown again. Whoever has moved it by hand
+ * keeps that, and only the node that is looked at is brought into sight. */
+function KeepInSight({ selected }: { selected: string | undefined }) {
+  const width = useStore((state) => state.width);
+  const { fitView, getInternalNode, getViewport, setCenter } = useReactFlow();
+  const moved = useRef(false);
+  const before = useRef(0);
+  const board = useStore((state) => state.domNode);
+  useEffect(() => {
+    const touched = (event: Event) => {
+      // A click on a node opens it, and moves nothing.
+      if (event.type === "wheel" || !(event.target as HTMLElement).closest(".react-flow__node")) moved.current = true;
+    };
+    board?.addEventListener("wheel", touched, { passive: true });
+    board?.addEventListener("pointerdown", touched);
+    return () => {
+      board?.removeEventListener("wheel", touched);
+      board?.removeEventListener("pointerdown", touched);
+    };
+  }, [board]);
+  useEffect(() => {
+    const was = before.current;
+    before.current = width;
+    if (!was || !width || Math.abs(was - width) < 40) return;
+    if (!moved.current) {
+      void fitView(FIT);
+      return;
+    }
+    const node = selected ? getInternalNode(selected) : undefined;
+    if (!node) return;
+    const { x, zoom } = getViewport();
+    const at = node.internals.positionAbsolute;
+    const right = (at.x + (node.measured.width ?? WIDTH)) * zoom + x;
+    if (right > width || at.x * zoom + x < 0) void setCenter(at.x + WIDTH / 2, at.y + HEIGHT / 2, { zoom });
+  }, [width, selected, fitView, getInternalNode, getViewport, setCenter]);
+  return null;
 }
 
 function Activity({ data, id }: NodeProps<Drawn>) {

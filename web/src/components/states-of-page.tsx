@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { ApiError, messageOf } from "@/api/errors";
+import { Sentence } from "./deed-buttons";
 import { Icon, type IconName } from "./icon";
 
 /** Says "none yet" or "none match", and the next step. */
@@ -24,7 +25,9 @@ export function ErrorState({ error, again, compact }: { error: unknown; again?: 
     <div className={compact ? "error-state compact" : "error-state"} role="alert">
       <Icon name="failures" size={compact ? 14 : 18} />
       <div>
-        <p className="error-message">{message.charAt(0).toUpperCase() + message.slice(1)}</p>
+        <p className="error-message">
+          <Sentence text={message.charAt(0).toUpperCase() + message.slice(1)} />
+        </p>
         {api && api.problems.length > 0 && (
           <ul className="error-problems">
             {api.problems.map((problem) => (

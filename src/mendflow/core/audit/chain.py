@@ -126,10 +126,20 @@ def fits(entry: AuditEntry, query: AuditQuery) -> bool:
     return (
         (not query.who or entry.who == query.who)
         and (not query.operation or entry.operation == query.operation)
-        and (not query.object or query.object in (entry.object, entry.made))
+        and (not query.without or entry.operation != query.without)
+        and (not query.object or _is_of(query.object, entry.object) or _is_of(query.object, entry.made))
         and (not query.project or entry.project == query.project)
         and (not query.outcome or entry.outcome == query.outcome)
     )
+
+
+def _is_of(wanted: str, named: str) -> bool:
+    """Whether it is this object or one below it: of a case its items `CASE:ITEM`, its jobs and user tasks
+    `CASE/NUMBER`, and the cases that it called, `CASE.NUMBER`; of a folder the names in it."""
+    if not named.startswith(wanted):
+        return False
+    rest = named[len(wanted) :]
+    return not rest or wanted.endswith("/") or rest[0] in "/:" or (rest[0] == "." and rest[1:2].isdecimal())
 
 
 def bounded(text: str) -> str:

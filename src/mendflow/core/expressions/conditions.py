@@ -32,7 +32,7 @@ from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.division import CEL_INT_MAX, INT_MIN
 from mendflow.core.expressions.file_parts import file_part
 from mendflow.core.expressions.kinds import kind_of
-from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
+from mendflow.core.expressions.scanner import MACROS, RESERVED, scan, tokenize
 from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.values import Value, is_spilled
 
@@ -119,34 +119,45 @@ class KnownValues:
 
 
 class Condition:
-    """A compiled condition. `names` are what it reads; `tests` are necessary conditions. One with a syntax error never
-    holds, and says why."""
+    """A condition. `tests` are necessary conditions: of a row of very many rules only these are read. What evaluates it
+    is made when it is first asked; the library's program, which takes longest, only where that needs it. `names` are
+    what it reads. One with a syntax error never holds, and says why."""
 
-    __slots__ = ("_library", "_needs", "_run", "broken", "names", "tests", "text")
+    __slots__ = ("_broken", "_library", "_names", "_needs", "_run", "_tree", "tests", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.broken = ""
-        self.tests: tuple[PathTest, ...] = ()
+        self._broken = ""
         self._library: CompiledExpression | None = None
         self._run: Evaluator | None = None
-        self._needs: tuple[tuple[str, MemberPath], ...] = ()
-        tree = parse(text)
-        shown = self._for_library() if tree is None else self._for_us(tree)
-        self.names = tuple(dict.fromkeys(path.name for path in shown))
+        self._needs: tuple[tuple[str, MemberPath], ...] | None = None
+        self._names: tuple[str, ...] = ()
+        self._tree = parse(text)
+        self.tests: tuple[PathTest, ...] = tests_of(self._tree) if self._tree is not None else tests_of_parts(text)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        if self._needs is None:
+            self._prepare()
+        return self._names
+
+    def _prepare(self) -> tuple[tuple[str, MemberPath], ...]:
+        shown = self._for_library() if self._tree is None else self._for_us(self._tree)
+        self._names = tuple(dict.fromkeys(path.name for path in shown))
+        assert self._needs is not None
+        return self._needs
 
     def _for_library(self) -> list[MemberPath]:
         try:
-            self._library = CompiledExpression(self.text)
+            found = sorted(scan(self.text).references, key=lambda each: len(each.members))
         except ExpressionError as error:
-            self.broken = error.message
-            return []
-        return self._needing([path_of(name, members) for name, members, _ in self._library.references])
+            self._broken = error.message
+            found = []
+        return self._needing([path_of(name, members) for name, members, _ in found])
 
     def _for_us(self, tree: Tree) -> list[MemberPath]:
         self._run = evaluator_of(tree)
         needed = self._needing(paths_in(tree))
-        self.tests = tests_of(tree)
         parents = {each.parent.name for each in parts_in(tree) if isinstance(each, HasTest)}
         asked = {each.name for each in parts_in(tree) if isinstance(each, MemberPath)}
         return [each for each in needed if each.name in asked or each.name not in parents]
@@ -157,9 +168,12 @@ class Condition:
 
     def holds(self, known: KnownValues) -> tuple[bool, str]:
         """Whether it holds, and the error if that is why not."""
+        needs = self._needs
+        if needs is None:
+            needs = self._prepare()
         read, run = known.read, self._run
         try:
-            for name, path in self._needs:
+            for name, path in needs:
                 if name not in read:
                     known.look(path)
             if run is None:
@@ -178,13 +192,17 @@ class Condition:
         return self._verdict_on(result)
 
     def _evaluate(self, known: KnownValues) -> tuple[bool, str]:
-        if self.broken:
-            return False, self.broken
-        try:
-            if self._library is None:
+        if self._broken:
+            return False, self._broken
+        if known.work >= TOGETHER_MAX:
+            return False, f"`{self.text:.80}`: {TOO_MUCH_TOGETHER}"
+        if self._library is None:
+            try:
                 self._library = CompiledExpression(self.text)
-            if known.work >= TOGETHER_MAX:
-                return False, f"`{self.text:.80}`: {TOO_MUCH_TOGETHER}"
+            except ExpressionError as error:
+                self._broken = error.message
+                return False, self._broken
+        try:
             before = WORK.spent_in_all
             try:
                 with WORK.of_at_most(TOGETHER_MAX - known.work):
@@ -224,6 +242,31 @@ def tests_of(tree: Tree) -> tuple[PathTest, ...]:
             case Operator("<" | "<=" | ">" | ">=" as do, (Constant(int() | float() as value), MemberPath() as path)):
                 found.append(PathTest(path, REVERSED[do], (value,)))
     return tuple(test for test in found if all(map(compares_exactly, test.constants)))
+
+
+def tests_of_parts(text: str) -> tuple[PathTest, ...]:
+    """The same of a condition that only the library can evaluate: of those conjuncts that we can read."""
+    found: list[PathTest] = []
+    for part in _conjunct_texts(text):
+        if (tree := parse(part)) is not None:
+            found += tests_of(tree)
+    return tuple(found)
+
+
+def _conjunct_texts(text: str) -> list[str]:
+    """The parts between `&&` outside of all brackets; none if the text is not a conjunction of such."""
+    parts, begun, depth, ampersand = list[str](), 0, 0, -1
+    for token in tokenize(text):
+        if token.kind != "mark":
+            continue
+        depth += (token.text in "([{") - (token.text in ")]}")
+        if not depth and token.text in "|?":
+            return []
+        if not depth and token.text == "&" and token.start == ampersand:
+            parts.append(text[begun : token.start - 1])
+            begun = token.end
+        ampersand = token.end if token.text == "&" else -1
+    return [*parts, text[begun:]] if parts else []
 
 
 def compares_exactly(value: Value) -> bool:

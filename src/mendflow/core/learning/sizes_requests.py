@@ -25,6 +25,9 @@ class LearnedJobName(msgspec.Struct, frozen=True):
     name: str
 
 
+_COMPLETED: Final = JobState.COMPLETED
+
+
 def flow_of(case: CaseId) -> str:
     """The flow that a case's id names: of the case that started everything."""
     return str(case).partition(".")[0].rpartition("-")[0]
@@ -56,7 +59,7 @@ def run_of(job: Job) -> LearnedRun | None:
         or outcome.measures.peak_bytes <= 0
         or outcome.fault is not None
         or outcome.cached_from
-        or job.state is not JobState.COMPLETED
+        or job.state is not _COMPLETED
     ):
         return None
     needs, measures = job.spec.resources, outcome.measures

@@ -51,6 +51,7 @@ class AlertView(View, frozen=True):
     severity: Severity = "warning"
     case: CaseId = CaseId("")
     item: ItemId | None = None
+    group: str = ""  # the cause, as in the list of failures, if it is about a failure
     closed_at: Instant = 0
     acknowledged_at: Instant = 0
     acknowledged_by: str = ""

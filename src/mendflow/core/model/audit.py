@@ -79,12 +79,14 @@ class AuditCut(msgspec.Struct, frozen=True, kw_only=True):
 
 class AuditQuery(View, frozen=True):
     """Entries from `since` on and before `until`, in milliseconds since 1970; of one caller, operation, object
-    or project, if these are given. `object` is what was made, too."""
+    or project, if these are given. `object` is what was made, too, and everything below it: of a case its items, jobs,
+    user tasks and the cases that it called."""
 
     since: Annotated[int, Meta(ge=0)] = 0
     until: Annotated[int, Meta(ge=0, description="0: until now.")] = 0
     who: str = ""
     operation: str = ""
+    without: Annotated[str, Meta(description="An operation whose entries are left out, such as store_file.")] = ""
     object: str = ""
     project: str = ""
     outcome: Annotated[str, Meta(description="done, refused, failed or unanswered.")] = ""

@@ -17,13 +17,15 @@ WaitingKind = Literal["job", "retry", "user-task", "person"]
 class WaitingReason(View, frozen=True):
     """Why so many wait, in words. `sample` is one of them: a job, a user task or a decision. Jobs wait for a pilot, or
     for their next try (`retry`); user tasks and decisions wait for people. Of jobs that wait for a pilot, `samples`
-    has one of each lot of like needs, so that all that are counted can be found."""
+    has one of each lot of like needs, so that all that are counted can be found; of others `where` is the condition
+    that finds them. A reason is true of each of them, so it does not say how many are before it."""
 
     kind: WaitingKind
     reason: str
     jobs: int
-    sample: str
+    sample: str = ""
     samples: list[str] = []
+    where: str = ""
 
 
 class FailureTrend(View, frozen=True):
@@ -40,7 +42,7 @@ class FailureTrend(View, frozen=True):
 
 
 class RuleRecoveries(View, frozen=True):
-    """How often a rule's exlet mended a failure. `rules` is empty where a person chose the exlet."""
+    """How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it."""
 
     rules: str
     rule: int
@@ -49,11 +51,17 @@ class RuleRecoveries(View, frozen=True):
 
 
 class Recoveries(View, frozen=True):
+    """What was mended by rules, by itself, and apart from that by hand."""
+
     count: int = 0
     by_rule: list[RuleRecoveries] = []
+    count_by_hand: int = 0
+    by_hand: list[RuleRecoveries] = []
 
 
 class PilotTotals(View, frozen=True):
+    """`busy` are the slots in which something runs."""
+
     up: int = 0
     slots: int = 0
     busy: int = 0
@@ -77,11 +85,13 @@ class CasesPerHour(View, frozen=True):
 
 
 class OverviewView(View, frozen=True):
-    """`since` is when the first of the hours began. `cases` are all that the store has, by status; `jobs` are those
-    that have not ended."""
+    """`since` is when the first of the hours began. `cases` are all that somebody started, by status, and so are those
+    of `per_hour`; `inner` are the others: those that they called, and those that mend them. `jobs` are those that have
+    not ended."""
 
     since: Instant
     cases: dict[str, int]
+    inner: dict[str, int]
     jobs: dict[str, int]
     waiting: list[WaitingReason]
     failures: list[FailureTrend]

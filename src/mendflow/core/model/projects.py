@@ -15,6 +15,8 @@ HALF_LIFE_MIN_MS: Final = 60_000
 HALF_LIFE_MAX_MS: Final = 3650 * DAY_MS
 WEIGHT_MAX: Final = 1_000_000
 AMOUNT_MAX: Final = 1 << 60
+CASES_PER_START: Final = 5_000
+"""Live cases that one start may have at once, with all that they call, unless the server's owner says otherwise."""
 MILLI: Final = 1000
 """CPUs of a quota are counted in thousandths."""
 
@@ -29,9 +31,10 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=WEIGHT_MAX)]
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How much a project may have or use at once; what is null is not bounded. `cases` are those that have not ended
-    and were started by somebody, not called by another case. `waiting_jobs` are those in the queue. `stored_bytes` are
-    those of the files that its cases name. `requests_per_s` are those of its members, about it, to all servers."""
+    """How much a project may have or use at once; what is null is not bounded. `cases` are those that have not ended,
+    started by somebody or called by another case, but for those that mend others. `waiting_jobs` are those in the
+    queue. `stored_bytes` are those of the files that its cases name. `requests_per_s` are those of its members, about
+    it, to all servers."""
 
     cases: Count | None = None
     waiting_jobs: Count | None = None

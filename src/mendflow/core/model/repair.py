@@ -97,6 +97,8 @@ class RuleError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str
 
 
+RETRYING: Final = "tried-again"
+"""The result of a decision whose job was submitted again and has not ended yet."""
 BY_HAND: Final = -1
 """The rule number of a repair that a person ordered."""
 

@@ -86,6 +86,17 @@ class CaseOrigin(View, frozen=True):
     report: str = ""
 
 
+class CaseTask(View, frozen=True):
+    """A user task that a case waits for: of itself, or of a case that it called."""
+
+    id: str
+    case: CaseId
+    item: ItemId
+    title: str
+    role: str = ""
+    claimed_by: str = ""
+
+
 class CaseView(View, frozen=True):
     id: CaseId
     flow: str
@@ -109,6 +120,8 @@ class CaseView(View, frozen=True):
     decision: str = ""
     holds: list[CaseHold] = []  # of a live case: who suspends it, or items of it
     held: list[str] = []  # of a live case: items that failed, no rule took up, and wait for a person: CASE:ITEM
+    tasks: list[CaseTask] = []  # of a live case: the first of the user tasks that are open in it, or below it
+    tasks_open: int = 0  # and how many there are
     origin: CaseOrigin | None = None
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
     stopped: bool = False  # of a live case: its jobs wait until somebody resumes it
@@ -250,6 +263,7 @@ class PilotView(View, frozen=True):
     cache_bytes: int = 0
     projects: list[str] = []  # those whose jobs it gets; empty: all
     drained: str = ""  # who wants that it gets no new jobs, and why
+    busy_slots: int = 0  # those in which something runs; what it has beside that, it has fetched ahead
 
 
 class ServerView(View, frozen=True):
@@ -338,7 +352,8 @@ class Health(View, frozen=True):
 
 class JobQuery(View, frozen=True):
     """`where` is a condition in CEL; docs/reference/search.md has the names. Without an order the newest come first.
-    `after` is the `next` of the page before."""
+    `after` is the `next` of the page before, with which no offset is given: what that page has not skipped of its own,
+    it says. `also` is a further condition, which must hold besides `where`: what a page adds to what a person typed."""
 
     case: str = ""
     state: Annotated[str, OneOf(JobState)] = ""
@@ -349,16 +364,20 @@ class JobQuery(View, frozen=True):
     limit: Limit = 100
     offset: Offset = 0
     where: Condition = ""
+    also: Condition = ""
     order: Order = ""
     after: AfterPage = ""
 
 
 class CaseQuery(View, frozen=True):
+    """`also` is a further condition, which must hold besides `where`: what a page adds to what a person typed."""
+
     flow: str = ""
     status: Annotated[str, OneOf(CaseStatus)] = ""
     limit: Limit = 100
     offset: Offset = 0
     where: Condition = ""
+    also: Condition = ""
     order: Order = ""
     after: AfterPage = ""
 
@@ -405,7 +424,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class ItemPage(View, frozen=True):
-    """`next` is the place of the last item that was examined."""
+    """`next` is the place of the last item that was examined, with what is left to skip of the page's offset."""
 
     rows: list[ItemView]
     next: str = ""

@@ -12,6 +12,8 @@ from mendflow.core.model.values import Value
 
 ENGINE_CASE_LIST: Final = "engine-case-list"
 """The documents by which cases of other engines are listed among this server's own."""
+FOR_PERSON: Final = "for_person"
+"""A name that no document has: it is worked out, from user tasks and failures that wait, when a search asks for it."""
 Kind = Literal["text", "number", "truth", "duration", "size", "time", "data"]
 Derivation = Callable[[Mapping[str, Value]], Value]
 
@@ -143,6 +145,7 @@ JOBS: Final = SearchFields(
         SearchField("host", "text", "the machine of its last attempt", made=_last_attempt("host")),
         SearchField("site", "text", "the site of its last attempt", made=_last_attempt("site")),
         SearchField("created", "time", "when it was submitted", "created_at"),
+        SearchField("not_before", "time", "no pilot gets it before then, after an attempt that failed", "available_at"),
         SearchField("started", "time", "when its last attempt was given to a pilot", made=_last_attempt("granted_at")),
         SearchField("finished", "time", "when it was over", "finished_at"),
         SearchField(
@@ -201,6 +204,12 @@ CASES: Final = SearchFields(
         SearchField("done", "number", "how many items are done", made=_summed("done")),
         SearchField("failed", "number", "how many items failed", made=_summed("failed")),
         SearchField("mended", "number", "how many were mended", made=_summed("mended")),
+        SearchField(
+            FOR_PERSON,
+            "truth",
+            "whether something in it, or in a case that it called, waits for a person",
+            made=lambda data: bool(data.get(FOR_PERSON)),
+        ),
         *_faults(("failed", "cancelled"), "fault"),
         SearchField("inputs", "data", "what it was started with, as in `inputs.sample`", "inputs"),
         SearchField("outputs", "data", "what it gave", "outputs"),

@@ -7,7 +7,7 @@ the path is the explanation."""
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.conditions import KnownValues, condition_of
+from mendflow.core.expressions.conditions import Condition, KnownValues, condition_of
 from mendflow.core.model.repair import TestedRule
 from mendflow.core.model.rules import Rule, RuleTree
 from mendflow.core.rules.index import INDEX_MIN, RuleIndex
@@ -19,35 +19,46 @@ TRIALS_MAX: Final = 50
 
 
 class RuleNode:
-    """A rule at its place in its row."""
+    """A rule at its place in its row. Its condition is read when the row is first asked: of a large tree most never
+    are."""
 
-    __slots__ = ("condition", "id", "passive", "place", "refinements", "rule")
+    __slots__ = ("_condition", "id", "passive", "place", "refinements", "rule")
 
     def __init__(self, rule: Rule, place: int) -> None:
         self.rule = rule
         self.id = rule.id
         self.passive = rule.passive
         self.place = place
-        self.condition = condition_of(rule.condition)
+        self._condition: Condition | None = None
         self.refinements: Chain | None = None
+
+    @property
+    def condition(self) -> Condition:
+        found = self._condition
+        if found is None:
+            found = self._condition = condition_of(self.rule.condition)
+        return found
 
 
 class Chain:
     """Alternatives in order."""
 
-    __slots__ = ("index", "nodes", "on_trial")
+    __slots__ = ("_index", "is_indexed", "nodes", "on_trial")
 
     def __init__(self, nodes: list[RuleNode]) -> None:
         self.nodes = nodes
         self.on_trial = any(node.passive for node in nodes)
-        self.index = RuleIndex([node.condition.tests for node in nodes]) if len(nodes) >= INDEX_MIN else None
+        self.is_indexed = len(nodes) >= INDEX_MIN
+        self._index: RuleIndex | None = None
 
     def candidates(self, known: KnownValues) -> Iterable[RuleNode]:
         """The rules that may hold, in order."""
-        if self.index is None:
+        if not self.is_indexed:
             return self.nodes
-        nodes = self.nodes
-        return (nodes[place] for place in self.index.places(known))
+        nodes, index = self.nodes, self._index
+        if index is None:
+            index = self._index = RuleIndex([node.condition.tests for node in nodes])
+        return (nodes[place] for place in index.places(known))
 
     def in_force_before(self, node: RuleNode | None) -> int:
         place = len(self.nodes) if node is None else node.place
@@ -125,7 +136,7 @@ def walk(chain: Chain | None, known: KnownValues, begun: Trial | None = None) ->
             elif lines < LINES_MAX:
                 lines += 1
                 trail.append(TestedRule(node.id, False, known.show(condition.names), error))
-        if lines == LINES_MAX or chain.index is not None:
+        if lines == LINES_MAX or chain.is_indexed:
             others += chain.in_force_before(taken) - lines
         if taken is None:
             break

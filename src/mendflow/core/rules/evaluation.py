@@ -65,9 +65,9 @@ class CompiledRules:
 
     def judge(self, type: ExceptionType, task: str, lookup: Lookup) -> RuleVerdict:
         tree = self.tree_for(type, task)
-        return self.judged(type, tree, lookup)[1] if tree is not None else RuleVerdict(None, [])
+        return self.walk_and_judge(type, tree, lookup)[1] if tree is not None else RuleVerdict(None, [])
 
-    def judged(self, type: ExceptionType, tree: str, lookup: Lookup) -> tuple[WalkResult, RuleVerdict]:
+    def walk_and_judge(self, type: ExceptionType, tree: str, lookup: Lookup) -> tuple[WalkResult, RuleVerdict]:
         """How the tree of this name was walked, and what follows from it."""
         known = KnownValues(lookup)
         walked = walk(self.chain(type, tree), known)

@@ -21,6 +21,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.rules.cornerstones import cornerstone
 from mendflow.core.rules.differences import Difference, differences, differences_text
 from mendflow.core.rules.evaluation import ROOTS, CompiledRules, context_lookup, tree_for
+from mendflow.core.rules.stepwise import Pieces, Stepwise
 from mendflow.core.rules.validation import name_of
 
 Context = Mapping[str, Value]
@@ -92,7 +93,10 @@ def neighbour_cornerstone(rule_set: RuleSet, type: ExceptionType, found: Inserti
     return rule_set.trees[type][found.tree].rules[found.neighbour].cornerstone
 
 
-def add_rule(rule_set: RuleSet, type: ExceptionType, task: str, context: Context | None, draft: Draft) -> InsertedRule:
+@Stepwise
+def add_rule(
+    rule_set: RuleSet, type: ExceptionType, task: str, context: Context | None, draft: Draft
+) -> Pieces[InsertedRule]:
     """The new version with a rule for the case at hand; or, without a case, with one at the end of the first row.
 
     Raises InvalidRequest for a rule that cannot work, and CornerstoneConflict for one that would take a case from
@@ -100,7 +104,7 @@ def add_rule(rule_set: RuleSet, type: ExceptionType, task: str, context: Context
     demand_sound(rule_set, type, draft, context)
     grown = insert_rule(rule_set, type, task, context or {}, draft, keep=context is not None)
     if not draft.passive:
-        demand_unchanged(rule_set, grown, type, context=context)
+        yield from demand_unchanged(rule_set, grown, type, context=context)
     return grown
 
 
@@ -191,13 +195,16 @@ def demand_unchanged(
     advice: str = NARROW_ADVICE,
     *,
     context: Context | None = None,
-) -> None:
+) -> Pieces[None]:
     """Refuse a change of the conclusion of a cornerstone of the same tree. The refusal shows in what the case at hand
     (`context`; else the rule's own cornerstone) differs from that one."""
     rules = grown.rule_set.trees[type][grown.tree].rules
     rule = rules[grown.rule]
     at_hand = context if context is not None else rule.cornerstone
-    for id, was, now in changed_cornerstones(before, grown, type):
+    for id, was, now in judged_cornerstones(before, grown, type):
+        yield
+        if was == now:
+            continue
         stone = rules[id].cornerstone
         found = differences(at_hand, stone) if at_hand is not None and stone is not None else []
         raise cornerstone_conflict(type, grown.tree, id, was, now, advice, found, rule.condition)
@@ -221,8 +228,8 @@ def cornerstone_conflict(
     return CornerstoneConflict(message, type=str(type), tree=tree, rule=id, differences=told)
 
 
-def changed_cornerstones(before: RuleSet, grown: InsertedRule, type: ExceptionType) -> Iterator[tuple[int, str, str]]:
-    """The rules whose cornerstones would get another conclusion, with the old and the new."""
+def judged_cornerstones(before: RuleSet, grown: InsertedRule, type: ExceptionType) -> Iterator[tuple[int, str, str]]:
+    """The rules with cornerstones, and what each of these concludes before and after."""
     tree = grown.rule_set.trees[type][grown.tree]
     condition = condition_of(tree.rules[grown.rule].condition)
     source = tree_for(before, type, grown.tree)
@@ -232,14 +239,14 @@ def changed_cornerstones(before: RuleSet, grown: InsertedRule, type: ExceptionTy
     for id, rule in tree.rules.items():
         if rule.cornerstone is None or rule.passive or id == grown.rule:
             continue
-        lookup = context_lookup(rule.cornerstone)
-        if condition.holds(KnownValues(lookup))[0]:
-            was, now = (
-                exlet_concluded(old, type, source, rule.cornerstone),
-                exlet_concluded(new, type, grown.tree, rule.cornerstone),
-            )
-            if was != now:
-                yield id, was, now
+        if not condition.holds(KnownValues(context_lookup(rule.cornerstone)))[0]:
+            yield id, "", ""  # it gets what it got
+            continue
+        was, now = (
+            exlet_concluded(old, type, source, rule.cornerstone),
+            exlet_concluded(new, type, grown.tree, rule.cornerstone),
+        )
+        yield id, was, now
 
 
 def exlet_concluded(rules: CompiledRules, type: ExceptionType, tree: str, context: Context) -> str:

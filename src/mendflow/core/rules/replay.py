@@ -57,7 +57,7 @@ def conclude(sets: Iterable[CompiledRules], decision: Decision) -> tuple[Conclus
         tree = rules.tree_for(decision.type, decision.task)
         if tree is None or not holds_for_version(rules.rule_set, decision.context):
             continue
-        walked, verdict = rules.judged(decision.type, tree, lookup)
+        walked, verdict = rules.walk_and_judge(decision.type, tree, lookup)
         error = error or next((each.error for each in walked.trail if each.error), "")
         if verdict.conclusion is not None:
             return verdict.conclusion, error

@@ -28,6 +28,7 @@ from mendflow.core.rules.insertion import (
     next_version,
     rule_in,
 )
+from mendflow.core.rules.stepwise import Pieces, Stepwise
 from mendflow.core.rules.validation import name_of
 
 OUT_OF_USE: Final = "false"
@@ -93,9 +94,10 @@ class RuleEdit(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
+@Stepwise
 def edit_rule(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, edit: RuleEdit, *, author: str = "", at: Instant = 0
-) -> RuleSet:
+) -> Pieces[RuleSet]:
     """The new version with a rule changed. A condition must hold for the rule's own cornerstone, and no other
     cornerstone may get another conclusion; that of the rule itself changes with its exlet."""
     before = rule_in(rule_set, type, tree, rule)
@@ -111,33 +113,37 @@ def edit_rule(
         change["condition"] = edit.condition
     after = with_rule(after, type, tree, rule, change, author, at)
     if not before.passive:
-        demand_others_unchanged(rule_set, after, type, tree, edited=rule)
+        yield from demand_others_unchanged(rule_set, after, type, tree, edited=rule)
     return msgspec.structs.replace(after, version=rule_set.version + 1)
 
 
+@Stepwise
 def set_passive(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, passive: bool, *, author: str = "", at: Instant = 0
-) -> RuleSet:
+) -> Pieces[RuleSet]:
     """Put a rule on trial, or in force. In force it may not change other cornerstones' conclusions."""
     rule_in(rule_set, type, tree, rule)
     after = with_rule(rule_set, type, tree, rule, {"passive": passive}, author, at)
     if not passive:
-        demand_unchanged(rule_set, InsertedRule(after, tree, rule), type, "retire this one and add a narrower rule")
+        advice = "retire this one and add a narrower rule"
+        yield from demand_unchanged(rule_set, InsertedRule(after, tree, rule), type, advice)
     return after
 
 
+@Stepwise
 def promote(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, *, author: str = "", at: Instant = 0
-) -> RuleSet:
+) -> Pieces[RuleSet]:
     """Put a rule that was on trial in force."""
     if not rule_in(rule_set, type, tree, rule).passive:
         raise Conflict(f"rule {rule} in {name_of(type, tree)} of `{rule_set.name}` is not on trial")
-    return set_passive(rule_set, type, tree, rule, False, author=author, at=at)
+    return (yield from set_passive.pieces(rule_set, type, tree, rule, False, author=author, at=at))
 
 
+@Stepwise
 def find_passive_rule(
     rule_set: RuleSet, type: ExceptionType, task: str, context: Mapping[str, Value] | None, draft: Draft
-) -> RuleLocation | None:
+) -> Pieces[RuleLocation | None]:
     """The rule on trial that says the same as the requested one, if in force it would decide the case at hand and
     change nothing for others."""
     tree = tree_for(rule_set, type, task)
@@ -148,7 +154,7 @@ def find_passive_rule(
         if not same or (draft.steps is not None and rule_set.exlets.get(draft.exlet) != draft.steps):
             continue
         try:
-            after = promote(rule_set, type, tree, id)
+            after = yield from promote.pieces(rule_set, type, tree, id)
         except CornerstoneConflict:
             continue
         decided = CompiledRules(after).walk_tree(type, tree, context_lookup(context)).decided
@@ -157,6 +163,7 @@ def find_passive_rule(
     return None
 
 
+@Stepwise
 def retire(
     rule_set: RuleSet,
     type: ExceptionType,
@@ -166,7 +173,7 @@ def retire(
     exceptions: bool = False,
     author: str = "",
     at: Instant = 0,
-) -> RuleSet:
+) -> Pieces[RuleSet]:
     """Retire the rule. Its exceptions would not be evaluated any more, so they must be retired with it, on request, or
     before it. The conclusions of all other cornerstones must stay."""
     if is_out_of_use(rule_in(rule_set, type, tree, rule)):
@@ -182,7 +189,7 @@ def retire(
     for each in (rule, *below):
         change = {"condition": OUT_OF_USE, "cornerstone": None, "passive": False}
         after = with_rule(after, type, tree, each, change, author, at)
-    demand_others_unchanged(rule_set, after, type, tree)
+    yield from demand_others_unchanged(rule_set, after, type, tree)
     return msgspec.structs.replace(after, version=rule_set.version + 1)
 
 
@@ -204,7 +211,7 @@ def exceptions_to(tree: RuleTree, rule: int) -> list[int]:
 
 def demand_others_unchanged(
     before: RuleSet, after: RuleSet, type: ExceptionType, tree: str, *, edited: int | None = None
-) -> None:
+) -> Pieces[None]:
     """Refuse to retire, or to edit, rules that decide other rules' cornerstones. The refusal of an edit shows in what
     the edited rule's own cornerstone differs from that one."""
     old, new = CompiledRules(before), CompiledRules(after)
@@ -213,6 +220,7 @@ def demand_others_unchanged(
     for id, rule in rules.items():
         if rule.cornerstone is None or rule.passive or id == edited:
             continue
+        yield
         was, now = (exlet_concluded(compiled, type, tree, rule.cornerstone) for compiled in (old, new))
         if was != now:
             stone = own.cornerstone if own is not None else None

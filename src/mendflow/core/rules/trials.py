@@ -12,6 +12,7 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.evaluation import CompiledRules, context_lookup
 from mendflow.core.rules.insertion import Draft, demand_sound, insert_rule
+from mendflow.core.rules.stepwise import Pieces, Stepwise
 
 UNREPAIRED_STATES = frozenset({"failed", "rejected", "ignored", "waiting", "passive"})
 """States of a decision that did not help."""
@@ -41,6 +42,7 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return sentence
 
 
+@Stepwise
 def try_rule(
     rule_set: RuleSet,
     type: ExceptionType,
@@ -48,16 +50,18 @@ def try_rule(
     draft: Draft,
     decisions: Iterable[Decision],
     context: Mapping[str, Value] | None = None,
-) -> TrialResult:
+) -> Pieces[TrialResult]:
     """Try a rule at the place that it would have, given the case that it is made for (`context`)."""
     demand_sound(rule_set, type, draft, None)
     grown = insert_rule(rule_set, type, task, context or {}, msgspec.structs.replace(draft, passive=False))
-    return try_in_place(CompiledRules(grown.rule_set), type, grown.tree, grown.rule, decisions)
+    compiled = CompiledRules(grown.rule_set)
+    return (yield from try_in_place.pieces(compiled, type, grown.tree, grown.rule, decisions))
 
 
+@Stepwise
 def try_in_place(
     rules: CompiledRules, type: ExceptionType, tree: str, rule: int, decisions: Iterable[Decision]
-) -> TrialResult:
+) -> Pieces[TrialResult]:
     """What an existing rule would have done, wherever it decides."""
     exlet = rules.rule_set.trees[type][tree].rules[rule].exlet
     caught, missed, same, otherwise = list[str](), list[str](), list[str](), list[str]()
@@ -66,6 +70,7 @@ def try_in_place(
     for decision in decisions:
         if decision.type is not type or rules.tree_for(type, decision.task) != tree:
             continue
+        yield
         asked += 1
         walked = rules.walk_tree(type, tree, context_lookup(decision.context))
         hit = walked.decided is not None and walked.decided.rule.id == rule

@@ -63,9 +63,12 @@ class Demand(NamedTuple):
         return self.asked <= amount + CPU_GRAIN
 
 
-def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant, coming: Sequence[str] = ()) -> Reason:
-    """Why nobody runs this job now. `ahead` is how many jobs are before it in the queue; `coming` says, for each site
-    whose pilots could take it, what happens to these; or, if there is none, why the others' could not."""
+def why_waiting(
+    job: Job, pilots: Sequence[PilotFacts], ahead: int | None, now: Instant, coming: Sequence[str] = ()
+) -> Reason:
+    """Why nobody runs this job now. `ahead` is how many jobs are before it in the queue: None, if it stands for many
+    and what is said must be true of each; `coming` says, for each site whose pilots could take it, what happens to
+    these; or, if there is none, why the others' could not."""
     if job.suspended:
         return _why(job, "suspended", "it is suspended; `mendflow resume` resumes it")
     if job.available_at > now:
@@ -232,7 +235,7 @@ def _outlived_facts(job: Job) -> list[str]:
     ]
 
 
-def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
+def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int | None) -> Reason:
     """Some pilot could take it: either none has room now, or other jobs come first."""
     demands = _demands(effective_needs(job))
     free = [
@@ -244,6 +247,8 @@ def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
     if free:
         others = [f"{pilot.name} is kept free for {pilot.reserved_for}" for pilot in free if pilot.reserved_for]
         sentence = f"it will be taken soon: {before}" if ahead else "it is next in the queue and will be taken at once"
+        if ahead is None:
+            sentence = "a pilot has room, and it will be taken soon"
         return _why(job, "waiting", sentence, facts + others)
     busy = "the one pilot that can take it is" if len(able) == 1 else f"all {len(able)} pilots that can take it are"
     nearest = min(able, key=lambda pilot: (sum(not demand.is_met(demand.free(pilot)) for demand in demands), pilot.id))
@@ -251,7 +256,7 @@ def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
     if nearest.slots_free <= 0:
         slots = "its one slot is" if nearest.capacity.slots == 1 else f"all its {nearest.capacity.slots} slots are"
         facts.append(f"{nearest.name}: {slots} taken")
-    return _why(job, "waiting", f"{busy} busy; {before}", facts)
+    return _why(job, "waiting", f"{busy} busy" + ("" if ahead is None else f"; {before}"), facts)
 
 
 def _demands(needs: Resources) -> list[Demand]:

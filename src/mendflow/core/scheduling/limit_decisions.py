@@ -3,7 +3,7 @@
 A job gets all that it uses or nothing. Limits are first come, first served over all servers: a server leaves what was
 just given back, for a moment, to another one whose jobs have waited for longer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -110,9 +110,11 @@ def with_demand(document: LimitDocument, server: str, demand: LimitDemand | None
     return document if waiting == document.waiting else msgspec.structs.replace(document, waiting=waiting)
 
 
-def why_limited(named: NamedLimits, documents: Documents) -> tuple[str, bool]:
+def why_limited(
+    named: NamedLimits, documents: Documents, is_told: Callable[[JobId], bool] = lambda _: True
+) -> tuple[str, bool]:
     """Why a job that uses these limits cannot start now, and whether only an administrator can change that; empty if it
-    can."""
+    can. `is_told` says which of the jobs that use a limit may be named: others may be of other projects."""
     for name, amount in named:
         document = documents.get(name)
         if (quota := quota_of(name)) is not None:
@@ -126,7 +128,8 @@ def why_limited(named: NamedLimits, documents: Documents) -> tuple[str, bool]:
         if amount > document.count:
             return f"it uses {amount} of limit {name}, and the limit is {document.count}", True
         if amount > document.free:
-            users = ", ".join(list(document.holds)[:3]) + (", ..." if len(document.holds) > 3 else "")
+            named_jobs = [job for job in document.holds if is_told(job)][:3]
+            users = ", ".join(named_jobs) + (", ..." if named_jobs and len(document.holds) > len(named_jobs) else "")
             used = f"{document.used} of {document.count} are in use"
             more = f", and it needs {amount}" if amount > 1 else ""
             return f"it waits for limit {name}: {used}{more}" + (f" (by {users})" if users else ""), False

@@ -16,11 +16,11 @@ from mendflow.pilot.containers.runtime import ContainerOptions, ContainerRuntime
 from mendflow.pilot.containers.start import ContainerNotes
 
 if TYPE_CHECKING:
-    from mendflow.pilot.containers import images, records, start_troubles
+    from mendflow.pilot.containers import images, recent_start_faults, records
 else:  # most pilots run no containers
     images = LazyModule("mendflow.pilot.containers.images")
     records = LazyModule("mendflow.pilot.containers.records")
-    start_troubles = LazyModule("mendflow.pilot.containers.start_troubles")
+    recent_start_faults = LazyModule("mendflow.pilot.containers.recent_start_faults")
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -43,7 +43,7 @@ class PilotContainers:
         self._look = asyncio.Lock()
         self._next_look = 0
         self._told: set[str] = set()
-        self._troubles: start_troubles.StartTroubles | None = None
+        self._recent: recent_start_faults.RecentStartFaults | None = None
         self.notes = (
             ContainerNotes(str(notes_folder(cache)), runtime.kind, runtime.command) if runtime is not None else None
         )
@@ -58,12 +58,12 @@ class PilotContainers:
 
     def judged(self, outcome: msgspec.Raw) -> msgspec.Raw:
         """The outcome of an attempt that was given a container; whether the machine starts any is seen over several."""
-        if self._troubles is None:
-            self._troubles = start_troubles.StartTroubles()
-        return self._troubles.judged(outcome)
+        if self._recent is None:
+            self._recent = recent_start_faults.RecentStartFaults()
+        return self._recent.judged(outcome)
 
     def _refusal(self) -> Fault | None:
-        return self._troubles.refusal() if self._troubles is not None else None
+        return self._recent.refusal() if self._recent is not None else None
 
     def stop(self) -> None:
         """Fetch nothing more: the pilot leaves."""

@@ -204,7 +204,7 @@ def _not_started(start: ContainerStart, code: int, said: str) -> Fault:
         f" the pilot's user: {by_hand}",
         exit_code=code,
         stage=AttemptStage.START,
-        data={"runtime": start.kind, "image": start.image},
+        data={"runtime": start.kind, "image": start.image, "of_all": not _asks_for_more(start)},
     )
 
 

@@ -248,7 +248,13 @@ class OutputPublisher:
         """Write files to the URLs that the job names; the job's own settings decide what may be overwritten."""
         for name, ref in refs.items():
             if url := _address(done, name):
-                if reason := self._check_transfer(url, True):
+                try:
+                    reason = self._check_transfer(url, True)
+                except TransferFailed as error:
+                    raise StagingFailed(
+                        _refusal(done, name, shown(url), str(error), lasting=not error.passing)
+                    ) from error
+                if reason:
                     raise StagingFailed(_refusal(done, name, shown(url), reason, lasting=True))
                 place = ReplicaLocation(element=plain(url, name=shown(url)), url=url)
                 overwrite = done.publish[name].overwrite

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from mendflow.address_guard import AddressGuard
 from mendflow.core.model.data import LOGICAL_PREFIX, ReplicaLocation, StorageElement
 from mendflow.core.model.jobs import KEPT_PREFIX, digest_in
 from mendflow.core.model.values import FileRef, is_digest
@@ -98,7 +99,8 @@ class OpenElements:
 
 
 class InputSources:
-    """`wanted` is called repeatedly and says whether files should still be fetched. All methods block."""
+    """`wanted` is called repeatedly and says whether files should still be fetched. `guard` says what is reached for
+    addresses of the web that belong to no storage element. All methods block."""
 
     def __init__(
         self,
@@ -108,7 +110,9 @@ class InputSources:
         wanted: Callable[[], bool] = always,
         check_transfer: TransferCheck = any_transfer,
         bounds: TransferBounds = unbounded,
+        guard: AddressGuard | None = None,
     ) -> None:
+        self._guard = guard
         self._files = files
         self._elements = elements
         self._catalogue = catalogue or NoFileCatalogue()
@@ -125,6 +129,7 @@ class InputSources:
             lambda: self._wanted() and wanted(),
             self._check_transfer,
             self._bounds,
+            self._guard,
         )
 
     def is_wanted(self) -> bool:
@@ -150,7 +155,8 @@ class InputSources:
             if reason := self._check_transfer(source, False):
                 raise BadFileUrl(reason)
             place = ReplicaLocation(element=plain(source), url=source)
-            return self._from_element(place, target, ref, transfer, within=self._bounds(source))
+            within, guard = self._bounds(source), self._guard
+            return self._from_element(place, target, ref, transfer, within=within, guard=guard)
         return self._from_element(near, target, ref, transfer)
 
     def _from_keeping(
@@ -183,11 +189,17 @@ class InputSources:
         raise TransferFailed("; ".join(reasons) or "no replica of it is known")
 
     def _from_element(
-        self, place: ReplicaLocation, target: str, ref: FileRef | None, transfer: TransferSettings, within: str = ""
+        self,
+        place: ReplicaLocation,
+        target: str,
+        ref: FileRef | None,
+        transfer: TransferSettings,
+        within: str = "",
+        guard: AddressGuard | None = None,
     ) -> tuple[str, int]:
         element = self._elements.of(transfer.of(place.element))
         with self._elements.stream(place.element):
-            return element.fetch(place.url, target, ref, durable=False, wanted=self._wanted, within=within)
+            return element.fetch(place.url, target, ref, durable=False, wanted=self._wanted, within=within, guard=guard)
 
     def _element_of(self, source: str, ref: FileRef | None, transfer: TransferSettings) -> ReplicaLocation | None:
         """The element that a replica's URL belongs to: it has the connection settings, the URL does not."""

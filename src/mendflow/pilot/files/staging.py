@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from mendflow.address_guard import AddressGuard
 from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES
 from mendflow.core.data.path_arguments import PLACED
 from mendflow.core.data.path_patterns import fixed_folder
@@ -116,7 +117,8 @@ def needs_files(spec: JobSpec) -> bool:
 class FileStager:
     """Every method blocks and is meant for a thread; they may run side by side. `catalogue` knows where logical files
     are and where published ones go. Without `gives_links` no job gets links into the cache, even if it asks.
-    `check_transfer` says which addresses files are transferred from and to, `bounds` what they may not lead out of."""
+    `check_transfer` says which addresses files are transferred from and to, `bounds` what they may not lead out of,
+    `guard` what of the web is reached."""
 
     def __init__(
         self,
@@ -128,6 +130,7 @@ class FileStager:
         gives_links: bool = True,
         check_transfer: TransferCheck = any_transfer,
         bounds: TransferBounds = unbounded,
+        guard: AddressGuard | None = None,
     ) -> None:
         self._work_folder = work_folder
         self._gives_links = gives_links
@@ -135,7 +138,7 @@ class FileStager:
         self._leaving, self._gone = threading.Event(), threading.Event()
         self._stored = StoredHere(files, work_folder.stored)
         elements = OpenElements()
-        self._fetching = InputSources(files, elements, catalogue, self.is_fetching, check_transfer, bounds)
+        self._fetching = InputSources(files, elements, catalogue, self.is_fetching, check_transfer, bounds, guard)
         self._publishing = OutputPublisher(
             work_folder,
             files,

@@ -4,12 +4,11 @@ It has processes of its own, so it sees and reaches no others; and of the file s
 work folder, nor a server's data folder, nor the temporary files of others."""
 
 import os
-import stat
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from mendflow.pilot.isolation.installation import installation
 from mendflow.pilot.isolation.options import Isolation
 
 SYSTEM: Final = (
@@ -27,8 +26,6 @@ SYSTEM: Final = (
     "/sys",
 )
 DEVICES: Final = ("nvidia*", "kfd", "dri")
-_FOR_PACKAGES: Final = ("site-packages", "dist-packages")
-_SHARED: Final = frozenset({"/", "/usr", "/usr/local"})
 
 
 def sandbox_words(
@@ -45,13 +42,21 @@ def sandbox_words(
     words = ["bwrap", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     words += ["--unshare-net"] if isolation.network == "none" else []
     words += ["--cap-drop", "ALL"]
-    seen = [*_system(), *_installation(for_others=bool(isolation.jobs_as)), *isolation.shown]
-    for path in dict.fromkeys(seen):
+    for path in _system():
         words += _shown(path)
     words += ["--proc", "/proc", "--dev", "/dev", *_devices()]
+    words += ["--bind", temporary, "/tmp", "--bind", temporary, "/var/tmp"]  # what is shown may be in there
+    for path in dict.fromkeys(isolation.shown):
+        words += _shown(path)
+    python = installation(for_others=bool(isolation.jobs_as))
+    python = {path: real for path, real in python.items() if not _is_below(path, (*SYSTEM, *isolation.shown))}
+    for path, real in python.items():
+        words += ["--ro-bind", real, path]
+    seen = {
+        path: os.path.realpath(path) for path in (*_system(), *isolation.shown) if not os.path.islink(path)
+    } | python
     for path in dict.fromkeys((work, *isolation.hidden)):
         words += _hidden(path, seen)
-    words += ["--bind", temporary, "/tmp", "--bind", temporary, "/var/tmp"]
     for path in dict.fromkeys(readable):
         words += ["--ro-bind", path, path]
     for path in dict.fromkeys((folder, *writable)):
@@ -64,20 +69,8 @@ def _system() -> list[str]:
     return [*SYSTEM, *([] if names.startswith("/etc/") else [names])]
 
 
-def _installation(*, for_others: bool) -> list[str]:
-    """Where Python, what is installed with it, and this package are; `for_others`: as far as other accounts get
-    there."""
-    package = str(Path(__file__).absolute().parents[3])
-    installed = [place for place in sys.path if os.path.basename(place) in _FOR_PACKAGES]
-    places = (sys.prefix, sys.base_prefix, sys.exec_prefix, *installed, package)
-    return [place for place in places if place not in _SHARED and (not for_others or _lets_pass(place))]
-
-
-def _lets_pass(place: str) -> bool:
-    try:
-        return all(os.stat(path).st_mode & stat.S_IXOTH for path in (place, *map(str, Path(place).parents)))
-    except OSError:
-        return False
+def _is_below(path: str, tops: Iterable[str]) -> bool:
+    return any(path == top or path.startswith(top.rstrip("/") + "/") for top in tops)
 
 
 def _shown(path: str) -> list[str]:
@@ -86,12 +79,18 @@ def _shown(path: str) -> list[str]:
     return ["--ro-bind", path, path] if os.path.exists(path) else []
 
 
-def _hidden(path: str, seen: Iterable[str]) -> list[str]:
-    """What covers a path, if it would be seen otherwise."""
+def _hidden(path: str, seen: Mapping[str, str]) -> list[str]:
+    """What covers a path wherever it would be seen otherwise. `seen` are the places that are shown, and what is shown
+    there, which is something else where the way to a place leads over links."""
     real = os.path.realpath(path)
-    if not os.path.exists(real) or not any(real == top or real.startswith(top.rstrip("/") + "/") for top in seen):
+    if not os.path.exists(real):
         return []
-    return ["--tmpfs", real] if os.path.isdir(real) else ["--ro-bind", os.devnull, real]
+    words = []
+    for place in dict.fromkeys(
+        top.rstrip("/") + real[len(whole.rstrip("/")) :] for top, whole in seen.items() if _is_below(real, (whole,))
+    ):
+        words += ["--tmpfs", place] if os.path.isdir(real) else ["--ro-bind", os.devnull, place]
+    return words
 
 
 def _devices() -> list[str]:

@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
+from mendflow.address_guard import allowed_address
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.pilot.isolation.accounts import OWNER, NoAccount, account_named
 
@@ -25,7 +26,7 @@ THREE_WAYS: Final = (
 class Isolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`jobs_as` is the account of all jobs, or `owner`: then each job runs under the account that is called as its
     owner is, if that is among `accounts`. `hidden` are paths that no sandbox shows, `shown` those that it shows beside
-    the system's, to be read."""
+    the system's, to be read. `addresses` are private ones that files are transferred from and to all the same."""
 
     jobs_as: str = ""
     accounts: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     network: SandboxNetwork = "host"
     hidden: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
 
     @property
     def is_set(self) -> bool:
@@ -59,6 +61,7 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             *(["--sandbox-network", self.network] if self.network != "host" else []),
             *(word for path in self.hidden for word in ("--sandbox-hide", path)),
             *(word for path in self.shown for word in ("--sandbox-show", path)),
+            *(word for address in self.addresses for word in ("--allow-address", address)),
         ]
 
 
@@ -73,6 +76,7 @@ def isolation_of(
     network: str = "",
     hidden: Iterable[str] = (),
     shown: Iterable[str] = (),
+    addresses: Iterable[str] = (),
 ) -> Isolation:
     """What options say. Raises InvalidRequest for what cannot be meant."""
     sandbox = {"bwrap": "bubblewrap", "container": "containers", "": "none"}.get(sandbox, sandbox)
@@ -87,6 +91,9 @@ def isolation_of(
         raise InvalidRequest("--jobs-as owner needs --accounts: the accounts that jobs may have, such as ada,grace")
     if named and jobs_as != OWNER:
         raise InvalidRequest("--accounts is for --jobs-as owner")
+    addresses = tuple(addresses)
+    for each in addresses:
+        allowed_address(each)
     if not jobs_as and sandbox == "bubblewrap" and os.geteuid() == 0:
         jobs_as = ROOTS_SANDBOX_ACCOUNT
     return msgspec.convert(
@@ -97,6 +104,7 @@ def isolation_of(
             "network": network or "host",
             "hidden": tuple(os.path.abspath(path) for path in hidden if path),
             "shown": tuple(os.path.abspath(path) for path in shown if path),
+            "addresses": addresses,
         },
         Isolation,
     )

@@ -8,8 +8,9 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-from mendflow.pilot.isolation.accounts import OWNER
+from mendflow.pilot.isolation.accounts import OWNER, Account
 from mendflow.pilot.isolation.confinement import CONFINED_ENDS, JobConfinement
+from mendflow.pilot.isolation.installation import unreached_python
 from mendflow.pilot.isolation.options import Isolation
 
 log = logging.getLogger("mendflow.pilot")
@@ -47,8 +48,18 @@ def _try(confinement: JobConfinement, folder: str, environment: dict[str, str]) 
     if told := _run(
         confinement.words(sys.executable, ["-P", "-c", "import mendflow.pilot.worker.process"]), folder, variables
     ):
-        log.warning("jobs that are Python functions cannot be started here, others can: %s", told)
+        why = _why_no_python(confinement.account, told)
+        log.warning("jobs that are Python functions cannot be started here, others can: %s", why)
     return ""
+
+
+def _why_no_python(account: Account | None, told: str) -> str:
+    if account is None or (unreached := unreached_python()) is None:
+        return f"{told}; install Python and mendflow where jobs can see them, such as /opt, or add --sandbox-show PATH"
+    return (
+        f"Python is in {unreached.place}, and {unreached.closed} does not let the account {account.name} pass: install"
+        f" Python and mendflow where every account can read them, such as /opt, or chmod o+x {unreached.closed}"
+    )
 
 
 def _run(words: list[str], folder: str, variables: dict[str, str]) -> str:

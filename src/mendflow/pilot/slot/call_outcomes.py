@@ -82,7 +82,8 @@ def finished_call(
     outcome, files, lists, spills = result.outcome, work.files, dict[str, FileList](), result.spills
     kept, contents = result.kept, result.contents
     peak_bytes = monitor.peak_bytes if monitor is not None else 0
-    if files or cut_bytes or peak_bytes or result.report or is_confined:
+    reports = monitor.reports if monitor is not None else None
+    if files or cut_bytes or peak_bytes or result.report or reports is not None or is_confined:
         seen = _DECODER.decode(outcome)
         measures = msgspec.structs.replace(
             seen.measures,
@@ -102,8 +103,8 @@ def finished_call(
         outputs = seen.outputs if fault is None else None
         seen = msgspec.structs.replace(seen, measures=measures, fault=fault, outputs=outputs)
         seen = seen if fault is None else msgspec.structs.replace(seen, contents=())
-        if result.report:
-            seen = _with_report(seen, result.report, monitor)
+        if result.report or reports is not None:
+            seen = _with_report(seen, result.report, reports or ReportReader(""))
         outcome = msgspec.Raw(_ENCODER.encode(seen))
     return FinishedAttempt(
         work.job,
@@ -127,8 +128,7 @@ def _foreign_files(paths: list[str]) -> Fault:
     return Fault(name="badOutput", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT)
 
 
-def _with_report(outcome: Outcome, report: bytes, monitor: AttemptMonitor | None) -> Outcome:
-    reports = monitor.reports if monitor is not None and monitor.reports is not None else ReportReader("")
+def _with_report(outcome: Outcome, report: bytes, reports: ReportReader) -> Outcome:
     reports.take_all(report)
     tail = outcome.log_tail + reports.complaint().decode()
     fault = outcome.fault and msgspec.structs.replace(outcome.fault, log_tail=tail)
@@ -167,8 +167,10 @@ def crashed_call(
     else:
         killed = kernel.look()
         fault = exit_fault(status, folder, memory_bytes=limit, peak_bytes=peak, kernel_kill=killed) or _left_well()
-    fault = msgspec.structs.replace(fault, log_tail=log.decode(errors="replace"))
-    values = monitor.reports.values if monitor.reports is not None else _NOTHING
+    values, complaint = _NOTHING, b""
+    if monitor.reports is not None:
+        values, complaint = monitor.reports.values, monitor.reports.complaint()
+    fault = msgspec.structs.replace(fault, log_tail=(log + complaint).decode(errors="replace"))
     return failed_attempt(work, fault, measures, values, ran_us, is_long=is_long, kept=keep_folder(work, fault))
 
 

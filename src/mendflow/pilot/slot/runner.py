@@ -150,8 +150,8 @@ class SlotRunner:
         if monitor.reports is None:
             monitor.reports = ReportReader(self._shell.report if self._shell is not None else self._worker.report)
         news = monitor.reports.look(over=over)
-        if complaint := monitor.reports.complaint():
-            self._shell.note(complaint) if self._shell is not None else self._worker.note(complaint)
+        if self._shell is not None and (complaint := monitor.reports.complaint()):
+            self._shell.note(complaint)  # a call's comes with its outcome: its worker may have read the log by now
         return news
 
     # starting

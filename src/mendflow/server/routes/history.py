@@ -20,6 +20,9 @@ XML = "application/xml"
 
 HistoryFormat = Literal["json", "xes"]
 LastEntries = Annotated[int, QueryParameter(ge=0, le=2**53, description="Only so many, the last ones; 0: all.")]
+BriefHistory = Annotated[
+    bool, QueryParameter(description="Without what the engine ordered: there at once also of very long histories.")
+]
 CasesLimit = Annotated[int, QueryParameter(ge=1, le=CASES_MAX, description="At most so many cases, newest first.")]
 
 
@@ -29,9 +32,10 @@ async def history(
     case: CaseName,
     format: FromQuery[HistoryFormat] = "json",
     last: LastEntries = 0,
+    brief: BriefHistory = False,
 ) -> list[HistoryEntry] | Response[Any]:
     view = await domain.case(await own_case(domain, caller, case))
-    entries = await domain.history(view.id, last=last)
+    entries = await domain.history(view.id, last=last, brief=brief)
     if format == "json":
         return entries
     return Response(xes.log(str(view.id), [(view, entries)]), media_type=XML)

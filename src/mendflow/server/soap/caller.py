@@ -9,12 +9,12 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from mendflow.address_guard import AddressGuard
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap import CONTENT_TYPE
 from mendflow.core.soap.envelope import MESSAGE_BYTES_MAX
 from mendflow.lazy import LazyModule
 from mendflow.server.outgoing import OutgoingCalls, failure_sentence, is_refused
-from mendflow.services.base.addresses import AddressGuard
 from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
 
 if TYPE_CHECKING:

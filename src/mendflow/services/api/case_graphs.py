@@ -19,11 +19,10 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.graphs import GraphEdge, GraphMessage, GraphNode, GraphView
 from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.repair import Decision
+from mendflow.core.model.repair import RETRYING, Decision
 from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase, journal_of
-from mendflow.services.recovery.decisions import RETRYING
 from mendflow.services.runtime.server import Runtime
 from mendflow.stores.contract import FieldCondition, Store
 
@@ -39,7 +38,7 @@ MESSAGE_KINDS: Final = frozenset({"receive", "invoke", "pick", "reply"})
 STATES: Final = {"done": "completed", **{each: each for each in ("running", "waiting", "failed", "cancelled")}}
 STATES_MORE: Final = ("cached", "skipped")
 BY_ATTENTION: Final = (
-    *("held", "repairing", "failed", "running", "waiting", "suspended"),
+    *("held", "repairing", "failed", "asked", "running", "waiting", "suspended"),
     *("cancelled", "completed", "cached", "skipped"),
 )
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -77,6 +76,7 @@ class CaseGraph:
         self._samples: dict[str, list[ItemId]] = {}
         self._cases: dict[str, list[CaseId]] = {}
         self._mended = Counter[str]()
+        self._calls: dict[CaseId, str] = {view.id: ""}  # the nodes that called cases are drawn in
 
     def _deployed(self, name: str) -> Flow | None:
         found = self._runtime.flows.deployed(name)
@@ -102,6 +102,7 @@ class CaseGraph:
         notes = await self._notes() if speaks else []
         self._count_notes(notes)
         self._count_structure()
+        self._count_tasks()
         self._count_repairs(decisions)
         await self._sample()
         exlets = [await self._exlet(key, found) for key, found in by_task_and_exlet(decisions).items()]
@@ -126,8 +127,7 @@ class CaseGraph:
         """The cases that it called, and those called by these, into the flows drawn inside the calls."""
         if not any(node.flow for node in self._nodes.values()):
             return
-        calls: dict[CaseId, str] = {self._view.id: ""}
-        read = 0
+        calls, read = self._calls, 0
         async for found in self._store.scan(CASE_KIND, f"{self._view.id}."):
             called = _decode_case(found.body)
             around = calls.get(called.parent) if called.parent is not None else None
@@ -167,6 +167,15 @@ class CaseGraph:
             for id in self._ids.get(("", item.name), ())[:1] if not item.serial or item.kind == "invoke" else ():
                 self._counts[id]["waiting"] += 1
                 self._sampled(id, item.item)
+
+    def _count_tasks(self) -> None:
+        """User tasks that are open wait for a person, and for nothing else."""
+        for task in self._runtime.tasks.open_below(self._view.id) if self._live is not None else ():
+            around = self._calls.get(task.case)
+            for id in self._ids.get((around, item_name(task.item)), ())[:1] if around is not None else ():
+                _move(self._counts[id], "asked", 1, ("waiting", "running"))
+                if not around:
+                    self._sampled(id, task.item)
 
     def _count_repairs(self, decisions: Iterable[Decision]) -> None:
         """Items that are being mended, or wait for a person, are counted as that and as nothing else."""
@@ -260,10 +269,15 @@ def _is_structure(kind: str) -> bool:
     return kind in ("scope", "choose", "pick", "while", "until", "for-each")
 
 
-def _move(counts: Counter[str], word: str, number: int) -> None:
+def _move(
+    counts: Counter[str],
+    word: str,
+    number: int,
+    places: Sequence[str] = ("failed", "waiting", "suspended", "running"),
+) -> None:
     """Count so many as this, and no longer as what they were counted as before."""
     counts[word] += number
-    for before in ("failed", "waiting", "suspended", "running"):
+    for before in places:
         taken = min(counts[before], number)
         counts[before] -= taken
         number -= taken
@@ -284,7 +298,9 @@ def exlet_node(key: tuple[str, str], decisions: Sequence[Decision]) -> GraphNode
     """What an exlet did for one task. `decisions` come the newest first."""
     task, exlet = key
     states = {"running": "running", "done": "completed", "failed": "failed", "rejected": "cancelled"}
-    counts = dict(Counter(states.get(each.state, each.state) for each in decisions))
+    counts = dict(
+        Counter("repairing" if each.result == RETRYING else states.get(each.state, each.state) for each in decisions)
+    )
     cases = [each.exlet_case for each in decisions if each.exlet_case is not None]
     items = list(dict.fromkeys(each.item for each in decisions if each.item is not None))
     return GraphNode(
@@ -301,7 +317,7 @@ def exlet_node(key: tuple[str, str], decisions: Sequence[Decision]) -> GraphNode
 
 
 def results_text(decisions: Iterable[Decision]) -> str:
-    counted = Counter(each.result or each.state for each in decisions)
+    counted = Counter("under way" if each.result == RETRYING else each.result or each.state for each in decisions)
     return ", ".join(f"{number} {word}" for word, number in counted.most_common())
 
 

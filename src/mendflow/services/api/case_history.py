@@ -1,23 +1,25 @@
 """The history of a case: what its engine did, what pilots and people did, and what was decided, in one order.
 
 Who wants the last entries of a long one is not made to wait until all of it was read: only the jobs that were at work
-since the first of these are."""
+since the first of these are. Without what the engine ordered, not even the journal is replayed."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from typing import Final
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, Instant, JobId
+from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.repair import Decision
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
 from mendflow.services.base.cluster import JOB_KIND
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
 from mendflow.services.observe.history_order import merge_entries
+from mendflow.services.observe.recent_facts import RecentFacts, recent_facts
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
@@ -32,17 +34,17 @@ _decode_task = msgspec.json.Decoder(TaskDocument).decode
 
 
 class CaseHistory:
-    def __init__(self, server: Server, store: Store, case: CaseId) -> None:
+    def __init__(self, server: Server, store: Store, document: CaseDocument) -> None:
         self._server = server
         self._store = store
-        self._case = case
+        self._document = document
+        self._case = document.id
 
-    async def entries(self, last: int = 0) -> list[HistoryEntry]:
-        """All entries, or the last so many."""
-        told = await self._server.long_journals.read(self._store, self._case, last + BESIDE if last else 0)
-        is_cut = bool(last) and len(told.entries) == last + BESIDE
-        since = told.entries[0].at if is_cut else 0
-        jobs = await self._jobs_since(since, told.serials) if is_cut else await self._all_jobs()
+    async def entries(self, last: int = 0, *, brief: bool = False) -> list[HistoryEntry]:
+        """All entries, or the last so many; `brief`: without what the engine ordered."""
+        told = await (self._brief if brief else self._whole)(last + BESIDE if last else 0)
+        since = told.since
+        jobs = await self._jobs_since(since, told.serials, brief=brief) if since else await self._all_jobs()
         tasks = [_decode_task(found.body) async for found in self._store.scan(TASK_KIND, f"{self._case}/")]
         decisions = await self._server.runtime.exceptions.decisions.of_case(self._case)
         recent = [each for each in decisions if _last_change(each) >= since]
@@ -53,6 +55,16 @@ class CaseHistory:
         )
         return found[-last:] if last else found
 
+    async def _whole(self, last: int, *, brief: bool = False) -> RecentFacts:
+        """What the engine did, by replaying its journal."""
+        told = await self._server.long_journals.read(self._store, self._case, last, brief=brief)
+        is_cut = bool(last) and len(told.entries) == last
+        return RecentFacts(told.entries, told.serials, told.entries[0].at if is_cut else 0)
+
+    async def _brief(self, last: int) -> RecentFacts:
+        found = await recent_facts(self._store, self._document, last)
+        return found if found is not None else await self._whole(last, brief=True)
+
     async def _steps(self, decisions: Iterable[Decision]) -> AsyncIterator[HistoryEntry]:
         for decision in decisions:
             if decision.exlet_case is not None and decision.exlet_case != self._case:
@@ -62,15 +74,18 @@ class CaseHistory:
     async def _all_jobs(self) -> list[Job]:
         return _in_order([self._current(found) async for found in self._store.scan(JOB_KIND, f"{self._case}/")])
 
-    async def _jobs_since(self, since: Instant, serials: Collection[int]) -> list[Job]:
-        """The jobs that were not over at an instant, and those with these serials."""
+    async def _jobs_since(self, since: Instant, serials: Collection[int], *, brief: bool) -> list[Job]:
+        """The jobs that were not over at an instant, and those with these serials. Of what completed since then the
+        facts tell, all but what nobody waited for: `brief` does not look for that among very many."""
         await self._store.refresh()
         found: dict[str, StoredDocument] = {}
         case = FieldCondition("case", self._case)
         open_states = [str(JobState.AVAILABLE), str(JobState.RUNNING)]
-        for where in (FieldCondition("finished_at", since, "ge"), FieldCondition("state", open_states, "in")):
+        ended = [FieldCondition("finished_at", since, "ge")]
+        ended += [FieldCondition("state", str(JobState.FAILED))] if brief else []
+        for where in (ended, [FieldCondition("state", open_states, "in")]):
             last: StoredDocument | None = None
-            while page := await self._store.search(JOB_KIND, [case, where], limit=PAGE, after=last):
+            while page := await self._store.search(JOB_KIND, [case, *where], limit=PAGE, after=last):
                 found |= {each.id: each for each in page}
                 last = page[-1]
         ids = [f"{self._case}/{serial}" for serial in serials]

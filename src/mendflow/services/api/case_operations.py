@@ -10,7 +10,7 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
 from mendflow.services.api.alert_operations import AlertOperations
-from mendflow.services.cases.case_starter import CaseStarter, demand_key, like_earlier
+from mendflow.services.cases.case_starter import CaseStarter, StartOptions, demand_key, like_earlier
 from mendflow.services.cases.flows import FlowDocument
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.decisions import EngineCaseId
@@ -40,11 +40,7 @@ class CaseOperations(AlertOperations):
         `notify` is an address that is told when the case ends. `origin` says where flow and inputs came from.
         `again` names jobs that use no earlier results, nor does what depends on them. With `resume`, a stopped case of
         the same flow and inputs is continued instead."""
-        return await self._start(
-            name,
-            inputs,
-            None,
-            who=who,
+        options = StartOptions(
             cache=cache,
             cache_from=cache_from,
             key=key,
@@ -54,6 +50,7 @@ class CaseOperations(AlertOperations):
             on_unhandled=on_unhandled,
             resume=resume,
         )
+        return await self._start(name, inputs, None, who, options)
 
     async def start_with_flow(
         self,
@@ -73,11 +70,7 @@ class CaseOperations(AlertOperations):
     ) -> CaseView:
         """Start a case of a flow that is sent along. What is deployed under its name stays as it is; where nobody has
         deployed anything, the flow is known by its name from then on, in this project."""
-        return await self._start(
-            flow.name,
-            inputs,
-            await self._server.runtime.flows.sent_along(flow, who=who, project=project),
-            who=who,
+        options = StartOptions(
             cache=cache,
             cache_from=cache_from,
             key=key,
@@ -87,46 +80,21 @@ class CaseOperations(AlertOperations):
             on_unhandled=on_unhandled,
             resume=resume,
         )
+        version = await self._server.runtime.flows.version_sent_with_start(flow, who=who, project=project)
+        return await self._start(flow.name, inputs, version, who, options)
 
     async def _start(
-        self,
-        name: str,
-        inputs: dict[str, Value],
-        version: FlowDocument | None,
-        *,
-        who: str,
-        cache: CachePolicy,
-        cache_from: str,
-        key: str,
-        notify: str,
-        origin: CaseOrigin | None,
-        again: list[str] | None,
-        on_unhandled: UnhandledPolicy,
-        resume: bool,
+        self, name: str, inputs: dict[str, Value], version: FlowDocument | None, who: str, options: StartOptions
     ) -> CaseView:
-        if notify:
-            self._check(notify)
-        demand_key(key, "key")
-        starter = self._starter()
-        is_stopped = self._server.stopped.holds
-        if resume and (like := await starter.find_like(name, inputs, is_stopped, cache, notify, again or [], version)):
-            starter.update_run_options(like, origin, on_unhandled)
+        if options.notify:
+            self._check(options.notify)
+        demand_key(options.key, "key")
+        starter, is_stopped = self._starter(), self._server.stopped.holds
+        if options.resume and (like := await starter.find_like(name, inputs, is_stopped, options, version)):
+            starter.update_run_options(like, options.origin, options.on_unhandled)
             return await self.resume(like, who=who)
-        earlier = await self._earlier_case(cache_from, name, cache) if cache_from else None
-        begun = await starter.start(
-            name,
-            inputs,
-            who=who,
-            key=key,
-            notify=notify,
-            cache_from=earlier,
-            cache=cache,
-            origin=origin,
-            again=again,
-            on_unhandled=on_unhandled,
-            version=version,
-        )
-        return self._view(begun)
+        earlier = await self._earlier_case(options.cache_from, name, options.cache) if options.cache_from else None
+        return self._view(await starter.start(name, inputs, who, options, cache_from=earlier, version=version))
 
     async def _earlier_case(self, cache_from: str, flow: str, cache: CachePolicy) -> CaseId:
         if cache == "none":

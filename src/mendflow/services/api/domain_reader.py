@@ -102,7 +102,7 @@ class DomainReader:
         """The store, after its search index includes everything that happened before. Lists without a condition do not
         wait for that, nor do pages after the first."""
         store = await self._read()
-        if query.where and not query.after:
+        if (query.where or query.also) and not query.after:
             await store.refresh()
         return store
 

@@ -19,6 +19,8 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.principals import Principal, Sight
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, first_case_of
+from mendflow.services.base.loop_yielder import LoopYielder
+from mendflow.services.base.turns import Turns
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flows import FLOW_KIND, FlowDocument
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND
@@ -35,6 +37,8 @@ DIGESTS_MAX: Final = 1_000_000
 JOBS_MAX: Final = 50_000
 CASES_SEARCHED_MAX: Final = 2_000
 """In so many of the newest cases of somebody's projects a file is looked for that no case was named for."""
+SEARCHES_AT_ONCE: Final = 1
+"""So many such searches are made at once for each who asks."""
 SPILLED_BYTES_MAX: Final = 256 << 20
 PAGE: Final = 500
 CASES_PAGE: Final = 100
@@ -77,7 +81,8 @@ class FileReaders:
         self._next_removal: Instant = 0
         self._looks: OrderedDict[CaseId, _Look] = OrderedDict()
         self._remembered = 0
-        self._looking: dict[CaseId, asyncio.Lock] = {}  # one look at a time for each tree
+        self._looking = Turns(1)  # one look at a time for each tree
+        self._searching = Turns(SEARCHES_AT_ONCE)
         self._of_jobs: OrderedDict[tuple[JobId, int], frozenset[bytes]] = OrderedDict()
         self._remembered_of_jobs = 0
 
@@ -129,13 +134,8 @@ class FileReaders:
         story, digest = first_case_of(case), sha256.encode()
         if self._is_remembered(story, digest):
             return True
-        lock = self._looking.setdefault(story, asyncio.Lock())
-        try:
-            async with lock:
-                return self._is_remembered(story, digest) or digest in (await self._look(story)).digests
-        finally:
-            if not lock.locked():
-                self._looking.pop(story, None)
+        async with self._looking.of(story):
+            return self._is_remembered(story, digest) or digest in (await self._look(story)).digests
 
     def _is_remembered(self, story: CaseId, digest: bytes) -> bool:
         if (known := self._looks.get(story)) is None:
@@ -255,15 +255,23 @@ class FileReaders:
 
     # Without a case that was named
 
-    async def unknown(self, sight: Sight, digests: Iterable[str]) -> set[str]:
-        """Those that none of the newest cases of these projects was given, or gave."""
-        left, last, passed = {each.encode() for each in digests}, None, 0
+    async def unknown(self, sight: Sight, digests: Collection[str], who: str) -> set[str]:
+        """Those that none of the newest cases of these projects was given, or gave. Such a search may read thousands of
+        cases: of each who asks there is one at a time, and the others wait for their turn."""
+        if not digests:
+            return set()
+        async with self._searching.of(who):
+            return await self._unknown(sight, digests)
+
+    async def _unknown(self, sight: Sight, digests: Iterable[str]) -> set[str]:
+        left, last, passed, yielder = {each.encode() for each in digests}, None, 0, LoopYielder()
         where, origins = in_sight(sight, "project"), self._server.runtime.file_origins
         while left and passed < CASES_SEARCHED_MAX:
             page = await self._server.store.search(
                 CASE_KIND, where, order_by="started_at", descending=True, limit=CASES_PAGE, after=last
             )
             for each in page:
+                await yielder.pause()
                 if found := {digest.decode() for digest in left & _referred(each)}:
                     came = found - await origins.foreign(CaseId(each.id), found)
                     left -= {digest.encode() for digest in came}

@@ -60,6 +60,23 @@ def parse_cursor(text: str) -> ItemCursor:
     return ItemCursor(int(serial), int(number or 0))
 
 
+SKIP_MARK = "~"
+"""Before the number of rows that are still to be skipped after a place."""
+
+
+def with_skip(place: str, skip: int) -> str:
+    """From where a page continues that has not yet skipped all that it was asked to."""
+    return f"{place}{SKIP_MARK}{skip}" if skip > 0 else place
+
+
+def split_skip(after: str) -> tuple[str, int]:
+    """The place to continue after, and how many rows are to be skipped from there on."""
+    place, mark, skip = after.partition(SKIP_MARK)
+    if mark and (not place or len(skip) > 30 or not (skip.isascii() and skip.isdecimal())):
+        raise RequestError(f"`after` is {after!r:.80}; give the `Mendflow-Next` of the page before, unchanged")
+    return place, int(skip or 0)
+
+
 class SerialDocuments(NamedTuple):
     """The documents of some serials."""
 

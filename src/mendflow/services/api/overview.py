@@ -5,7 +5,7 @@ memory, its queue and its pilots, is told for this server alone: the answers of 
 (server/fan_out.py)."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -33,12 +33,17 @@ from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failure_counts import HELPED
 from mendflow.services.recovery.failures import RETRIES, DecisionSummary, group_id
 from mendflow.services.runtime.server import Runtime
+from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.stores.contract import FieldCondition, Store
 
 HOUR_MS: Final = 3_600_000
 CAUSES_SHOWN: Final = 20
 RULES_SHOWN: Final = 20
 REASONS_SHOWN: Final = 8
+AHEAD: Final = "state == 'available' && pilot != null"
+DELAYED: Final = "state == 'available' && !suspended && not_before > ago('0s')"
+SUSPENDED: Final = "state == 'available' && suspended"
+"""Conditions that find jobs which wait for something else than a pilot."""
 SAMPLES_TOLD: Final = 100
 PAGE: Final = 5_000
 DECISIONS_READ: Final = 50_000
@@ -59,24 +64,29 @@ def _hour(at: Instant, since: Instant) -> int:
 # What is in the store
 
 
-async def count_cases_by_status(store: Store, sight: Sight) -> dict[str, int]:
-    """All cases, as their list has them."""
-    counted = Counter[str]()
+STARTED: Final = (FieldCondition("void", None), FieldCondition("parent", None), FieldCondition("mends", None))
+"""Cases that somebody started, which no other case called, and which mend none."""
+
+
+async def count_cases_by_status(store: Store, sight: Sight) -> tuple[dict[str, int], dict[str, int]]:
+    """Those that somebody started, and the others."""
+    every, started = Counter[str](), Counter[str]()
     for kind in CASES.kinds:
-        counted.update(await store.count(kind, in_sight(sight), by="status"))
-    return dict(counted)
+        every.update(await store.count(kind, [STARTED[0], *in_sight(sight)], by="status"))
+        started.update(await store.count(kind, [*STARTED, *in_sight(sight)], by="status"))
+    return dict(started), dict(every - started)
 
 
 async def count_cases_per_hour(store: Store, sight: Sight, since: Instant) -> CasesPerHour:
     return CasesPerHour(
-        started=await _per_hour(store, "started_at", since, in_sight(sight)),
+        started=await _per_hour(store, "started_at", since, [*STARTED, *in_sight(sight)]),
         completed=await _per_hour(store, "ended_at", since, _ended(sight, "completed")),
         failed=await _per_hour(store, "ended_at", since, _ended(sight, "failed")),
     )
 
 
 def _ended(sight: Sight, status: str) -> list[FieldCondition]:
-    return [FieldCondition("status", status), *in_sight(sight)]
+    return [FieldCondition("status", status), *STARTED, *in_sight(sight)]
 
 
 async def _per_hour(store: Store, field: str, since: Instant, where: list[FieldCondition]) -> list[int]:
@@ -124,9 +134,15 @@ class RecentFailures:
     def recoveries(self) -> Recoveries:
         rows = [
             RuleRecoveries(rules=rules, rule=rule, exlet=exlet, count=count)
-            for (rules, rule, exlet), count in self._mended.most_common(RULES_SHOWN)
+            for (rules, rule, exlet), count in self._mended.most_common()
         ]
-        return Recoveries(count=self._mended.total(), by_rule=rows)
+        by_rule, by_hand = [row for row in rows if row.rules], [row for row in rows if not row.rules]
+        return Recoveries(
+            count=sum(row.count for row in by_rule),
+            by_rule=by_rule[:RULES_SHOWN],
+            count_by_hand=sum(row.count for row in by_hand),
+            by_hand=by_hand[:RULES_SHOWN],
+        )
 
 
 def _trend(type: ExceptionType, signature: str, members: list[DecisionSummary], since: Instant) -> FailureTrend:
@@ -192,6 +208,7 @@ class QueueOverview:
         for jobs in self._runtime.projects.jobs_outside().values():
             delayed = sum(job.available_at > self._now for job in jobs)
             later, waiting = later + delayed, waiting + len(jobs) - delayed
+        waiting += len(self._held_back())
         found = {"running": running, "waiting": waiting, "delayed": later}
         found["suspended"] = max(0, len(meta.jobs) - running - waiting - later)
         return {state: number for state, number in found.items() if number}
@@ -204,22 +221,51 @@ class QueueOverview:
         return "delayed" if job.available_at > self._now else "waiting"
 
     def _seen(self) -> Iterable[Job]:
-        return (job for job in self._meta.jobs.values() if self._sight.sees(job.spec.project))
+        return (job for job in self._meta.jobs.values() if self._sees(job))
+
+    def _sees(self, job: Job) -> bool:
+        return self._sight.sees(job.spec.project)
 
     def reasons(self) -> list[WaitingReason]:
         """Why jobs wait, those first that most jobs wait for. Jobs of like needs wait for the same."""
         groups = sorted(self._groups(), key=lambda group: -group.jobs)
         counted: dict[str, WaitingReason] = {}
         for group in groups[:REASONS_SHOWN]:
-            told = self._runtime.waiting_reasons.of(group.first)
+            told = self._runtime.waiting_reasons.of(group.first, is_of_many=True)
             if told is not None:
                 _add(counted, "job", told.sentence, group.jobs, group.first)
         if left := sum(group.jobs for group in groups[REASONS_SHOWN:]):
             others = [group.first for group in groups[REASONS_SHOWN : REASONS_SHOWN + SAMPLES_TOLD]]
             _add(counted, "job", "other jobs, of other needs", left, *others)
+        found = list(counted.values())
+        for number, reason, where in self._apart():
+            found += [WaitingReason(kind="job", reason=reason, jobs=number, where=where)] if number else []
+        return [*found, *self._retries()]
+
+    def _apart(self) -> Iterator[tuple[int, str, str]]:
+        """Those that wait for something else than a pilot, and how a search finds them."""
+        states = self.counts()
+        stopped = self._held_back()
+        yield self._ahead(), "a pilot has fetched it ahead, and begins it when a slot is free", AHEAD
+        yield states.get("delayed", 0), "it waits for its time, after an attempt that failed", DELAYED
+        yield states.get("suspended", 0), "it is suspended, until somebody resumes it", SUSPENDED
+        ids = ", ".join(f"'{job.id}'" for job in stopped[:SAMPLES_TOLD])
+        yield len(stopped), "it waits until somebody resumes its case", f"id in [{ids}]"
+
+    def _held_back(self) -> list[Job]:
+        known = self._meta.jobs
+        return [job for job in self._meta.held_back.values() if known.get(job.id) is job and self._sees(job)]
+
+    def _ahead(self) -> int:
+        if self._sight.projects is None:
+            return sum(not held.runs for pilot in self._meta.pilots.values() for held in pilot.held.values())
+        return sum(job.state is JobState.RUNNING and not self._meta.runs(job) for job in self._seen())
+
+    def _retries(self) -> list[WaitingReason]:
+        counted: dict[str, WaitingReason] = {}
         for entry in self._runtime.levels.entries():
             if self._sees_case(entry.case):
-                reason = f"failed, and are tried again after a while (level {entry.level})"
+                reason = f"it failed, and is tried again after a while (level {entry.level})"
                 _add(counted, "retry", reason, 1, entry.job)
         return list(counted.values())
 
@@ -233,10 +279,12 @@ class QueueOverview:
         if self._sight.projects is None:
             queued = [_Group(each.first, each.jobs) for each in self._meta.waiting()]
             outside = self._runtime.projects.jobs_outside().values()
-            return [*queued, *(_Group(jobs[0].id, len(jobs)) for jobs in outside)]
+            due = [[job for job in jobs if job.available_at <= self._now] for jobs in outside]
+            return [*queued, *(_Group(jobs[0].id, len(jobs)) for jobs in due if jobs)]
         found: dict[Resources, _Group] = {}
+        apart = {job.id for job in self._held_back()}
         for job in self._seen():
-            if self._state(job) == "waiting" and job.state is JobState.AVAILABLE:
+            if self._state(job) == "waiting" and job.state is JobState.AVAILABLE and job.id not in apart:
                 needs = effective_needs(job)
                 before = found.get(needs)
                 found[needs] = _Group(before.first if before else job.id, before.jobs + 1 if before else 1)
@@ -254,10 +302,15 @@ def _add(counted: dict[str, WaitingReason], kind: WaitingKind, reason: str, jobs
 
 
 def pilot_totals(runtime: Runtime) -> PilotTotals:
-    """The pilots that talk to this server."""
+    """The pilots that talk to this server, and the slots of all in which its jobs run: the sums over all servers are
+    those of all pilots."""
     pilots = [pilot for pilot in runtime.meta.own_pilots() if pilot.seen_at]
-    slots = sum(pilot.capacity.slots for pilot in pilots)
-    return PilotTotals(up=len(pilots), slots=slots, busy=slots - sum(pilot.free_slots for pilot in pilots))
+    busy = sum(_busy(pilot) for pilot in runtime.meta.pilots.values() if pilot.seen_at)
+    return PilotTotals(up=len(pilots), slots=sum(pilot.capacity.slots for pilot in pilots), busy=busy)
+
+
+def _busy(pilot: PilotRecord) -> int:
+    return pilot.capacity.slots - pilot.slots_open()
 
 
 async def site_totals(runtime: Runtime) -> list[SiteTotals]:
@@ -270,11 +323,13 @@ async def site_totals(runtime: Runtime) -> list[SiteTotals]:
         )
         for each in await runtime.sites.all()
     }
-    for pilot in runtime.meta.own_pilots():
+    for pilot in runtime.meta.pilots.values():
         if pilot.seen_at:
-            before = found.get(pilot.site) or SiteTotals(name=pilot.site)
-            slots, free = pilot.capacity.slots, pilot.free_slots
+            before, own = found.get(pilot.site) or SiteTotals(name=pilot.site), not pilot.front
             found[pilot.site] = msgspec.structs.replace(
-                before, pilots=before.pilots + 1, slots=before.slots + slots, busy=before.busy + slots - free
+                before,
+                pilots=before.pilots + own,
+                slots=before.slots + (pilot.capacity.slots if own else 0),
+                busy=before.busy + _busy(pilot),
             )
     return [found[name] for name in sorted(found)]

@@ -27,6 +27,7 @@ class _Stored(NamedTuple):
     """What the store says, which all servers on it would say alike."""
 
     cases: dict[str, int]
+    inner: dict[str, int]
     per_hour: CasesPerHour
     failures: list[FailureTrend]
     recovered: Recoveries
@@ -71,6 +72,7 @@ class OverviewOperations(AlertOperations):
         return OverviewView(
             since=since,
             cases=stored.cases,
+            inner=stored.inner,
             jobs=queue.counts(),
             waiting=[*queue.reasons(), *stored.waiting],
             failures=stored.failures,
@@ -84,8 +86,10 @@ class OverviewOperations(AlertOperations):
     async def _count(self, sight: Sight, since: int) -> _Stored:
         store, failures = await self._read(), overview.RecentFailures(since)
         await failures.read(store, sight)
+        cases, inner = await overview.count_cases_by_status(store, sight)
         return _Stored(
-            cases=await overview.count_cases_by_status(store, sight),
+            cases=cases,
+            inner=inner,
             per_hour=await overview.count_cases_per_hour(store, sight, since),
             failures=failures.causes(),
             recovered=failures.recoveries(),

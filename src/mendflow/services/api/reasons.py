@@ -245,7 +245,7 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
         fields |= {"state": "waiting", "sentence": f"{newest.shown or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
-    if told.state in ("running", "stopped") and held and told.subject == held[0].about:
+    if told.state in ("running", "stopped", "asked") and held and told.subject == held[0].about:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
         fields["facts"] = [
             *(f"{each.shown}: {_fault_text(each)}" for each in held[1:]),
@@ -341,6 +341,10 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
     ]
     run = "1 item runs" if running == 1 else f"{running} items run"
     state, sentence = "running", f"case {case.id} is running: {run}, {waiting} {'waits' if waiting == 1 else 'wait'}."
+    if case.tasks and not running:
+        more = f" and {case.tasks_open - 1} more" if case.tasks_open > 1 else ""
+        asked = f"{case.tasks[0].title}{more}"
+        state, sentence = "asked", f"case {case.id} waits for a person: {asked}{'' if asked[-1] in '.?!' else '.'}"
     if case.stopped:
         state = "stopped"
         still = f", {running} still run" if running else ""

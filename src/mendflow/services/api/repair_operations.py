@@ -251,14 +251,13 @@ class RepairOperations(LevelOperations):
 
     # One history
 
-    async def history(self, case: str, *, last: int = 0) -> list[HistoryEntry]:
-        """Everything, or only the `last` entries."""
+    async def history(self, case: str, *, last: int = 0, brief: bool = False) -> list[HistoryEntry]:
+        """Everything, or only the `last` entries; `brief`: without what the engine ordered."""
         if (foreign := self._foreign(case)) is not None:
             whole = await self.foreign_history(foreign)
             return whole[-last:] if last else whole
-        id = await self._id(case)
-        await self._document(id)
-        return await CaseHistory(self._server, await self._read(), id).entries(last)
+        document = await self._document(await self._id(case))
+        return await CaseHistory(self._server, await self._read(), document).entries(last, brief=brief)
 
     # From outside, and by hand
 

@@ -20,6 +20,7 @@ from mendflow.core.recovery.patterns import exlet_of
 from mendflow.core.rules import insertion, trials
 from mendflow.core.rules.candidates import Candidate
 from mendflow.lazy import LazyModule
+from mendflow.services.base.loop_yielder import done_in_pieces
 from mendflow.services.cases.flows import Flows
 from mendflow.services.recovery.administration import ManualRepairs, RuleRequest
 from mendflow.services.recovery.decisions import DecisionStore
@@ -168,7 +169,7 @@ class RuleService:
         request = _rule_request(wish, at_hand, steps)
         tried, past = await self._administration.try_rule(request, limit=limit, sight=sight)
         draft = insertion.Draft(condition=wish.condition, exlet=wish.exlet, steps=steps)
-        breaks = _broken_cornerstone(rules, type, task, at_hand.context if at_hand else None, draft)
+        breaks = await _broken_cornerstone(rules, type, task, at_hand.context if at_hand else None, draft)
         found = insertion.place(rules, type, task, at_hand.context if at_hand else {})
         return msgspec.structs.replace(
             _trial_view(tried, {decision.id: decision for decision in past}, members, breaks),
@@ -241,12 +242,12 @@ def _difference(found: Candidate) -> str:
     return f"here {here}, there {there}" if found.there is not None else f"here {here}"
 
 
-def _broken_cornerstone(
+async def _broken_cornerstone(
     rules: RuleSet, type: ExceptionType, task: str, context: dict[str, Value] | None, draft: insertion.Draft
 ) -> str:
     """The cornerstone that adding the rule would break."""
     try:
-        insertion.add_rule(rules, type, task, context, draft)
+        await done_in_pieces(insertion.add_rule.pieces(rules, type, task, context, draft))
     except RequestError as error:
         return error.message
     return ""

@@ -26,26 +26,31 @@ from mendflow.core.model.views import (
 )
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import ITEMS
+from mendflow.services.api.cases_for_people import cases_for_people
 from mendflow.services.api.engine_cases import EngineCaseOperations, view_of_case
-from mendflow.services.api.item_list import ItemList
+from mendflow.services.api.item_list import ItemList, split_skip, with_skip
 from mendflow.services.api.job_logs import JobLogs
 from mendflow.services.base.loop_yielder import LoopYielder
 from mendflow.services.base.paging import EXAMINED_MAX
+from mendflow.services.base.search_budget import SearchBudget
 from mendflow.services.cases import case_search, item_views
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
 from mendflow.services.recovery.decisions import EngineCaseId
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling import job_search
+from mendflow.stores.contract import Store
 
 CONDITION_MAX = 20_000
-"""So many items are asked about a condition for one answer: it is there soon, and says from where to continue."""
+"""So many items are asked about a cheap condition for one answer, and fewer about one that takes much work: the answer
+is there soon, and says from where to continue."""
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 LISTED_BYTES_MAX: Final = 64 << 10
 """Cases of which more is stored are listed without their larger inputs."""
 LISTED_INPUT_BYTES_MAX: Final = 4 << 10
+TASKS_LISTED: Final = 10
 
 
 class ViewOperations(EngineCaseOperations):
@@ -71,7 +76,8 @@ class ViewOperations(EngineCaseOperations):
         """Cases that match the query's condition, in its order, page by page. Raises InvalidSearch."""
         store = await self._searchable(query)
         live, now = self._server.runtime.manager.live, self._server.clock.now()
-        found = await case_search.search(store, live, query, now, sight)
+        people = await self._for_people(store, query)
+        found = await case_search.search(store, live, query, now, sight, for_person=people)
         rows, yielder = list[CaseView](), LoopYielder()
         for body in found.bodies:
             await yielder.pause()
@@ -85,9 +91,13 @@ class ViewOperations(EngineCaseOperations):
     ) -> CountsView:
         store = await self._searchable(query)
         live, now = self._server.runtime.manager.live, self._server.clock.now()
-        counts = await case_search.count(store, live, query, by, now, sight)
+        people = await self._for_people(store, query, by)
+        counts = await case_search.count(store, live, query, by, now, sight, for_person=people)
         await self._settled()
         return counts
+
+    async def _for_people(self, store: Store, query: CaseQuery, by: str = "") -> frozenset[str]:
+        return await cases_for_people(store) if case_search.asks_for_people(query, by) else frozenset()
 
     async def case(self, case: str) -> CaseView:
         if (foreign := self._foreign(case)) is not None:
@@ -111,6 +121,10 @@ class ViewOperations(EngineCaseOperations):
         view = live.view()
         if waiting := self._server.runtime.administration.held_items(document.id):
             view = msgspec.structs.replace(view, held=waiting)
+        if asked := self._server.runtime.tasks.open_below(document.id):
+            view = msgspec.structs.replace(
+                view, tasks=[task.of_case() for task in asked[:TASKS_LISTED]], tasks_open=len(asked)
+            )
         if self._server.membership.shared:
             view = msgspec.structs.replace(view, server=self._server.membership.id)
         if self._server.stopped.holds(document.id):
@@ -150,19 +164,23 @@ class ViewOperations(EngineCaseOperations):
         offset: int = 0,
         after: str = "",
     ) -> ItemPage:
-        search, found, looked_at = Search(ITEMS, where, self._server.clock.now()), list[ItemView](), 0
-        most = CONDITION_MAX if where and not offset else EXAMINED_MAX
+        """Items that match, page by page. What the page before could not skip any more of its offset, its `next`
+        says: it is skipped before this page's offset."""
+        after, skip = split_skip(after)
+        offset += skip
+        search, found = Search(ITEMS, where, self._server.clock.now()), list[ItemView]()
+        budget = SearchBudget(CONDITION_MAX if where and not offset else EXAMINED_MAX)
         yielder = LoopYielder()
         async for view in self._item_rows(case, after, state):
             await yielder.pause()
-            looked_at += 1
+            budget.look()
             passed = (state and view.state != state) or (name and view.name != name)
-            if not passed and (not where or search.holds(msgspec.to_builtins(view))):
+            if not passed and (not where or budget.holds(search, msgspec.to_builtins(view))):
                 offset -= 1
                 found += [view] if offset < 0 else []
-            if len(found) == limit or looked_at == most:
-                return ItemPage(rows=found, next=view.place, looked_at=looked_at)
-        return ItemPage(rows=found, looked_at=looked_at)
+            if len(found) == limit or budget.is_spent:
+                return ItemPage(rows=found, next=with_skip(view.place, offset), looked_at=budget.looked_at)
+        return ItemPage(rows=found, looked_at=budget.looked_at)
 
     async def _item_rows(self, case: str, after: str, state: str) -> AsyncIterator[ItemView]:
         if (foreign := self._foreign(case)) is not None:

@@ -38,6 +38,7 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
     raised_by: str
     case: CaseId = CaseId("")
     item: ItemId | None = None
+    group: str = ""
     is_notified: bool = False
     open: bool = True
     closed_at: Instant = 0
@@ -50,7 +51,8 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem that a monitor has found. `episode` tells this occurrence from others, the same on every server."""
+    """A problem that a monitor has found. `episode` tells this occurrence from others, the same on every server.
+    `group` is the cause of a failure."""
 
     kind: AlertKind
     subject: str
@@ -58,6 +60,7 @@ class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     case: CaseId = CaseId("")
     item: ItemId | None = None
+    group: str = ""
 
     @property
     def id(self) -> str:
@@ -126,6 +129,7 @@ class AlertStore:
             sentence=finding.sentence,
             case=finding.case,
             item=finding.item,
+            group=finding.group,
             raised_at=self._clock.now(),
             raised_by=self._server(),
         )

@@ -260,6 +260,7 @@ class UnhandledFailure(NamedTuple):
     item: ItemId | None
     message: str
     since: Instant
+    group: str
 
     @property
     def subject(self) -> str:

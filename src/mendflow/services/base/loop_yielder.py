@@ -5,7 +5,10 @@ So it asks after each whether others have waited for long enough."""
 
 import asyncio
 import time
-from typing import Final
+from collections.abc import Generator
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 HELD_S: Final = 0.02
 """So long the loop is held at most, but for the last piece of work."""
@@ -23,3 +26,15 @@ class LoopYielder:
             return
         await asyncio.sleep(0)
         self._since_s = time.thread_time()
+
+
+async def done_in_pieces(work: Generator[None, None, T]) -> T:
+    """Do work that pauses now and then, and let others go first meanwhile."""
+    yielder = LoopYielder()
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        await yielder.pause()

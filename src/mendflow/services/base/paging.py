@@ -3,14 +3,16 @@
 The store evaluates the part of the condition that it can, in an order that it has an index for; the rest of the
 condition is evaluated for each document found. A cursor is the position of the last document that was evaluated, so it
 is good for any number of pages, whatever is written meanwhile. One answer evaluates a bounded number of documents: then
-it says how far it came."""
+it says how far it came. If it has not yet skipped all that it was asked to, the cursor also says how many are left to
+skip."""
 
 import base64
 import binascii
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
@@ -18,10 +20,11 @@ from mendflow.core.query.literals import refuse
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import SearchField, SearchFields, value_of
 from mendflow.services.base.loop_yielder import LoopYielder
+from mendflow.services.base.search_budget import SearchBudget
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 EXAMINED_MAX: Final = 100_000
-"""How many documents one answer evaluates."""
+"""How many documents one answer evaluates; fewer if the condition takes much work."""
 PAGE: Final = 1_000
 FIRST_PAGE: Final = 40
 PAGE_BYTES: Final = 4 << 20
@@ -47,7 +50,7 @@ class SearchQuery(NamedTuple):
     that there is to know."""
 
     search: Search
-    also: Search
+    also: tuple[Search, ...]
     order: SortOrder
     limit: int = 100
     offset: int = 0
@@ -56,16 +59,28 @@ class SearchQuery(NamedTuple):
 
     def where(self) -> list[FieldCondition]:
         return [*self.only] + [
-            FieldCondition(need.field, need.value, need.op) for need in (*self.search.needs, *self.also.needs)
+            FieldCondition(need.field, need.value, need.op)
+            for search in (self.search, *self.also)
+            for need in search.needs
         ]
 
     def holds(self, data: Mapping[str, Value]) -> bool:
-        return self.also.holds(data) and self.search.holds(data)
+        return all(each.holds(data) for each in self.also) and self.search.holds(data)
 
     @property
     def all(self) -> bool:
         """Whether there is no condition at all."""
-        return not self.search.text and not self.also.text
+        return not self.search.text and not self.also
+
+
+class SearchCursor(msgspec.Struct, frozen=True, array_like=True):
+    """The name of the order, the value at the position, the id there, and how many results are to be skipped from
+    there on."""
+
+    order: str
+    value: str | int | float | bool | None
+    id: str
+    skip: Annotated[int, Meta(ge=0)] = 0
 
 
 class SearchPage(NamedTuple):
@@ -107,23 +122,25 @@ def parse_query(
     usual: str,
     only: Sequence[FieldCondition] = (),
 ) -> SearchQuery:
-    both = Search(words, where, now), Search(words, " && ".join(also), now)
+    both = Search(words, where, now), tuple(Search(words, each, now) for each in also)
     return SearchQuery(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after, tuple(only))
 
 
 async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPage:
-    """The next page of results."""
-    bodies, left, looked_at, yielder = list[bytes](), wanted.offset, 0, LoopYielder()
+    """The next page of results. What a page before could not skip any more is skipped before the offset."""
+    if wanted.after:
+        wanted = wanted._replace(offset=wanted.offset + _read_cursor(wanted.order, wanted.after).skip)
+    bodies, left, budget, yielder = list[bytes](), wanted.offset, SearchBudget(EXAMINED_MAX), LoopYielder()
     async for document in _documents(store, wanted):
         await yielder.pause()
         body = see(document)
-        looked_at += 1
-        if wanted.all or wanted.holds(_decode_data(body)):
+        budget.look()
+        if wanted.all or budget.holds(wanted, _decode_data(body)):
             left -= 1
             bodies += [body] if left < 0 else []
-        if len(bodies) == wanted.limit or looked_at == EXAMINED_MAX:
-            return SearchPage(bodies, _make_cursor(wanted.order, document), looked_at)
-    return SearchPage(bodies, "", looked_at)
+        if len(bodies) == wanted.limit or budget.is_spent:
+            return SearchPage(bodies, _make_cursor(wanted.order, document, max(0, left)), budget.looked_at)
+    return SearchPage(bodies, "", budget.looked_at)
 
 
 async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -> tuple[dict[str, int], str, int]:
@@ -131,17 +148,17 @@ async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -
     and how many documents were evaluated."""
     name = count_field(wanted.search.words, by) if by else None
     counts: dict[str, int] = {} if name else {"": 0}
-    looked_at, yielder = 0, LoopYielder()
+    budget, yielder = SearchBudget(EXAMINED_MAX), LoopYielder()
     async for document in _documents(store, wanted):
         await yielder.pause()
         data = _decode_data(see(document))
-        looked_at += 1
-        if wanted.holds(data):
+        budget.look()
+        if budget.holds(wanted, data):
             word = word_of(value_of(name, data)) if name else ""
             counts[word] = counts.get(word, 0) + 1
-        if looked_at == EXAMINED_MAX or len(counts) == COUNTED_NAMES_MAX:
-            return counts, _make_cursor(wanted.order, document), looked_at
-    return counts, "", looked_at
+        if budget.is_spent or len(counts) == COUNTED_NAMES_MAX:
+            return counts, _make_cursor(wanted.order, document), budget.looked_at
+    return counts, "", budget.looked_at
 
 
 def count_field(words: SearchFields, by: str) -> SearchField:
@@ -210,24 +227,29 @@ async def _documents_of_kind(store: Store, wanted: SearchQuery, kind: str) -> As
         size = max(1, min(most, PAGE_BYTES * len(page) // (1 + sum(len(each.body) for each in page))))
 
 
-def _make_cursor(order: SortOrder, document: StoredDocument) -> str:
-    """The name of the order, the value at that position, and the id."""
-    place = [order.name, _ordered_value(order, document), document.id]
+def _make_cursor(order: SortOrder, document: StoredDocument, skip: int = 0) -> str:
+    place = [order.name, _ordered_value(order, document), document.id, *([skip] if skip else [])]
     return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def _read_cursor(order: SortOrder, cursor: str) -> SearchCursor:
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        place = msgspec.json.decode(text, type=SearchCursor)
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        refuse(f"{cursor[:60]!r} is not a place to continue from; give the `next` of the previous page, unchanged")
+    if place.order != order.name:
+        refuse(
+            f"the place to continue from belongs to the order {place.order!r}, not {order.name!r}; "
+            "give the same order again"
+        )
+    return place
 
 
 def _cursor_document(order: SortOrder, cursor: str) -> StoredDocument:
     """A document at the position of the cursor; only its position is ever used."""
-    try:
-        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        name, value, id = msgspec.json.decode(text, type=tuple[str, str | int | float | bool | None, str])
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
-        refuse(f"{cursor[:60]!r} is not a place to continue from; give the `next` of the previous page, unchanged")
-    if name != order.name:
-        refuse(
-            f"the place to continue from belongs to the order {name!r}, not {order.name!r}; give the same order again"
-        )
-    data: Value = value
+    place = _read_cursor(order, cursor)
+    data: Value = place.value
     for part in reversed(order.field.split(".")):
         data = {part: data}
-    return StoredDocument("", id, 1, msgspec.json.encode(data))
+    return StoredDocument("", place.id, 1, msgspec.json.encode(data))

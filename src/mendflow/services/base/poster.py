@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.services.base.addresses import OWN_MACHINE, AddressGuard
+from mendflow.address_guard import OWN_MACHINE, AddressGuard
 
 
 class Mail(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ People write mail addresses in two ways, `ann@example.org` and `mailto:ann@examp
 
 from typing import Final
 
+from mendflow.address_guard import check_url
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.services.base.addresses import check_url
 from mendflow.services.base.poster import Poster
 
 MAIL_SCHEME: Final = "mailto:"

@@ -3,7 +3,8 @@
 The id of a called case is its caller's id and the call's serial, so an order that is repeated finds it. When it ends,
 the call ends."""
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from mendflow.core.domains.domain_names import not_connected
@@ -15,7 +16,10 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.projects import CASES_PER_START
 from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.case_trees import LiveCaseTable
+from mendflow.services.base.cluster import first_case_of
 from mendflow.services.base.contracts import SubmissionFailed
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -82,8 +86,21 @@ class CallRouter(Protocol):
 
 
 class CalledCases:
-    def __init__(self, manager: FlowManager, flows: Flows, ledger: Ledger, finished: Finished, hub: Hub) -> None:
+    """`live` are the cases of this server; one tree of them has `cases_max` at most."""
+
+    def __init__(
+        self,
+        manager: FlowManager,
+        flows: Flows,
+        ledger: Ledger,
+        finished: Finished,
+        hub: Hub,
+        live: LiveCaseTable[LiveCase],
+        cases_max: int = CASES_PER_START,
+    ) -> None:
         self._manager = manager
+        self._live = live
+        self._cases_max = cases_max
         self._flows = flows
         self._finished = finished
         self._hub = hub
@@ -136,7 +153,8 @@ class CalledCases:
             demand_no_message(flow)
             demand_domains(flow, self._hub)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
-                await self.begin(live, order, id, flow)
+                with self.place(id, order.item):
+                    await self.begin(live, order, id, flow)
             else:
                 self._not_begun(live, order, "the call was given up before its case began")
         except StoreUnavailable:
@@ -185,6 +203,22 @@ class CalledCases:
         selects = self._hub.provider(CallSelector)
         if selects is not None:
             selects.not_begun(live.id, order.serial, reason)
+
+    @contextmanager
+    def place(self, id: CaseId, what: str) -> Iterator[None]:
+        """Bound the cases of a tree: a flow that calls itself many times at once would fill the memory. Nothing of a
+        call beyond the bound is written."""
+        if self._live.in_tree(id) >= self._cases_max and id not in self._live:
+            raise RequestError(
+                f"{what} would be one case more than the {self._cases_max:,} that {first_case_of(id)} may have at"
+                " once, with all that they call; does a flow call itself without end? Let a condition stop it, call"
+                " fewer at once (max-parallel), or the server's owner raises it: mendflow serve --cases-per-start N"
+            )
+        self._live.reserve(id)
+        try:
+            yield
+        finally:
+            self._live.release(id)
 
     async def begin(self, live: LiveCase, order: StartCalledCase, id: CaseId, flow: Flow) -> None:
         """Start a case whose end is the end of the caller's item. If the caller is a re-run, the called case reuses the

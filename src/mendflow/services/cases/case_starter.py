@@ -53,6 +53,22 @@ class CaseStartContext(Protocol):
     hub: Hub
 
 
+class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What whoever starts a case may say besides its inputs. `cache` says which results of other cases are used,
+    `cache_from` names a case whose results are used for unchanged jobs, and `again` jobs that use none. Under one `key`
+    there is one case. `notify` is an address that is told of the end. `origin` is where flow and inputs came from. With
+    `resume`, a stopped case of the same flow and inputs is continued instead."""
+
+    cache: CachePolicy = ""
+    cache_from: str = ""
+    key: str = ""
+    notify: str = ""
+    origin: CaseOrigin | None = None
+    again: list[str] | None = None
+    on_unhandled: UnhandledPolicy = ""
+    resume: bool = False
+
+
 class CaseStarter:
     """`chance` gives so many random bytes, in hexadecimal. One start uses one runtime from the first read to the last
     write: a later runtime does not know what an earlier one has begun."""
@@ -67,25 +83,20 @@ class CaseStarter:
         self,
         name: str,
         inputs: dict[str, Value],
-        *,
         who: str,
-        key: str = "",
-        notify: str = "",
+        options: StartOptions,
+        *,
         cache_from: CaseId | None = None,
-        cache: CachePolicy = "",
-        origin: CaseOrigin | None = None,
-        again: list[str] | None = None,
-        on_unhandled: UnhandledPolicy = "",
         version: FlowDocument | None = None,
     ) -> CaseDocument:
         """Start a case of the newest version of a flow, or of the given one, unless there is one under the key.
-        `cache_from` is an earlier case whose results are used for unchanged jobs; `cache` says which results of other
-        cases are, and `again` names what uses none. Without an `origin`, inputs that are paths come from there."""
+        `cache_from` is the case that the options name. Without an origin, inputs that are paths come from there."""
         if (known := version) is None:
             await self._runtime.flows.refresh(name)
             known = self._runtime.flows.newest(name)
-        demand_names(known.flow, again or [])
-        origin = origin or origin_of_paths(known.flow, inputs)
+        again, key = options.again or [], options.key
+        demand_names(known.flow, again)
+        origin = options.origin or origin_of_paths(known.flow, inputs)
         inputs = await self._fixed_inputs(known.flow, inputs, known.project)
         wanted = CaseDocument(
             id=CaseId(""),
@@ -95,14 +106,14 @@ class CaseStarter:
             owner=who,
             project=known.project,
             key=key,
-            notify=notify,
+            notify=options.notify,
         )
         if key and (earlier := await self.keyed(key, known.project)) is not None:
             return demand_same_start(earlier, wanted)
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
-        wanted.rerun_of, wanted.cache, wanted.origin = cache_from, cache, origin
-        wanted.again, wanted.on_unhandled = again or [], on_unhandled
+        wanted.rerun_of, wanted.cache, wanted.origin = cache_from, options.cache, origin
+        wanted.again, wanted.on_unhandled = again, options.on_unhandled
         return await self.begin(wanted, known.flow)
 
     async def find_like(
@@ -110,18 +121,17 @@ class CaseStarter:
         name: str,
         inputs: dict[str, Value],
         is_stopped: Callable[[str], bool],
-        cache: CachePolicy,
-        notify: str,
-        again: list[str],
+        options: StartOptions,
         version: FlowDocument | None = None,
     ) -> CaseId | None:
         """The newest stopped case of the newest version of a flow, or of the given one, and of the same inputs. A case
         that is to use no earlier results, or not those of some jobs, is like no case that might have."""
         known = version or self._runtime.flows.newest(name)
         stopped = [live.document for id, live in self._runtime.manager.live.items() if is_stopped(id)]
-        alike = [each for each in stopped if (each.flow, each.digest, each.notify) == (name, known.digest, notify)]
-        alike = [each for each in alike if not (each.parent or each.mends) and set(each.again) == set(again)]
-        if cache == "none":
+        alike = [each for each in stopped if (each.flow, each.digest) == (name, known.digest)]
+        alike = [each for each in alike if not (each.parent or each.mends) and each.notify == options.notify]
+        alike = [each for each in alike if set(each.again) == set(options.again or [])]
+        if options.cache == "none":
             alike = [each for each in alike if each.cache in ("", "none")]
         if not alike:
             return None

@@ -17,6 +17,12 @@ class CaseEnded(NamedTuple):
     document: CaseDocument
 
 
+class CaseLeft(NamedTuple):
+    """The case is about to leave this server's memory."""
+
+    case: CaseId
+
+
 class OrdersGiven(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A case gave these orders; they are about to be carried out."""
 

@@ -54,6 +54,7 @@ from mendflow.services.cases.case_reader import SNAPSHOT_EVERY_EVENTS, CaseReade
 from mendflow.services.cases.facts import (
     CaseAdmission,
     CaseEnded,
+    CaseLeft,
     ItemFinished,
     OrderExecutor,
     SuspensionChanged,
@@ -161,6 +162,7 @@ class FlowManager:
         self._events.ended(document.id)
 
     def _drop_case(self, case: CaseId) -> None:
+        self._hub.publish(CaseLeft(case))
         self.live.pop(case, None)
         self._homes.release(case, case)
 

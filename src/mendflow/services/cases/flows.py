@@ -152,7 +152,7 @@ class Flows:
         its project; refused if that is another than the given one."""
         return (await self._store_version(flow, who, project, tentative=False)).view(whole=False)
 
-    async def sent_along(self, flow: Flow, *, who: str = "", project: str = "") -> FlowDocument:
+    async def version_sent_with_start(self, flow: Flow, *, who: str = "", project: str = "") -> FlowDocument:
         """The version of a flow that one case is started with. It becomes the newest only where nobody has deployed a
         flow of its name; a flow that is there stays in its project."""
         await self.refresh(flow.name)

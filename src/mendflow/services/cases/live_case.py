@@ -98,8 +98,9 @@ class CaseDocument(msgspec.Struct, kw_only=True):
 
     @property
     def counted_project(self) -> str:
-        """The project whose quota of cases it counts against; empty if another case has called it, or it mends one."""
-        return self.project if self.parent is None and self.mends is None else ""
+        """The project whose quota of cases it counts against; empty if it mends a case, or undoes what one did."""
+        is_wanted = self.parent is None or self.parent_item is not None or bool(self.port)
+        return self.project if self.mends is None and is_wanted else ""
 
     def view(self, counts: list[NameCount] | None = None) -> CaseView:
         return CaseView(

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import UserTaskState, UserTaskView
+from mendflow.core.model.views import CaseTask, UserTaskState, UserTaskView
 from mendflow.core.model.yes_no import answer, is_yes_or_no
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
@@ -48,6 +48,17 @@ class TaskDocument(msgspec.Struct, kw_only=True):
     comment: str = ""
     element: str = ""
     project: str = DEFAULT_PROJECT
+
+    def of_case(self) -> CaseTask:
+        """In a few words, as its case shows it."""
+        return CaseTask(
+            id=self.id,
+            case=self.case,
+            item=self.item,
+            title=self.title or self.item,
+            role=self.role,
+            claimed_by=self.claimed_by if self.state == "claimed" else "",
+        )
 
     def view(self) -> UserTaskView:
         return UserTaskView(
@@ -94,6 +105,7 @@ class UserTasks:
         self._events = events
         self._finished = finished
         self._open: dict[str, TaskDocument] = {}
+        self._open_in_tree: dict[CaseId, dict[str, TaskDocument]] = {}  # the same, by the root of their cases
 
     async def resume(self, roots: Collection[CaseId]) -> None:
         """After these trees of cases were loaded: withdraw the tasks that none of them has offered again. A crash came
@@ -129,7 +141,7 @@ class UserTasks:
             task = _decode(kept.body)
             if task.state not in OPEN_STATES:
                 return outcome_of(task)
-            self._open[id] = task
+            self._keep_open(task)
             self.rewrite(case, order)
             return None
         answered = await self._answered(earlier, order) if earlier is not None else None
@@ -148,13 +160,24 @@ class UserTasks:
             element=element,
             project=project,
         )
-        self._open[id] = task
+        self._keep_open(task)
         if answered is not None:
             task.state, task.ended_by, task.outputs = "completed", answered.ended_by, answered.outputs
             task.ended_at = self._clock.now()
             task.comment = f"kept from case {earlier}: {answered.comment}".rstrip(": ")
         self._write(task)
         return outcome_of(task) if answered is not None else None
+
+    def _keep_open(self, task: TaskDocument) -> None:
+        self._open[task.id] = task
+        self._open_in_tree.setdefault(root_of(task.id), {})[task.id] = task
+
+    def _forget(self, id: str) -> None:
+        self._open.pop(id, None)
+        tree = self._open_in_tree.get(root_of(id), {})
+        tree.pop(id, None)
+        if not tree:
+            self._open_in_tree.pop(root_of(id), None)
 
     def rewrite(self, case: CaseId, order: OfferTask) -> None:
         """What an open task asks for has changed: rules have written into its item."""
@@ -205,7 +228,13 @@ class UserTasks:
 
     def open_in(self, case: CaseId) -> list[TaskDocument]:
         """The open tasks of a case that lives here."""
-        return [task for task in self._open.values() if task.case == case]
+        return [task for task in self._open_in_tree.get(root_of(case), {}).values() if task.case == case]
+
+    def open_below(self, case: CaseId) -> list[TaskDocument]:
+        """The open tasks of a case that lives here, and of those that it called: the oldest first."""
+        tree = self._open_in_tree.get(root_of(case), {}).values()
+        found = [task for task in tree if task.case == case or task.case.startswith(f"{case}.")]
+        return sorted(found, key=lambda task: task.offered_at)
 
     async def search(
         self, *, role: str, state: str, case: str, limit: int, sight: Sight = EVERYTHING
@@ -265,7 +294,7 @@ class UserTasks:
         over = task.state not in OPEN_STATES
         self._ledger.touch(TASK_KIND, task.id, task, last=over, from_outside=from_outside)
         if over:
-            self._open.pop(task.id, None)
+            self._forget(task.id)
         self._events.tell(self._clock.now(), "user-task", task.case, task.item, state=task.state, message=task.title)
 
 

@@ -87,4 +87,9 @@ def _merged(views: list[PilotView]) -> PilotView:
     """The server that heard from it last knows best; what it runs, each home knows for its own jobs."""
     best = min(views, key=lambda view: view.seen_ms_ago if view.seen_ms_ago >= 0 else 1 << 60)
     running = sorted({job for view in views for job in view.running})
-    return msgspec.structs.replace(best, running=running, free_slots=max(0, best.capacity.slots - len(running)))
+    return msgspec.structs.replace(
+        best,
+        running=running,
+        free_slots=max(0, best.capacity.slots - len(running)),
+        busy_slots=sum(view.busy_slots for view in views),
+    )

@@ -140,8 +140,8 @@ class CaseFiles:
             foreign -= await self._read_made(root)
         if foreign:
             raise Forbidden(
-                f"it refers to the file {min(foreign)[:12]}..., which neither came with the work of your domain nor was"
-                " made by it here; give it to the flow as an input"
+                "it refers to a stored file which neither came with the work of your domain nor was made by it here;"
+                " give it to the flow as an input"
             )
 
     async def demand_logical(self, refs: Iterable[FileRef], project: str) -> None:

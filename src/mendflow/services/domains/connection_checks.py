@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from mendflow.address_guard import ANYWHERE, check_url
 from mendflow.core.model.domains import DomainRights
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.services.base.addresses import ANYWHERE, check_url
 
 URLS_MAX: Final = 20
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
+from mendflow.address_guard import ANYWHERE, check_url, is_private_host
 from mendflow.core.domains.domain_names import domain_name_flaw, not_connected
 from mendflow.core.model.domains import (
     PROTOCOL,
@@ -27,7 +28,6 @@ from mendflow.core.model.domains import (
 )
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.services.base.addresses import ANYWHERE, check_url, is_private_host
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger

@@ -50,7 +50,7 @@ async def demand_known_names(outcome: Outcome, work: SentWork | None, resolve: R
         if ref.sha256 != known.sha256 or ref.bytes not in (0, known.bytes):
             raise ForeignName(
                 f"its outcome refers to the logical file {name!r} with the digest {ref.sha256[:12]}... and {ref.bytes}"
-                f" bytes; in this domain that name has the digest {known.sha256[:12]}... and {known.bytes} bytes"
+                " bytes, which is not what has that name in this domain"
             )
 
 

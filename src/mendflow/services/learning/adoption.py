@@ -12,6 +12,7 @@ from mendflow.core.model.learning import AdoptionRequest, Proposal, ProposalStat
 from mendflow.core.model.repair_views import RuleSelector
 from mendflow.core.rules import Draft, add_rule
 from mendflow.services.base.contracts import TRIES, Clock
+from mendflow.services.base.loop_yielder import done_in_pieces
 from mendflow.services.learning.proposal_store import ProposalStore
 from mendflow.services.recovery.rules.editor import RuleEditor
 from mendflow.services.recovery.rules.store import RuleStore, StaleVersion
@@ -66,7 +67,8 @@ class ProposalAdopter:
                 note=f"Proposed: {proposal.sentence}." + (f" {request.note}" if request.note else ""),
                 passive=not request.in_force,
             )
-            grown = add_rule(before, proposal.type, proposal.task, proposal.cornerstone, draft)
+            work = add_rule.pieces(before, proposal.type, proposal.task, proposal.cornerstone, draft)
+            grown = await done_in_pieces(work)
             note = f"rule {grown.rule} added by proposal {proposal.id}"
             try:
                 made = await self._rules.put(grown.rule_set, author=who, note=note, expected=before.version)

@@ -95,21 +95,29 @@ class FailureCounter:
         group.category, group.name = group.category or failure.category, group.name or failure.name
         count_failure(group, failure)
 
-    def count_job(self, job: Job) -> None:
-        """A job is over."""
-        ended, day = self._ended.get(job.case), day_of(job.finished_at)
-        if ended is None or ended.day != day:
-            flow = self._flow_of(job)  # asked now, as its case may be gone later
-            if not flow:
-                return
-            if ended is not None or len(self._ended) >= CASES_AT_ONCE:
-                self._count_ended()
-            ended = self._ended[job.case] = _EndedJobs(flow, day)
-        history = job.history
-        if len(history) == 1 and history[0].end == "completed" and RESUBMISSION_MARK not in job.id:
-            ended.completed.add(job, history[0])
-        else:
-            self._count_mended(self._usage_of(ended.flow, day), job, ended.flow)
+    def count_jobs(self, jobs: Sequence[Job]) -> None:
+        """They are over."""
+        for job in jobs:
+            ended, day = self._ended.get(job.case), day_of(job.finished_at)
+            if ended is None or ended.day != day:
+                ended = self._ended_jobs_of(job, day)
+                if ended is None:
+                    continue
+            history = job.history
+            if len(history) == 1 and history[0].end == "completed" and RESUBMISSION_MARK not in job.id:
+                ended.completed.add(job, history[0])
+            else:
+                self._count_mended(self._usage_of(ended.flow, day), job, ended.flow)
+
+    def _ended_jobs_of(self, job: Job, day: int) -> _EndedJobs | None:
+        """What has ended of the job's case on that day. None if its flow is unknown, as those of others are."""
+        flow = self._flow_of(job)
+        if not flow:
+            return None
+        if job.case in self._ended or len(self._ended) >= CASES_AT_ONCE:
+            self._count_ended()
+        ended = self._ended[job.case] = _EndedJobs(flow, day)
+        return ended
 
     def _count_ended(self) -> None:
         """Add the sums to the counts."""

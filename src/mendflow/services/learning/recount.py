@@ -11,10 +11,11 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
+from mendflow.core.model.repair import RETRYING
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.learning.counting import FailureCounter
 from mendflow.services.learning.learned_failures import decode_decided, learned_failure
-from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_STATES, RETRYING
+from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_STATES
 from mendflow.stores.contract import Store
 
 SLICE: Final = 200
@@ -82,7 +83,7 @@ async def _count_jobs(store: Store, counter: FailureCounter, jobs: list[Job], fl
     for found in await store.get_many(CASE_KIND, cases):
         flows[CaseId(found.id)] = _decode_case(found.body).flow
     for number, job in enumerate(jobs, 1):
-        counter.count_job(job)
+        counter.count_jobs((job,))
         if number % SLICE == 0:
             await asyncio.sleep(0)
     return len(jobs)

@@ -7,7 +7,7 @@ reads nothing: it would find what it found before."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +34,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.responsibility import Responsibility
 from mendflow.services.learning.counting import FailureCounter
+from mendflow.services.learning.ended_jobs import EndedJobs
 from mendflow.services.learning.proposal_store import ProposalStore
 from mendflow.services.learning.retry_estimates import RetryEstimator
 from mendflow.services.learning.statistics_store import LearningState, StatisticsStore
@@ -42,7 +43,6 @@ from mendflow.services.recovery.decisions import DecisionEnded, DecisionWaits
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.rules.editor import RuleEditor
 from mendflow.services.recovery.rules.store import RuleStore
-from mendflow.services.scheduling.facts import JobEnded
 from mendflow.stores.contract import Store
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class LearningService:
         rules: RuleStore,
         editor: RuleEditor,
         patterns: PatternStore,
+        ended_jobs: EndedJobs,
         flow_of: Callable[[Job], str],
         look_ms: int = LOOK_MS,
     ) -> None:
@@ -100,7 +101,8 @@ class LearningService:
         self._is_past_counted = False
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        hub.subscribe(JobEnded, self._job_ended)
+        self._ended_jobs = ended_jobs
+        ended_jobs.read_by(self._jobs_ended)
         hub.subscribe(DecisionEnded, self._decision_ended)
         hub.subscribe(DecisionWaits, lambda _: self._note_news())
         hub.provide(RetryEstimates, RetryEstimator(self._statistics, self._counter, clock))
@@ -118,8 +120,8 @@ class LearningService:
     def _note_news(self) -> None:
         self._is_anything_new = True
 
-    def _job_ended(self, fact: JobEnded) -> None:
-        self._counter.count_job(fact.job)
+    def _jobs_ended(self, jobs: Sequence[Job]) -> None:
+        self._counter.count_jobs(jobs)
         self._is_anything_new = True
 
     def _decision_ended(self, fact: DecisionEnded) -> None:
@@ -209,12 +211,14 @@ class LearningService:
     def _discard_older(self, counted_at: Instant) -> None:
         """What this server had counted before is in the count of the past."""
         if self._since < counted_at:
+            self._ended_jobs.hand_over()
             self._counter.take()
             self._since = counted_at
 
     async def _merge(self) -> None:
         """Add what this server has counted to the counts in the store. Where there are other servers it is asked at
         every look whether one has counted the past: what comes after that look is not in its count."""
+        self._ended_jobs.hand_over()
         if not self._counter.groups and not self._counter.usage and not self._membership.live_servers():
             return
         state, _ = await self._statistics.state()

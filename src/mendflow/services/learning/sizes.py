@@ -27,7 +27,8 @@ from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock, NewJob
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.scheduling.facts import JobEnded, JobRequeued, JobSizer
+from mendflow.services.learning.ended_jobs import EndedJobs
+from mendflow.services.scheduling.facts import JobRequeued, JobSizer
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Put, Store, StoredDocument, WriteDone
 
@@ -91,7 +92,7 @@ class SizeLearner:
     """Provides `JobSizer`."""
 
     def __init__(
-        self, *, store: Store, ledger: Ledger, clock: Clock, hub: Hub, meta: PilotScheduler, learns: bool = True
+        self, *, store: Store, ledger: Ledger, clock: Clock, hub: Hub, meta: PilotScheduler, ended_jobs: EndedJobs
     ) -> None:
         self._store = store
         self._clock = clock
@@ -102,13 +103,16 @@ class SizeLearner:
         self._new_by_case: dict[tuple[CaseId, str], _EndedRuns | None] = {}  # of `_new`, so that they are found quickly
         self._background = BackgroundTasks(ledger)
         self._merge_at: Instant = 0
+        self._ended_jobs = ended_jobs
+        ended_jobs.want_at_once(self._sized_names)
+        ended_jobs.read_by(self._jobs_ended)
         hub.provide(JobSizer, self)
-        if learns:
-            hub.subscribe(JobEnded, self._job_ended)
+        if ended_jobs.learns:
             hub.subscribe(JobRequeued, self._job_requeued)
 
     async def stop(self) -> None:
         """Write what was learned."""
+        self._ended_jobs.hand_over()
         await self._background.stop()
         try:
             await self.merge()
@@ -135,6 +139,7 @@ class SizeLearner:
 
     async def merge(self) -> None:
         """Write the runs since the last time."""
+        self._ended_jobs.hand_over()
         gathered, self._new, self._new_by_case = self._new, {}, {}
         for name, ended in gathered.items():
             while not await self._merge(name, ended.runs, ended.jobs):
@@ -154,22 +159,23 @@ class SizeLearner:
         if requeued.job.spec.resources.is_learned:
             self._attempt_failed(requeued.job)
 
-    def _job_ended(self, fact: JobEnded) -> None:
+    def _jobs_ended(self, jobs: Sequence[Job]) -> None:
         """A job whose name is being sized teaches what waits at once; any other is only remembered. Every job that ends
         comes here, so it takes no more steps than it must."""
-        job = fact.job
-        if job.name in self._sized_names:
-            self._learn_job(job)
-            return
-        if not job.history or (run := run_of(job)) is None:
-            return
-        key = (job.case, job.name)
-        try:
-            new = self._new_by_case[key]
-        except KeyError:
-            new = self._new_by_case[key] = self._ended_runs(job_name(job))
-        if new is not None:
-            new.add(run)
+        by_case, sized_names = self._new_by_case, self._sized_names
+        for job in jobs:
+            if job.name in sized_names:
+                self._learn_job(job)
+                continue
+            if not job.history or (run := run_of(job)) is None:
+                continue
+            key = (job.case, job.name)
+            try:
+                new = by_case[key]
+            except KeyError:
+                new = by_case[key] = self._ended_runs(job_name(job))
+            if new is not None:
+                new.add(run)
         if not self._merge_at:  # nothing is written later than that
             self._merge_within(MERGE_LATER_MS)
 
@@ -248,7 +254,8 @@ class SizeLearner:
             known.sizes.share_failures(before.sizes)
         if len(self._known) > NAMES_MAX:
             del self._known[next(iter(self._known))]
-            self._sized_names = {each.name for each in self._known}
+            self._sized_names.clear()
+            self._sized_names.update(each.name for each in self._known)
 
 
 def _id(name: LearnedJobName) -> str:

@@ -13,6 +13,7 @@ from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
+from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.case_starter import CaseStartContext, CaseStarter
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
@@ -32,6 +33,7 @@ from mendflow.stores.contract import Store
 class PortServices(CaseStartContext, Protocol):
     """The services that ports use."""
 
+    calls: CalledCases
     notices: Notices
     counts: ServerMetrics
     hub: Hub
@@ -64,7 +66,7 @@ class MessagingServices:
             homes=runtime.homes,
         )
         beginning = CaseStarter(runtime, ground.store, ground.clock, ground.chance)
-        self._cases = PortCases(runtime.manager, runtime.flows, beginning, runtime.ledger, ground.clock)
+        self._cases = PortCases(runtime.manager, runtime.flows, beginning, runtime.calls, runtime.ledger, ground.clock)
         self.callbacks = Callbacks(
             store=ground.store,
             ledger=runtime.ledger,

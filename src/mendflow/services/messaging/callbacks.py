@@ -11,12 +11,12 @@ from typing import Final, Protocol
 
 import msgspec
 
+from mendflow.address_guard import check_url
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, header, write_envelope
 from mendflow.lazy import lazy_pattern
-from mendflow.services.base.addresses import check_url
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.delivery import PATIENCE_MS, Outbox, RetryingSender

@@ -132,6 +132,7 @@ def held_finding(held: UnhandledFailure) -> AlertFinding:
         f" offers a rule; `mendflow resume {held.case}` tries it again, `mendflow cancel {held.case}` ends it",
         case=held.case,
         item=held.item,
+        group=held.group,
     )
 
 

@@ -4,83 +4,22 @@ The journal holds only facts; what followed from them is computed by replaying i
 cannot differ from what happened."""
 
 import asyncio
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
-from mendflow.core.engine import Case, Replay
-from mendflow.core.engine.elements import element_of
-from mendflow.core.engine.messages import (
-    CallPartner,
-    Cancel,
-    CancelCalledCase,
-    CancelJob,
-    CaseMoved,
-    CaseReopened,
-    Deliver,
-    EndCase,
-    Event,
-    Fact,
-    FinishItem,
-    FireTimer,
-    ForceComplete,
-    ForceFail,
-    ItemFailed,
-    ItemSkipped,
-    OfferTask,
-    Order,
-    RemoveItem,
-    RestartItem,
-    Resume,
-    RunPrimitive,
-    RunStyleSheet,
-    StageFiles,
-    StartCalledCase,
-    StartCase,
-    SubmitJob,
-    Suspend,
-    WithdrawTask,
-    WriteData,
-)
 from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.jobs import Attempt, Job, Requeue
-from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair import BY_HAND, RETRYING, Conclusion, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ItemView
 from mendflow.services.cases.live_case import journal_of
+from mendflow.services.observe.journal_reader import JournalReader
 from mendflow.stores.contract import Store
 
 PAGE_EVENTS = 500
-_decode_event = msgspec.json.Decoder(Event).decode
-
-_END_LIFECYCLES = {"completed": "complete", "failed": "pi_abort", "cancelled": "withdraw"}
-_COMMAND_WORDS: dict[type, tuple[str, str]] = {
-    Suspend: ("suspended", "suspend"),
-    Resume: ("continued", "resume"),
-    Cancel: ("removed", "withdraw"),
-    RestartItem: ("restarted", "reassign"),
-    ForceComplete: ("force-completed", "manualskip"),
-    ForceFail: ("force-failed", "ate_abort"),
-    RemoveItem: ("removed", "withdraw"),
-    WriteData: ("written", ""),
-}
-_ORDER_WORDS: dict[type, tuple[str, str]] = {
-    SubmitJob: ("submitted", "schedule"),
-    OfferTask: ("offered", "schedule"),
-    StageFiles: ("staging", "schedule"),
-    StartCalledCase: ("called", "start"),
-    CallPartner: ("asked", "start"),
-    RunPrimitive: ("mending", "start"),
-    RunStyleSheet: ("transforming", "start"),
-}
-_WITHDRAWAL_WORDS: dict[type, tuple[str, str]] = {
-    CancelJob: ("cancelled", "withdraw"),
-    CancelCalledCase: ("cancelled", "withdraw"),
-    WithdrawTask: ("withdrawn", "withdraw"),
-}
+UNDER_WAY = "under way: its job was submitted again, and has not ended"
 
 
 async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
@@ -88,7 +27,7 @@ async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
     return (await read_journal(store, case)).entries
 
 
-async def read_journal(store: Store, case: CaseId) -> "JournalReader":
+async def read_journal(store: Store, case: CaseId) -> JournalReader:
     reader, position = JournalReader(case), 0
     while page := await store.read(journal_of(case), position, PAGE_EVENTS):
         for entry in page:
@@ -96,176 +35,6 @@ async def read_journal(store: Store, case: CaseId) -> "JournalReader":
         position += len(page)
         await asyncio.sleep(0)  # a long journal must not block other requests
     return reader
-
-
-class _Outgoing(NamedTuple):
-    """An order that went out: the item, the word for the kind of order, and the name to show."""
-
-    item: ItemId
-    what: str
-    name: str
-
-
-class JournalReader:
-    """Replays the journal and records the orders of the engine, and the events that it got."""
-
-    def __init__(self, case: CaseId) -> None:
-        self._id = case
-        self._replay = Replay()
-        self._items: dict[int, _Outgoing] = {}  # by serial
-        self.entries: list[HistoryEntry] = []
-        self._ends: list[tuple[int, int]] = []  # the place of each entry that ends an item, and the item's serial
-
-    @property
-    def _case(self) -> Case:
-        return self._replay.case
-
-    def serials_of(self, last: int) -> list[int]:
-        """The serials of the items that the last so many entries end."""
-        first = bisect_left(self._ends, (len(self.entries) - last, 0)) if last else 0
-        return [serial for _, serial in self._ends[first:]]
-
-    def take(self, entry: bytes) -> None:
-        """The next entry of the journal."""
-        event = _decode_event(entry)
-        self._add_fact(event.at, event.fact)
-        for order in self._replay.take(event):
-            self._add_order(event.at, order)
-
-    def _add_fact(self, at: Instant, fact: Fact) -> None:
-        match fact:
-            case StartCase():
-                self._add(at, "started", name=str(fact.flow.name), lifecycle="start")
-            case FinishItem(serial=serial) if serial in self._items:
-                self._add_finish(at, fact)
-            case Deliver():
-                self._add(at, "message", name=fact.channel, lifecycle="complete", message=f"to channel {fact.channel}")
-            case FireTimer(serial=serial):
-                self._add(at, "timer", name="timer", lifecycle="complete", message=f"timer {serial}")
-            case CaseMoved(server=server):
-                flow = _flow_name(self._case)
-                self._add(at, "moved", name=flow, lifecycle="", message=f"server {server} goes on with it")
-            case CaseReopened(by=by):
-                self._add_reopening(at, by)
-            case _ if type(fact) in _COMMAND_WORDS:
-                self._add_command(at, fact)
-
-    def _add_reopening(self, at: Instant, by: str) -> None:
-        if self.entries and self.entries[-1].what == "reopened":
-            self.entries.pop()  # it was not written to its end
-        self.entries.append(
-            HistoryEntry(
-                at=at,
-                case=self._id,
-                source="person",
-                what="reopened",
-                name=_flow_name(self._case),
-                lifecycle="resume",
-                by=by,
-                message="it goes on from where it stood",
-            )
-        )
-
-    def _add_finish(self, at: Instant, fact: FinishItem) -> None:
-        out, fault = self._items[fact.serial], fact.outcome.fault
-        self._ends.append((len(self.entries), fact.serial))
-        if fault is not None:
-            self._add(at, "failed", name=out.name, item=out.item, lifecycle="ate_abort", message=fault.message)
-            return
-        cached = f"cached from {fact.outcome.cached_from}" if fact.outcome.cached_from else ""
-        what = {"staging": "staged", "mending": "mended", "transforming": "transformed"}.get(out.what, "completed")
-        self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=cached)
-
-    def _add_command(self, at: Instant, fact: Fact) -> None:
-        what, lifecycle = _COMMAND_WORDS[type(fact)]
-        by, item = getattr(fact, "by", ""), getattr(fact, "item", None)
-        message = getattr(fact, "reason", "")
-        if isinstance(fact, ForceFail):
-            message = fact.fault.message
-        if isinstance(fact, WriteData):
-            message = ", ".join(fact.values)
-        self.entries.append(
-            HistoryEntry(
-                at=at,
-                case=self._id,
-                source="service" if by else "person",
-                what=what,
-                name=item_name(item) if item else _flow_name(self._case),
-                item=item,
-                lifecycle=lifecycle,
-                by=by.rpartition("/")[0],
-                message=message,
-            )
-        )
-
-    def _add_order(self, at: Instant, order: Order) -> None:
-        if isinstance(order, EndCase):
-            message = order.fault.message if order.fault else ""
-            self._add(
-                at, order.status, name=_flow_name(self._case), lifecycle=_END_LIFECYCLES[order.status], message=message
-            )
-        elif isinstance(order, ItemSkipped):
-            what, lifecycle = ("cancelled", "withdraw") if order.cancelled else ("skipped", "autoskip")
-            self._add(at, what, item=order.item, lifecycle=lifecycle, message=order.reason)
-        elif isinstance(order, ItemFailed):
-            self._add(at, "failed", item=order.item, lifecycle="ate_abort", message=order.fault.message)
-        elif type(order) in _ORDER_WORDS:
-            self._add_outgoing(at, order)
-        elif type(order) in _WITHDRAWAL_WORDS and (known := self._items.get(getattr(order, "serial", 0))):
-            what, lifecycle = _WITHDRAWAL_WORDS[type(order)]
-            self._add(at, what, name=known.name, item=known.item, lifecycle=lifecycle)
-
-    def _add_outgoing(self, at: Instant, order: Order) -> None:
-        what, lifecycle = _ORDER_WORDS[type(order)]
-        item = order.spec.item if isinstance(order, SubmitJob) else getattr(order, "item", ItemId(""))
-        name = order.do.value if isinstance(order, RunPrimitive) else item_name(item)
-        self._items[getattr(order, "serial", 0)] = _Outgoing(item, what, name)
-        element = element_of(self._case, getattr(order, "serial", 0))
-        self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_order_text(order), element=element)
-
-    def _add(
-        self,
-        at: Instant,
-        what: str,
-        *,
-        name: str = "",
-        item: ItemId | None = None,
-        lifecycle: str = "",
-        message: str = "",
-        element: str = "",
-    ) -> None:
-        self.entries.append(
-            HistoryEntry(
-                at=at,
-                case=self._id,
-                source="engine",
-                what=what,
-                name=name or (item_name(item) if item else ""),
-                item=item,
-                lifecycle=lifecycle,
-                message=message,
-                element=element,
-            )
-        )
-
-
-def _flow_name(case: Case) -> str:
-    return str(case.flow.name) if case.flow else ""
-
-
-def _order_text(order: Order) -> str:
-    if isinstance(order, RunPrimitive):
-        about = f" {order.about}" if order.about else ""
-        return f"{order.do.value} {order.target}{about}"
-    if isinstance(order, StartCalledCase):
-        return order.name
-    if isinstance(order, OfferTask):
-        return f"to {order.role}"
-    if isinstance(order, CallPartner):
-        return f"{order.operation} of {order.partner}"
-    if isinstance(order, RunStyleSheet):
-        return f"by {order.sheet}"
-    return ""
 
 
 def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = (), *, now: Instant = 0) -> Iterator[HistoryEntry]:
@@ -386,11 +155,14 @@ def decision_entries(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
         )
         yield known
         if decision.ended_at and decision.state in ("done", "failed", "rejected"):
-            came = decision.result or decision.state
+            under_way = decision.result == RETRYING
+            came = UNDER_WAY if under_way else decision.result or decision.state
             text = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
-            how = "complete" if decision.state == "done" else "ate_abort"
+            what, how = "repaired", "complete" if decision.state == "done" else "ate_abort"
+            if under_way:
+                what, how = "repairing", ""
             at = max(decision.ended_at, decision.settled_at)
-            yield msgspec.structs.replace(known, at=at, what="repaired", message=text, lifecycle=how)
+            yield msgspec.structs.replace(known, at=at, what=what, message=text, lifecycle=how)
 
 
 def _trigger_entry(decision: Decision) -> HistoryEntry | None:

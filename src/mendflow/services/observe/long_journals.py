@@ -31,12 +31,14 @@ LENGTH_BYTES: Final = 8
 
 class ReplayTask(msgspec.Struct, frozen=True, array_like=True):
     """What the process is given: the next entries of a journal, and how many of the last entries of the history it
-    shall tell; None: none yet, 0: all. A task for another case, or one `anew`, begins with the first entry."""
+    shall tell; None: none yet, 0: all; `brief`: without what the engine ordered. A task for another case, or one
+    `anew`, begins with the first entry."""
 
     case: CaseId
     entries: list[bytes]
     last: int | None = None
     anew: bool = False
+    brief: bool = False
 
 
 class ReplayedJournal(msgspec.Struct, frozen=True, array_like=True):
@@ -70,12 +72,12 @@ class LongJournals:
     def pid(self) -> int | None:
         return self._replay.process.pid if self._replay is not None else None
 
-    async def read(self, store: Store, case: CaseId, last: int = 0) -> ReplayedJournal:
-        """What the engine did: the last so many entries, or all."""
+    async def read(self, store: Store, case: CaseId, last: int = 0, *, brief: bool = False) -> ReplayedJournal:
+        """What the engine did: the last so many entries, or all; `brief`: so many without what it ordered."""
         if self._aside and await store.length(journal_of(case)) > LONG_ENTRIES:
             async with self._one_at_a_time:
                 try:
-                    return await self._ask(store, case, last)
+                    return await self._ask(store, case, last, brief=brief)
                 except (OSError, asyncio.IncompleteReadError) as error:
                     await self._stop()
                     log.warning("the process that replays journals has ended: %r", error, extra={"case": case})
@@ -83,9 +85,9 @@ class LongJournals:
                     await self._stop()  # what it answers now would be taken for the answer to the next task
                     raise
         reader = await history.read_journal(store, case)
-        return ReplayedJournal(reader.entries[-last:] if last else reader.entries, reader.serials_of(last))
+        return ReplayedJournal(*reader.last_entries(last, brief=brief))
 
-    async def _ask(self, store: Store, case: CaseId, last: int) -> ReplayedJournal:
+    async def _ask(self, store: Store, case: CaseId, last: int, *, brief: bool) -> ReplayedJournal:
         if self._end is not None:
             self._end.cancel()
         known = self._replay
@@ -97,7 +99,7 @@ class LongJournals:
         while page := await store.read(journal_of(case), position, ENTRIES_AT_ONCE):
             await self._send(known.process, ReplayTask(case, page, anew=position == 0))
             position += len(page)
-        told = await self._send(known.process, ReplayTask(case, [], last))
+        told = await self._send(known.process, ReplayTask(case, [], last, brief=brief))
         self._replay = _Replay(known.process, case, position)
         self._end = asyncio.get_running_loop().call_later(IDLE_S, known.process.kill)
         return msgspec.msgpack.decode(told, type=ReplayedJournal)

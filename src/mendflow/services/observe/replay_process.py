@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from mendflow.core.model.ids import CaseId
-from mendflow.services.observe.history import JournalReader
+from mendflow.services.observe.journal_reader import JournalReader
 from mendflow.services.observe.long_journals import LENGTH_BYTES, ReplayedJournal, ReplayTask
 
 NICENESS: Final = 10
@@ -34,8 +34,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
             reader.take(entry)
         told = ReplayedJournal()
         if task.last is not None:
-            entries = reader.entries[-task.last :] if task.last else reader.entries
-            told = ReplayedJournal(entries, reader.serials_of(task.last))
+            told = ReplayedJournal(*reader.last_entries(task.last, brief=task.brief))
         answer = encode(told)
         target.write(len(answer).to_bytes(LENGTH_BYTES, "big"))
         target.write(answer)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, DecisionState, ExceptionEvent
+from mendflow.core.model.repair import BY_HAND, RETRYING, Conclusion, Decision, DecisionState, ExceptionEvent
 from mendflow.core.recovery.signature import normalize_message, signature
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
@@ -23,8 +23,6 @@ from mendflow.stores.contract import FieldCondition, Store
 
 DECISION_KIND: Final = "decision"
 OPEN_DECISION_KIND: Final = "open-decision"
-RETRYING: Final = "tried-again"
-"""The result of a decision whose job was submitted again and has not ended yet."""
 RECORDED_MAX: Final = 1_000
 OPEN_STATES: Final[tuple[DecisionState, ...]] = ("running", "waiting")
 

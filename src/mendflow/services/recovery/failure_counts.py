@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.principals import EVERYTHING, Sight
-from mendflow.core.model.repair import Decision, ExceptionType
+from mendflow.core.model.repair import RETRYING, Decision, ExceptionType
 from mendflow.core.model.rule_views import (
     ExletResults,
     FailureCounts,
@@ -20,7 +20,6 @@ from mendflow.core.model.rule_views import (
 from mendflow.core.model.rules import Rule, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.candidates import conditions_for, distinguishes, leaves, root_weight
-from mendflow.services.recovery.decisions import RETRYING
 from mendflow.services.recovery.failures import DecisionSummary, briefs
 from mendflow.stores.contract import Store
 

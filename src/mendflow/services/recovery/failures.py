@@ -95,14 +95,16 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
     if exlet_depth(decision.case):
         return None
     at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
+    group = group_id(decision.type, decision.signature)
     return AlertFinding(
         kind="failure",
         subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
-        episode=f"{group_id(decision.type, decision.signature)}-{decision.at // DAY_MS}",
+        episode=f"{group}-{decision.at // DAY_MS}",
         sentence=f"{at} failed, and no rule took it up: {_ended(fault.message)} See `mendflow why {at}`; when the"
         " reason is put right, run the case again; `mendflow rules add` makes a rule for the next time",
         case=decision.case,
         item=decision.item,
+        group=group,
     )
 
 

@@ -87,9 +87,10 @@ class GroupRepairs:
     ) -> None:
         for member in waiting:
             tried_again = retry and member.state == "waiting"
-            here = self._homes.mine(CaseId(member.id)) and not run.stopped
-            done = here and await self._take_up(member.id, who=who, retry=tried_again)
-            (run.taken_up if done else run.left).append(member.id)
+            if self._homes.mine(CaseId(member.id)) and not run.stopped:
+                await self._take_up_waiting(run, member.id, who=who, retry=tried_again)
+            else:
+                run.left.append(member.id)
             run.done += 1
         for root, failed in trees.items():
             if run.stopped or (
@@ -99,6 +100,17 @@ class GroupRepairs:
             else:
                 await self._reopen(run, root, who)
             run.done += 1
+
+    async def _take_up_waiting(self, run: "ApplyRun", id: str, *, who: str, retry: bool) -> None:
+        """One that was mended meanwhile is refused by itself; the others are still asked about."""
+        try:
+            done = await self._take_up(id, who=who, retry=retry)
+        except StoreUnavailable:
+            raise
+        except RequestError as error:
+            run.refused[id] = error.message
+            return
+        (run.taken_up if done else run.left).append(id)
 
     async def _reopen(self, run: "ApplyRun", root: CaseId, who: str) -> None:
         try:

@@ -11,6 +11,7 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration_tasks import request_for_failure
 from mendflow.services.recovery.decisions import DecisionStore, waiting_successor
 from mendflow.services.recovery.exlets import exlet_depth
+from mendflow.services.recovery.failures import group_id
 
 
 class HoldingPolicy:
@@ -66,7 +67,13 @@ class HoldingPolicy:
     def held_failures(self) -> list[UnhandledFailure]:
         """What waits for a person because something failed that no rule took up."""
         return [
-            UnhandledFailure(each.case, each.item, each.fault.message if each.fault else "it failed", each.at)
+            UnhandledFailure(
+                each.case,
+                each.item,
+                each.fault.message if each.fault else "it failed",
+                each.at,
+                group_id(each.type, each.signature),
+            )
             for each in self._decisions.open.values()
             if each.state == "waiting" and each.type is ExceptionType.ABORT and not each.engine
         ]

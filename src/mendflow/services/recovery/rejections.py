@@ -7,11 +7,11 @@ idempotent."""
 from collections.abc import Iterable
 
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair import RETRYING, Conclusion, Decision, ExceptionType
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.recovery.decisions import RETRYING, is_by_hand, successor, successor_id
+from mendflow.services.recovery.decisions import is_by_hand, successor, successor_id
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.worklet_choices import is_own_selection
 

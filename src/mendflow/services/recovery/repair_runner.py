@@ -10,7 +10,7 @@ from typing import Any, Final
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair import RETRYING, Conclusion, Decision, ExceptionType
 from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value
 from mendflow.services.base.background_tasks import BackgroundTasks
@@ -24,7 +24,7 @@ from mendflow.services.cases.called_cases import WaitingCalls
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.recovery.decisions import RETRYING, DecisionStore, EngineCaseId
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.held_actions import HeldActions
 from mendflow.services.recovery.holding_policy import HoldingPolicy

@@ -15,6 +15,7 @@ from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.lazy import LazyModule
 from mendflow.services.base.background_tasks import cancel_tasks
+from mendflow.services.base.case_trees import LiveCaseTable
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import MetaScheduler
 from mendflow.services.base.events import EventStream
@@ -41,6 +42,7 @@ from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.services.domains.file_origins import FileOrigins
 from mendflow.services.domains.spilled_values import SpilledValues
+from mendflow.services.learning.ended_jobs import EndedJobs
 from mendflow.services.learning.sizes import SizeLearner
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
@@ -100,7 +102,7 @@ class Runtime:
         self.sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
         self.flows = Flows(store, ledger, clock, self.sealer)
         self.catalogue = Catalogue(store, ledger, clock, hub)
-        live: dict[CaseId, LiveCase] = {}
+        live: LiveCaseTable[LiveCase] = LiveCaseTable()
         self.counts = server.counts
         self._stopped = server.stopped
         queue = JobQueue(data_wait_ms=settings.data_wait_ms)
@@ -125,8 +127,9 @@ class Runtime:
             ),
             promised_until=self._promised_until,
         )
+        self.ended_jobs = EndedJobs(ledger=ledger, clock=clock, hub=hub, learns=settings.learning)
         self.sizes = SizeLearner(
-            store=store, ledger=ledger, clock=clock, hub=hub, meta=self.meta, learns=settings.learning
+            store=store, ledger=ledger, clock=clock, hub=hub, meta=self.meta, ended_jobs=self.ended_jobs
         )
         hub.subscribe(JobMoved, self._job_moved)
         hub.subscribe(DecisionEnded, lambda ended: self.counts.count_repair(ended.decision))
@@ -156,7 +159,7 @@ class Runtime:
             store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=settings.levels_ms
         )
         self.timers = Timers(clock, self._fired)
-        files = server.file_store
+        files, cases_per_start_max = server.file_store, settings.cases_per_start_max
         self.results = ResultCache(store, files, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
         self.tasks = UserTasks(
@@ -170,7 +173,7 @@ class Runtime:
         self.staging = FileStaging(
             files, self.catalogue.resolve, self.finished, server.files_roots, ledger, server.read_table, hub
         )
-        self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub)
+        self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub, live, cases_per_start_max)
         self.messaging = MessagingServices(self, server, self.finished)
         self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
         self.dispatcher = OrderDispatcher(
@@ -396,6 +399,7 @@ class Runtime:
         await self.limits.stop()
         if self._signals is not None:
             await self._signals.stop()
+        await self.ended_jobs.stop()
         await self.learning.stop()
         await self.recovery.stop()
         await self.interception_points.stop()
@@ -432,8 +436,7 @@ class Runtime:
         self.notifier.decision_moved(decision, owner=live.document.owner if live is not None else "")
 
     def _job_moved(self, fact: JobMoved) -> None:
-        job = fact.job
-        live = self.manager.live.get(job.case)
+        job, live = fact.job, self.manager.live.get(fact.job.case)
         if live is None:
             return
         state = state_of(job, runs=job.state is JobState.RUNNING and self.meta.runs(job))

@@ -26,6 +26,7 @@ from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.base.membership import OwnMembership, SingleServer
 from mendflow.services.base.poster import NO_POSTER, Poster
+from mendflow.services.base.reading_cost import context_for_everybody
 from mendflow.services.base.secret_sources import MemorySecretSources, SecretSources
 from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
@@ -262,7 +263,9 @@ class Server:
         log.error("store unreachable: %s; all services are stopped until it answers again", reason)
         self._runtime, self._away = None, reason
         self.counts.store_lost(self.meter())
-        self._rebuilding = asyncio.get_running_loop().create_task(self._rebuild(runtime))
+        self._rebuilding = asyncio.get_running_loop().create_task(
+            self._rebuild(runtime), context=context_for_everybody()
+        )
 
     async def _rebuild(self, old: Runtime) -> None:
         await old.stop()

@@ -97,6 +97,7 @@ def learning_of(runtime: "Runtime", server: ServerContext) -> LearningService:
         rules=runtime.exceptions.rules,
         editor=runtime.administration,
         patterns=runtime.patterns,
+        ended_jobs=runtime.ended_jobs,
         flow_of=lambda job: live.document.flow if (live := runtime.manager.live.get(job.case)) is not None else "",
         look_ms=server.settings.learning_look_ms,
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from mendflow.core.model.projects import CASES_PER_START
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.services.learning.service import LOOK_MS as LEARNING_LOOK_MS
 from mendflow.services.observe.monitor_settings import MonitorSettings
@@ -22,11 +23,13 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     restart of theirs may take. Without `schedules` none of them is started here, as in a server that ends with its
     case. `owner_only`: it works for whoever has started it, whatever tokens its store has. Without `learning` nothing
     that ends is counted, and no sizes are learned. `long_steps_aside`: a process beside the server does the steps of
-    cases whose expressions do much work."""
+    cases whose expressions do much work. `cases_per_start_max` are the live cases that a started one may have at once,
+    with all that they call."""
 
     lease_ms: int = 30_000
     domain_lease_ms: int = 0
     losses_max: int = 20
+    cases_per_start_max: int = CASES_PER_START
     files_roots: tuple[Path, ...] | None = ()
     owner_only: bool = False
     recovery: bool = True

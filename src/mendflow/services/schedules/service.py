@@ -24,7 +24,7 @@ from mendflow.core.schedules.planning import due_key, inputs_for, resumed, trigg
 from mendflow.core.schedules.spec_checks import spec_flaws
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import TRIES
-from mendflow.services.cases.case_starter import CaseStarter
+from mendflow.services.cases.case_starter import CaseStarter, StartOptions
 from mendflow.services.schedules.flow_schedules import changed_spec
 from mendflow.services.schedules.starter import DueStarter, times_of
 from mendflow.services.schedules.store import ScheduleStore
@@ -133,7 +133,7 @@ class Schedules:
             raise InvalidRequest(f"the inputs of schedule {name}: {error.message}") from error
         case_key = trigger_key(name, key)
         earlier = await self._starter.case_of(document.spec.flow, case_key)
-        case = earlier or (await self._cases.start(document.spec.flow, inputs, who=who, key=case_key)).id
+        case = earlier or (await self._cases.start(document.spec.flow, inputs, who, StartOptions(key=case_key))).id
 
         def begun(document: ScheduleDocument) -> ScheduleDocument:
             if case in document.running:

@@ -34,7 +34,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.responsibility import Responsibility
-from mendflow.services.cases.case_starter import CaseStarter
+from mendflow.services.cases.case_starter import CaseStarter, StartOptions
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.schedules.flow_schedules import FlowSchedules
 from mendflow.services.schedules.store import ScheduleStore
@@ -230,7 +230,7 @@ class DueStarter:
             event, name = after.history[-1], after.spec.name
             self._notices.post(
                 f"schedule {name} missed {event.count} due time(s) while no server ran; the last one was"
-                f" {times_of(after).text(event.due)}; mendflow schedules backfill {name} starts past times"
+                f" {times_of(after).text(event.due)}; `mendflow schedules backfill {name}` starts past times"
             )
 
     # Cases
@@ -251,7 +251,7 @@ class DueStarter:
         try:
             if (earlier := await self.case_of(start.flow, start.key)) is not None:
                 return StartResult(start, earlier, known=True)
-            case = await self._starter.start(start.flow, start.inputs, who=start.owner, key=start.key)
+            case = await self._starter.start(start.flow, start.inputs, start.owner, StartOptions(key=start.key))
         except (StoreUnavailable, TemporarilyUnavailable):
             return None  # at the next look
         except Conflict as error:
@@ -279,7 +279,8 @@ class DueStarter:
                 subject=document.spec.name,
                 episode=str(document.refused_since),
                 sentence=f"schedule {document.spec.name} cannot start cases of flow {document.spec.flow} since {due}:"
-                f" {reason}; mend that, and start what is missing by mendflow schedules backfill {document.spec.name}",
+                f" {reason}; mend that, and start what is missing by `mendflow schedules backfill"
+                f" {document.spec.name}`",
             )
         )
 

@@ -51,6 +51,7 @@ def _search_query(query: JobQuery, now: Instant, sight: Sight = EVERYTHING) -> S
     also = [equals(name, value) for name, value in fields.items() if value]
     if query.attempts_min:
         also.append(f"attempts >= {query.attempts_min}")
+    also += [query.also] if query.also else []
     return paging.parse_query(
         JOBS,
         query.where,

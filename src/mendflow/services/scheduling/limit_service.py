@@ -12,7 +12,7 @@ The quotas of projects are limits too (quota_holds.py). Cases hold some of them 
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -33,24 +33,22 @@ from mendflow.core.model.sync import SyncRequest
 from mendflow.core.scheduling.limit_decisions import Grantor, HoldRequest, why_limited
 from mendflow.lazy import LazyModule
 from mendflow.services.base.background_tasks import cancel_tasks
-from mendflow.services.base.cluster import root_of
+from mendflow.services.base.case_trees import CaseTrees, LiveCaseTable
+from mendflow.services.base.cluster import first_case_of, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
+from mendflow.services.scheduling.case_quota import EndedCases, holds_enough, with_room, with_trees
 from mendflow.services.scheduling.facts import JobMoved
 from mendflow.services.scheduling.limit_store import LimitStore
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.quota_holds import (
-    CASE_FENCE,
     SERVER_MARK,
     Kinds,
-    LiveCases,
     names_of_job_quotas,
     quotas_set,
     uses_of,
-    with_case,
-    with_cases,
     with_running,
 )
 from mendflow.stores.contract import Store
@@ -95,7 +93,7 @@ class LimitService:
         clock: Clock,
         meta: PilotScheduler,
         homes: HomeRegistry,
-        live: LiveCases | None = None,
+        live: CaseTrees | None = None,
     ) -> None:
         """`live` are the cases of this server."""
         self.store = LimitStore(store, ledger)
@@ -103,9 +101,9 @@ class LimitService:
         self._clock = clock
         self._meta = meta
         self._homes = homes
-        self._live = live if live is not None else {}
+        self._live: CaseTrees = live if live is not None else LiveCaseTable()
         self.kinds: Kinds = {}
-        self._ended_cases: dict[CaseId, str] = {}
+        self._ended_cases = EndedCases(self._live)
         self._lock = asyncio.Lock()
         self._changes = asyncio.Event()
         self._taking: set[JobId] = set()
@@ -197,25 +195,33 @@ class LimitService:
 
     def why(self, job: Job) -> tuple[str, bool]:
         """Why the limits that a job uses let it wait, and whether only an administrator can change that."""
+
+        def is_own(id: JobId) -> bool:  # jobs of other projects are not named to whoever waits
+            return (other := self._meta.jobs.get(id)) is not None and other.spec.project == job.spec.project
+
         uses = self.uses(job)
-        return why_limited(uses, self.store.documents) if uses else ("", False)
+        return why_limited(uses, self.store.documents, is_own) if uses else ("", False)
 
     # What happens to cases
 
     async def take_case(self, case: CaseId, project: str) -> LimitDocument | None:
-        """Let a new case hold one of the quota of its project; if it may not, that quota as it is."""
+        """Let the tree of a new case hold one more of the quota of its project; if it may not, that quota as it is."""
         if "cases" not in self.kinds.get(project, ()):
             return None
-        changed = await self.change_quota(
-            quota_name(project, "cases"),
-            lambda document: with_case(document, case, self.grantor(), self._clock.now()),
-        )
-        return None if changed.count is None or JobId(case) in changed.holds else changed
+        tree, grantor = first_case_of(case), self.grantor()
+
+        def changed(document: LimitDocument) -> LimitDocument:
+            least = self._live.begun_in_tree(case) + 1
+            most = max(least, self._live.in_tree(case))
+            return with_room(document, tree, least=least, most=most, grantor=grantor, now=self._clock.now())
+
+        document = await self.change_quota(quota_name(project, "cases"), changed)
+        return None if holds_enough(document, tree, self._live.begun_in_tree(case) + 1) else document
 
     def case_ended(self, case: CaseId, project: str) -> None:
         """The case is over, or did not begin."""
         if "cases" in self.kinds.get(project, ()):
-            self._ended_cases[case] = project
+            self._ended_cases.add(case, project)
             self._changes.set()
 
     async def change_quota(self, name: str, new: Callable[[LimitDocument], LimitDocument]) -> LimitDocument:
@@ -281,11 +287,13 @@ class LimitService:
                 del self._ended[id]
 
     async def _give_back_cases(self) -> None:
-        now = self._clock.now()
-        for case, project in list(self._ended_cases.items()):
-            if case not in self._live:  # it stays there while jobs are under way that it does not wait for
-                await self.store.give_back(JobId(case), CASE_FENCE, [quota_name(project, "cases")], now)
-                del self._ended_cases[case]
+        for name, trees in self._ended_cases.trees().items():
+            await self._hold_trees(name, trees)
+            self._ended_cases.written(name, trees)
+
+    async def _hold_trees(self, name: str, trees: Mapping[CaseId, int]) -> None:
+        grantor, now = self.grantor(), self._clock.now()
+        await self.store.change(name, lambda document: with_trees(document, trees, grantor, now))
 
     async def _hold_unheld(self) -> None:
         """A quota that was set a moment ago counts what runs and lives already."""
@@ -304,9 +312,7 @@ class LimitService:
 
                 await self.store.change(name, running)
             if "cases" in kinds:
-                await self.store.change(
-                    quota_name(project, "cases"), lambda document: with_cases(document, self._live, grantor, now)
-                )
+                await self._hold_trees(quota_name(project, "cases"), self._live.trees(project))
 
     async def _give_back_orphans(self) -> None:
         """Holds of jobs that we decide about, and do not run; and of cases that no server has any more."""
@@ -331,7 +337,7 @@ class LimitService:
         job = self._meta.jobs.get(id)
         running = job is not None and job.state is JobState.RUNNING
         counted = running or id in self._taking or id in self._ended or self._homes.is_loading(id)
-        return counted or CaseId(id) in self._live
+        return counted or self._live.in_tree(CaseId(id)) > 0
 
     # What waits
 

@@ -200,4 +200,5 @@ class PilotRecord:
             cache_bytes=cache[1],
             projects=sorted(self.projects or ()),
             drained=self.drained,
+            busy_slots=self.capacity.slots - self.slots_open(),
         )

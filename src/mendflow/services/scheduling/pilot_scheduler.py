@@ -96,7 +96,7 @@ class PilotScheduler:
         self.idle = IdlePilots(self.queue, signals)
         self.caches = CacheRegistry(self.queue.caches)
         self.pilots: dict[PilotId, PilotRecord] = {}
-        self._held_back: dict[JobId, Job] = {}  # until their cases are loaded, or resumed
+        self.held_back: dict[JobId, Job] = {}  # until their cases are loaded, or resumed
         self._callbacks: dict[JobId, Callback] = {}
         self._failed_jobs: dict[JobId, Job] = {}  # failed, and the submitter is being told just now
         self._unable_since: dict[Resources, Instant] = {}
@@ -243,14 +243,14 @@ class PilotScheduler:
 
     def enqueue_held_back(self) -> None:
         """Cases that were being loaded are here, or stopped ones are resumed: put their jobs into the queue."""
-        held_back, self._held_back = self._held_back, {}
+        held_back, self.held_back = self.held_back, {}
         for job in held_back.values():
             if self.jobs.get(job.id) is job and job.state is JobState.AVAILABLE:
                 self.enqueue(job)
 
     def enqueue(self, job: Job) -> None:
         if self.is_loading(job.id) or self.is_stopped(job.id):
-            self._held_back[job.id] = job
+            self.held_back[job.id] = job
         elif not job.suspended:
             spec = job.spec
             if spec.resources.is_learned and (sizer := self.hub.provider(JobSizer)) is not None:

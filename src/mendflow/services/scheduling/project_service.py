@@ -32,7 +32,7 @@ from mendflow.core.model.projects import (
 from mendflow.core.scheduling.project_quotas import how_to_raise, quota_text, why_not_queued
 from mendflow.lazy import LazyModule
 from mendflow.services.base.background_tasks import cancel_tasks
-from mendflow.services.base.cluster import Membership
+from mendflow.services.base.cluster import Membership, first_case_of
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.scheduling.facts import JobMoved, JobQuotas
@@ -177,11 +177,13 @@ class ProjectService:
     async def admit(self, case: CaseId, project: str) -> None:
         if project not in self._limits.kinds:
             return
-        self._demand(project, "waiting-jobs", lambda document: document.count != 0)
-        self._demand(project, "stored-bytes", lambda document: document.free > 0)
+        is_called = first_case_of(case) != case
+        if not is_called:  # one that has begun goes on with what it calls
+            self._demand(project, "waiting-jobs", lambda document: document.count != 0)
+            self._demand(project, "stored-bytes", lambda document: document.free > 0)
         full = await self._limits.take_case(case, project)
         if full is not None:
-            raise _exceeded(project, "cases", full)
+            raise _exceeded(project, "cases", full, is_called=is_called)
 
     def dismiss(self, case: CaseId, project: str) -> None:
         self._limits.case_ended(case, project)
@@ -365,14 +367,15 @@ class ProjectService:
         raise Conflict(f"{id} is changed by several at once, again and again; try again")
 
 
-def _exceeded(project: str, kind: QuotaKind, document: LimitDocument) -> QuotaExceeded:
+def _exceeded(project: str, kind: QuotaKind, document: LimitDocument, *, is_called: bool = False) -> QuotaExceeded:
     advice = {
-        "cases": "wait until one has ended, or cancel one",
+        "cases": "call fewer at once (max-parallel)" if is_called else "wait until one has ended, or cancel one",
         "stored-bytes": "prune cases that are over",
         "waiting-jobs": "its jobs could not wait",
     }[kind]
+    refused = "no case is called" if is_called else "no case is started"
     return QuotaExceeded(
-        f"no case is started: {quota_text(project, kind, document)}; {advice}, or {how_to_raise(project, kind)}",
+        f"{refused}: {quota_text(project, kind, document)}; {advice}, or {how_to_raise(project, kind)}",
         project=project,
         quota=kind,
         used=document.used,

@@ -3,12 +3,12 @@
 A quota may be set while jobs run and cases live: then these are written into it, however many they are, and nothing new
 starts until enough has ended."""
 
-from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
-from mendflow.core.model.ids import CaseId, Instant, JobId
+from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.named_limits import LimitDocument, LimitHold, NamedLimits
 from mendflow.core.model.projects import JOB_QUOTAS, QuotaKind, quota_name, quota_of
@@ -17,22 +17,9 @@ from mendflow.core.scheduling.project_quotas import quota_uses
 
 SERVER_MARK: Final = "@"
 """Stands before the name of a server that holds some of a quota itself."""
-CASE_FENCE: Final = 1
 
 Kinds = dict[str, frozenset[QuotaKind]]
 """By project: the quotas that are set."""
-
-
-class ProjectCase(Protocol):
-    """A live case, as far as quotas are about it."""
-
-    @property
-    def counted_project(self) -> str:
-        """Its project; empty if it does not count, because another case has called it."""
-        ...
-
-
-LiveCases = Mapping[CaseId, ProjectCase]
 
 
 def quotas_set(documents: Iterable[LimitDocument]) -> Kinds:
@@ -67,25 +54,6 @@ def with_running(
             if amount:
                 missing[job.id] = hold_of(grantor, amount, job.fence, now)
     return replace(document, holds={**document.holds, **missing}) if missing else document
-
-
-def with_cases(document: LimitDocument, cases: LiveCases, grantor: Grantor, now: Instant) -> LimitDocument:
-    """The quota of cases with those that it lacks."""
-    quota = quota_of(document.name)
-    assert quota is not None, "only quotas count cases"
-    missing = {
-        JobId(id): hold_of(grantor, 1, CASE_FENCE, now)
-        for id, case in cases.items()
-        if JobId(id) not in document.holds and case.counted_project == quota[0]
-    }
-    return replace(document, holds={**document.holds, **missing}) if missing else document
-
-
-def with_case(document: LimitDocument, case: CaseId, grantor: Grantor, now: Instant) -> LimitDocument:
-    """The quota of cases with one more, if there is room."""
-    if document.count is None or document.free < 1 or JobId(case) in document.holds:
-        return document
-    return replace(document, holds={**document.holds, JobId(case): hold_of(grantor, 1, CASE_FENCE, now)})
 
 
 def with_amount(document: LimitDocument, holder: str, amount: int, grantor: Grantor, now: Instant) -> LimitDocument:

@@ -35,21 +35,22 @@ class WaitingReasons:
         self._clock = clock
         self._help_for = help_for
 
-    def of(self, id: JobId) -> Reason | None:
-        """The reason without the name of the job; None if it does not wait in this server's queue."""
+    def of(self, id: JobId, *, is_of_many: bool = False) -> Reason | None:
+        """The reason without the name of the job; None if it does not wait in this server's queue. If it stands for
+        many that need the like, nothing is said of its own place in the queue."""
         job = self._meta.jobs.get(id)
         if job is None or job.state is not JobState.AVAILABLE:
             return None
-        told = self.why(job)
+        told = self.why(job, is_of_many=is_of_many)
         return msgspec.structs.replace(told, sentence=told.sentence.removeprefix(f"{job.spec.shown}: "))
 
-    def why(self, job: Job) -> Reason:
+    def why(self, job: Job, *, is_of_many: bool = False) -> Reason:
         meta, now = self._meta, self._clock.now()
         sites = self._help_for(effective_needs(job))
         told = explanations.why_waiting(
             job,
             [self._facts(pilot) for pilot in meta.pilots.values() if pilot.seen_at],
-            meta.queue.jobs_ahead(job.id, now),
+            None if is_of_many else meta.queue.jobs_ahead(job.id, now),
             now,
             coming=sites.helps or sites.cannot,
         )

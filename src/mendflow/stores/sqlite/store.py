@@ -1,12 +1,13 @@
 """The store in one SQLite file: the embedded default.
 
 One thread writes, in groups (writer.py). Reads have their own connections, and thanks to the write-ahead log they never
-wait: a point read is so short that it runs on the event loop, anything longer goes to a reading thread. A lock beside
-the file keeps a second server out."""
+wait: a point read is so short that it runs on the event loop, anything longer goes to one of some reading threads. A
+lock beside the file keeps a second server out."""
 
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.stores.contract import FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
+from mendflow.stores.contract import READING_COST, FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import check
 from mendflow.stores.file_lock import FileLock
 from mendflow.stores.sql import SCAN_PAGE, scan_pages
@@ -27,6 +28,7 @@ from mendflow.stores.sqlite.migrations import migrate
 from mendflow.stores.sqlite.writer import SqliteWriter
 
 INLINE_IDS_MAX = 32
+READING_THREADS = 3
 BUSY_SECONDS = 5.0
 
 Rows = list[tuple[Any, ...]]
@@ -111,11 +113,13 @@ class SqliteStore:
         self._ready()
 
     async def _rows(self, statement: str, params: Sequence[Any]) -> Rows:
-        opened = self._ready()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            opened.reading, self._translating_errors, lambda: opened.thread_reader.execute(statement, params).fetchall()
+        loop, readers = asyncio.get_running_loop(), self._ready().readers
+        rows, took_s = await loop.run_in_executor(
+            readers.threads, self._translating_errors, lambda: readers.read(statement, params)
         )
+        if (tell := READING_COST.get()) is not None:
+            tell(took_s)
+        return rows
 
     def _ready(self) -> "_Opened":
         if self._opened is None:
@@ -130,20 +134,43 @@ class SqliteStore:
             raise unavailable(self._path, error) from error
 
 
+class _Readers:
+    """Threads that read, each with a connection of its own: a long read holds up no short one unless there are as many
+    long ones as threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.connections = [_reader(path) for _ in range(READING_THREADS)]
+        self._free = list(self.connections)
+        self.threads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
+
+    def read(self, statement: str, params: Sequence[Any]) -> tuple[Rows, float]:
+        """The rows, and the processor time that they took."""
+        begun_s, connection = time.thread_time(), self._free.pop()
+        try:
+            rows = connection.execute(statement, params).fetchall()
+        finally:
+            self._free.append(connection)
+        return rows, time.thread_time() - begun_s
+
+    def close(self) -> None:
+        self.threads.shutdown()
+        for connection in self.connections:
+            connection.close()
+
+
 class _Opened:
-    """The state of an open store: the writer, a connection for short reads, and one for the reading thread."""
+    """The state of an open store: the writer, a connection for short reads, and threads for all others."""
 
     def __init__(self, main: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self.main = main
         self.writer = SqliteWriter(main, path, loop)
         self.loop_reader = _reader(path)
-        self.thread_reader = _reader(path)
-        self.reading = ThreadPoolExecutor(1, thread_name_prefix="sqlite-reader")
+        self.readers = _Readers(path)
 
     def close(self) -> None:
-        self.reading.shutdown()
-        for connection in (self.loop_reader, self.thread_reader, self.main):
-            connection.close()
+        self.readers.close()
+        self.loop_reader.close()
+        self.main.close()
 
 
 def _open(path: Path, lock: FileLock, loop: asyncio.AbstractEventLoop) -> _Opened:

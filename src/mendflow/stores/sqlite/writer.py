@@ -31,7 +31,9 @@ from mendflow.stores.write_batches import WriteBatch, WriteOutcomes, resolve, ta
 Key = tuple[str, str]
 
 ON_THE_LOOP_WRITES_MAX = 512
-"""A group up to this size blocks the event loop for a few milliseconds at most."""
+ON_THE_LOOP_BYTES_MAX = 256 * 1024
+"""A group up to this size blocks the event loop for a few milliseconds at most: SQLite reads all of a document for its
+columns, several times."""
 
 COMMIT_HERE_WRITES_MAX = 16
 COMMIT_HERE_MS_MAX = 1.0
@@ -93,7 +95,7 @@ class SqliteWriter:
             if self._idle is not None:
                 self._idle.set_result(None)
             return
-        if writes <= ON_THE_LOOP_WRITES_MAX:
+        if writes <= ON_THE_LOOP_WRITES_MAX and _is_small(group):
             try:
                 answers = self._transaction.prepare(group)
             except Exception:  # noqa: BLE001 - whatever it is, the thread meets it again and has time to sort it out
@@ -158,6 +160,17 @@ class SqliteWriter:
                     raise
             self._transaction.roll_back()
             time.sleep(0.02)
+
+
+def _is_small(group: list[WriteBatch]) -> bool:
+    size = 0
+    for writes, _ in group:
+        for write in writes:
+            if isinstance(write, Put):
+                size += len(write.body)
+            elif isinstance(write, Append):
+                size += sum(map(len, write.entries))
+    return size <= ON_THE_LOOP_BYTES_MAX
 
 
 def _files_of(path: Path) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 /** Rules applied to what waits or has failed: how far that has come, what came of each case, and a stop. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { useMay } from "@/api/session";
 import { ConfirmDialog } from "@/components/dialog";
 import { number, plural } from "@/components/format";
@@ -9,18 +9,48 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, groupDecisionsQuery, stopApply, UNDER_WAY, type ApplyProgress, type FailureGroup } from "./queries";
+import { applyQuery, applyRules, conclusionQuery, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureGroup } from "./queries";
 
-export function ApplyPanel({ group, info }: { group: string; info: FailureGroup }) {
+interface ApplyProps {
+  group: string;
+  info: FailureGroup;
+  samples: readonly DecisionView[];
+  /** The rule that was just saved is only on trial. */
+  onTrial?: boolean;
+}
+
+const FLOWS_ASKED = 4;
+
+/** Whether a rule that is in force takes this cause up, by a sample of each flow; undefined as long as that is not known, or
+ * to somebody who may not ask. */
+function useRuleHolds(samples: readonly DecisionView[]): boolean | undefined {
+  const mayEvaluate = useMay("evaluate_rules");
+  const asked = [...new Map(samples.map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
+  const sets = useQueries({ queries: asked.map((each) => ({ ...ruleSetQuery(each.flow), enabled: mayEvaluate })) });
+  const said = useQueries({
+    queries: asked.map((each, at) => ({ ...conclusionQuery(each.flow, each.id, sets[at]?.data?.version ?? 0), enabled: mayEvaluate && sets[at]?.isSuccess === true })),
+  });
+  if (said.some((each) => each.data?.conclusion?.exlet)) return true;
+  return said.length > 0 && said.every((each) => each.isSuccess) ? false : undefined;
+}
+
+export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps) {
   const client = useQueryClient();
   const mayApply = useMay("apply_rules");
   const mayStop = useMay("stop_apply");
+  const id = useId();
   const [asking, setAsking] = useState(false);
   const [retry, setRetry] = useState(false);
   // Of an application that nobody has asked for here there is nothing to read.
   const [watched, setWatched] = useState(() => sessionStorage.getItem(`mendflow.applied.${group}`) !== null);
   const progress = useQuery(applyQuery(group, watched));
   const open = info.waiting + info.unhandled;
+  const holds = useRuleHolds(samples);
+  const cannot = holds !== false ? "" : onTrial ? "The rule is on trial and does nothing yet: put it in force first." : "No rule that is in force holds for this cause yet: teach one first.";
+  const begin = (asItIs: boolean) => {
+    setRetry(asItIs);
+    setAsking(true);
+  };
   const run = () => {
     // The answer comes when all is done; meanwhile the progress is read.
     const applied = applyRules(group, retry);
@@ -48,14 +78,26 @@ export function ApplyPanel({ group, info }: { group: string; info: FailureGroup 
             </button>
           )}
           {mayApply && !state?.running && open > 0 && (
-            <button type="button" className="button small primary" onClick={() => setAsking(true)}>
-              <Icon name="run" size={14} /> Apply to {plural(open, "failure")}
-            </button>
+            <>
+              {cannot && (
+                <button type="button" className="button small" onClick={() => begin(true)}>
+                  <Icon name="run" size={14} /> Try again as they are
+                </button>
+              )}
+              <button type="button" className={cannot ? "button small" : "button small primary"} disabled={cannot !== ""} aria-describedby={cannot ? `${id}-why` : undefined} onClick={() => begin(false)}>
+                <Icon name="run" size={14} /> Apply to {plural(open, "failure")}
+              </button>
+            </>
           )}
         </>
       }
     >
-      {state ? <Progress state={state} group={group} /> : <p className="muted">{info.waiting ? `${plural(info.waiting, "case")} ${info.waiting === 1 ? "waits" : "wait"} for a person. ` : ""}Once a rule for this cause is in force, it can be applied to them here.</p>}
+      {mayApply && !state?.running && open > 0 && cannot && (
+        <p className="muted" id={`${id}-why`}>
+          {cannot} {info.waiting ? `${plural(info.waiting, "case")} ${info.waiting === 1 ? "waits" : "wait"} for a person.` : ""}
+        </p>
+      )}
+      {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{info.waiting ? `${plural(info.waiting, "case")} ${info.waiting === 1 ? "waits" : "wait"} for a person. ` : ""}A rule that is in force is applied to them here.</p>}
       <ConfirmDialog
         title="Apply the rules"
         open={asking}
@@ -119,7 +161,7 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
           </tbody>
         </table>
       )}
-      {Object.entries(state.refused).filter(([id]) => !newest.has(id)).map(([id, why]) => (
+      {Object.entries(state.refused).filter(([id]) => !rows.some((each) => each.id === id || each.case === id)).map(([id, why]) => (
         <p key={id}>{id}: {why}</p>
       ))}
     </div>

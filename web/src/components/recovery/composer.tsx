@@ -6,6 +6,7 @@ import { Button, GridList, GridListItem, isTextDropItem, useDragAndDrop } from "
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
+import { Word } from "@/components/word";
 import { flowOf, nameFor, newStep, WAIT, type ExletDraft, type ExletStep } from "./exlets";
 import { checkExlet, primitivesQuery, type ExceptionType, type PrimitiveView } from "./queries";
 import { StepForm } from "./step-form";
@@ -66,12 +67,12 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
   return (
     <div className="composer">
       <div className="composer-palette">
-        <h3 id="palette-head">Primitives</h3>
+        <h3 id="palette-head"><Word of="primitives">Primitives</Word></h3>
         <GridList aria-labelledby="palette-head" items={bricks.map((each) => ({ ...each, id: each.primitive }))} dragAndDropHooks={palette.dragAndDropHooks} selectionMode="none" className="brick-list">
           {(brick) => (
             <GridListItem id={brick.primitive} textValue={brick.primitive} className="brick">
               <Button slot="drag" className="brick-grip" aria-label={`Drag ${brick.primitive}`}>⠿</Button>
-              <span className="brick-text" title={brick.about}>
+              <span className="brick-text">
                 <strong>{brick.primitive}</strong>
                 <span className="muted">{brick.about}</span>
               </span>
@@ -83,7 +84,7 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
         </GridList>
       </div>
       <div className="composer-canvas">
-        <h3 id="canvas-head">The exlet does</h3>
+        <h3 id="canvas-head">The <Word of="exlet" /> does</h3>
         <GridList
           aria-labelledby="canvas-head"
           items={draft.steps.map((each, at) => ({ ...each, at, open: each.id === open }))}
@@ -100,7 +101,7 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
                 <span className="rule-number">{step.at + 1}</span>
                 <Button className="step-name" aria-expanded={step.open} aria-label={`Settings of step ${step.at + 1}, ${step.do}`} onPress={() => setOpen(step.open ? null : step.id)}>
                   <strong>{step.do}</strong>
-                  <span className="muted clip">{summary(step)}</span>
+                  <span className="muted">{summary(step)}</span>
                 </Button>
                 <Button className="icon-button" aria-label={`Move step ${step.at + 1} up`} isDisabled={step.at === 0} onPress={() => move(step.at, -1)}><Icon name="up" size={14} /></Button>
                 <Button className="icon-button" aria-label={`Remove step ${step.at + 1}`} onPress={() => put(draft.steps.filter((each) => each.id !== step.id))}><Icon name="close" size={14} /></Button>

@@ -13,12 +13,14 @@ type Entry = Schemas["AuditEntry"];
 
 const route = getRouteApi("/administration");
 const OUTCOMES = ["done", "refused", "failed", "unanswered"];
+/** Each file that somebody sends is an entry, known by its digest: they would hide all others. */
+const STORING = "store_file";
 
 const COLUMNS: Column<Entry>[] = [
   { id: "at", header: "When", width: "100px", cell: (row) => <Time at={row.at} /> },
   { id: "who", header: "Who", width: "minmax(90px, 1fr)", cell: (row) => row.who },
   { id: "operation", header: "What", width: "minmax(120px, 1.2fr)", cell: (row) => <span className="mono">{row.operation}</span> },
-  { id: "object", header: "To what", width: "minmax(120px, 2fr)", cell: (row) => row.object || row.made || "" },
+  { id: "object", header: "To what", width: "minmax(120px, 2fr)", cell: (row) => [row.object, row.made !== row.object && row.made].filter(Boolean).join(" → ") },
   { id: "outcome", header: "Outcome", width: "120px", cell: (row) => <StateBadge of={row.outcome === "refused" ? "rejected" : (row.outcome ?? "done")} word={row.code || row.outcome || "done"} /> },
   { id: "source", header: "From", width: "minmax(90px, 1fr)", cell: (row) => row.source },
   { id: "server", header: "Server", width: "minmax(90px, 1fr)", cell: (row) => row.server },
@@ -37,9 +39,10 @@ function Chains() {
 }
 
 export function Audit() {
-  const { who, operation, object, outcome } = route.useSearch();
+  const { who, operation, object, outcome, files } = route.useSearch();
   const navigate = route.useNavigate();
-  const wish = { who, operation, object, outcome };
+  const hidden = !files && !operation;
+  const wish = { who, operation, object, outcome, without: hidden ? STORING : undefined };
   const query = useInfiniteQuery({
     queryKey: ["audit", "entries", wish],
     initialPageParam: "",
@@ -55,7 +58,7 @@ export function Audit() {
       <div className="filter-bar" role="search" aria-label="Who did what">
         <input type="search" aria-label="Who" placeholder="Who" value={who ?? ""} onChange={(event) => set("who", event.target.value)} />
         <input type="search" aria-label="Operation" placeholder="What, as create_token" value={operation ?? ""} onChange={(event) => set("operation", event.target.value)} />
-        <input type="search" aria-label="Object" placeholder="To what" value={object ?? ""} onChange={(event) => set("object", event.target.value)} />
+        <input type="search" aria-label="Object" placeholder="To what, as a case" title="This, and everything in it: of a case its tasks, items, jobs and called cases" value={object ?? ""} onChange={(event) => set("object", event.target.value)} />
         <select aria-label="Outcome" value={outcome ?? ""} onChange={(event) => set("outcome", event.target.value)}>
           <option value="">every outcome</option>
           {OUTCOMES.map((each) => <option key={each}>{each}</option>)}
@@ -64,11 +67,19 @@ export function Audit() {
         <a className="button" href="/api/v1/audit/export" download="audit.jsonl"><Icon name="download" size={14} /> Export</a>
       </div>
       <Chains />
+      {!operation && (
+        <p className="muted">
+          {hidden ? "That files were stored (store_file) is hidden. " : "That files were stored (store_file) is shown. "}
+          <button type="button" className="link-button" onClick={() => void navigate({ search: (before) => ({ ...before, files: before.files ? undefined : true }), replace: true })}>
+            {hidden ? "Show it" : "Hide it"}
+          </button>
+        </p>
+      )}
       {query.isError && <ErrorState error={query.error} again={() => void query.refetch()} />}
       {query.isPending && <Loading />}
       {query.data && (
         <DataTable label="Who did what" inline rows={rows} columns={COLUMNS} rowId={(row) => `${row.server}/${row.number}`} onEnd={() => query.hasNextPage && !query.isFetching && void query.fetchNextPage()}
-          empty={<EmptyState title={narrowed ? "No entry matches" : "Nothing was changed yet"} icon="search">{narrowed ? "Names are compared whole. Clear a field to see more." : "Each change of anything is recorded here: who, what, when, and from where."}</EmptyState>}
+          empty={<EmptyState title={narrowed ? "No entry matches" : "Nothing was changed yet"} icon="search">{narrowed ? "Names are compared whole; what belongs to a case is found by the case’s id. Clear a field to see more." : "Each change of anything is recorded here: who, what, when, and from where."}</EmptyState>}
         />
       )}
     </div>

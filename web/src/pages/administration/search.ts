@@ -11,6 +11,8 @@ export function search(raw: Record<string, unknown>) {
     operation: text(raw, "operation"),
     object: text(raw, "object"),
     outcome: text(raw, "outcome"),
+    /** With the entries about files that were stored. */
+    files: flag(raw, "files"),
     every: flag(raw, "every"),
   });
 }

@@ -4,6 +4,7 @@ import { useMemo } from "react";
 import { DataTable, type Column } from "@/components/data-table";
 import { clock, exact, plural } from "@/components/format";
 import { EmptyState, Loaded } from "@/components/states-of-page";
+import { Word } from "@/components/word";
 import { HISTORY_LAST, historyQuery, type HistoryEntry } from "./queries";
 
 const route = getRouteApi("/cases/$case");
@@ -15,6 +16,12 @@ interface Entry extends HistoryEntry {
 }
 
 const QUIET = new Set(["schedule", "assign", "start"]);
+
+/** A step of an exlet is done long before the job that it submits again has ended: so it is not called mended yet. */
+function whatWord(entry: HistoryEntry): string {
+  const step: Record<string, string> = { mending: "step begun", mended: "step done" };
+  return (entry.exlet && step[entry.what]) || entry.what;
+}
 
 /** Compact: of what goes well only the ends, and the same thing of the same name counted as one. */
 export function compacted(entries: readonly HistoryEntry[]): Entry[] {
@@ -35,13 +42,13 @@ export function compacted(entries: readonly HistoryEntry[]): Entry[] {
 
 export default function HistoryView({ id }: { id: string }) {
   const { full, entries } = route.useSearch();
-  const query = useQuery(historyQuery(id, entries === "all"));
+  const query = useQuery(historyQuery(id, { all: entries === "all", brief: !full }));
   const cut = entries !== "all" && query.data?.length === HISTORY_LAST;
   const columns = useMemo<Column<Entry>[]>(
     () => [
       { id: "at", header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
       { id: "who", header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => entry.by || entry.source },
-      { id: "what", header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
+      { id: "what", header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what === "offered" ? <Word of="offered" /> : whatWord(entry)}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
       {
         id: "item",
         header: "Item",
@@ -55,7 +62,7 @@ export default function HistoryView({ id }: { id: string }) {
             entry.name
           ),
       },
-      { id: "message", header: "Said", width: "minmax(200px, 3fr)", cell: (entry) => <span title={entry.message}>{[entry.message, entry.exlet && `exlet ${entry.exlet}`].filter(Boolean).join(" · ")}</span> },
+      { id: "message", header: "Said", width: "minmax(200px, 3fr)", cell: (entry) => <span title={entry.message}>{entry.message}{entry.exlet && <>{entry.message && " · "}<Word of="exlet" /> {entry.exlet}</>}</span> },
     ],
     [],
   );
@@ -84,6 +91,7 @@ export default function HistoryView({ id }: { id: string }) {
         <a className="button small" href={`/api/v1/cases/${encodeURIComponent(id)}/history?format=xes`} download={`${id}.xes`}>
           XES, for process mining
         </a>
+        <Word of="XES">What is XES?</Word>
       </div>
       <Loaded query={query}>{() => <DataTable label="History" rows={rows} columns={columns} rowId={(entry) => entry.key} empty={<EmptyState title="Nothing has happened yet" />} />}</Loaded>
     </div>

@@ -12,6 +12,7 @@ import { ErrorState, Loaded } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
 import { Duration, Time } from "@/components/time";
 import { Why } from "@/components/why";
+import { AskedTask, isAsked, ItemState } from "./asked-task";
 import { Files } from "./files";
 import { Asked, ItemActs } from "./item-acts";
 import { itemQuery, readLog } from "./queries";
@@ -34,7 +35,8 @@ function ItemParts({ view }: { view: ItemView }) {
       <Why subject={`${view.case}:${view.item}`} />
       <Facts
         facts={[
-          ["State", <StateBadge key="state" of={view.state} />],
+          ["State", <ItemState key="state" item={view} />],
+          ["Task", isAsked(view) && <AskedTask key="task" item={view} />],
           ["For", view.element],
           ["Kind", view.kind],
           ["Pilot", view.pilot ?? view.attempts.at(-1)?.pilot],

@@ -4,9 +4,9 @@ import { useCallback, useEffect, useMemo } from "react";
 import type { ItemView } from "@/api/queries";
 import { DataTable, type Column } from "@/components/data-table";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
-import { StateBadge } from "@/components/state-badge";
 import { Time } from "@/components/time";
 import { ITEM_NAMES, WhereField } from "@/components/where-field";
+import { AskedTask, isAsked, ItemState } from "./asked-task";
 import { itemsQuery, itemState } from "./queries";
 import { Ran, ranMs } from "./ran";
 
@@ -14,14 +14,19 @@ const route = getRouteApi("/cases/$case");
 const FIRST_ROWS = 40;
 const SHOWN = ["failed", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
 
+function ItemReason({ item }: { item: ItemView }) {
+  const text = item.fault?.message || item.reason;
+  return isAsked(item) ? <AskedTask item={item} /> : <span title={text}>{text}</span>;
+}
+
 const COLUMNS: readonly Column<ItemView>[] = [
-  { id: "state", header: "State", width: "116px", value: (item) => item.state, cell: (item) => <StateBadge of={item.state} /> },
-  { id: "item", header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {item.element && <span className="muted">{item.element}</span>}</> },
+  { id: "state", phone: 1, header: "State", width: "124px", value: (item) => item.state, cell: (item) => <ItemState item={item} /> },
+  { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {item.element && <span className="muted">{item.element}</span>}</> },
   { id: "kind", header: "Kind", width: "80px", value: (item) => item.kind, cell: (item) => item.kind },
-  { id: "reason", header: "Why", width: "minmax(160px, 2fr)", cell: (item) => { const text = item.fault?.message || item.reason; return <span title={text}>{text}</span>; } },
+  { id: "reason", phone: 2, header: "Why", width: "minmax(160px, 2fr)", cell: (item) => <ItemReason item={item} /> },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (item) => item.attempts.length, cell: (item) => item.attempts.length || "" },
   { id: "pilot", header: "Pilot", width: "minmax(120px, 0.8fr)", value: (item) => item.pilot, cell: (item) => item.pilot ?? item.attempts.at(-1)?.pilot ?? "" },
-  { id: "began", header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
+  { id: "began", phone: 2, header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
   { id: "took", header: "Took", width: "92px", align: "end", value: (item) => ranMs(item, Date.now()), cell: (item) => <Ran item={item} /> },
 ];
 

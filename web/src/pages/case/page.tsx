@@ -13,8 +13,9 @@ import { WithDetails } from "@/components/drawer";
 import { Menu } from "@/components/menu";
 import { Page } from "@/components/page";
 import { ErrorState, Loading } from "@/components/states-of-page";
-import { StateBadge } from "@/components/state-badge";
+import { StateBadge, StateIcon } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
+import { WaitsForPerson } from "@/components/task-link";
 import { Duration, Time } from "@/components/time";
 import { Why } from "@/components/why";
 import { VIEWS, type View } from "./search";
@@ -70,7 +71,13 @@ export default function CasePage() {
       heading={
         <>
           {data.id} <CopyButton text={data.id} label="Copy the id" />
-          <StateBadge state={caseState(data)} word={data.status === "running" ? undefined : wordOf(data.status)} />
+          {data.status === "running" && data.tasks_open > 0 && !data.held.length ? (
+            <span className="case-waits">
+              <StateIcon state="person" size={14} /> <WaitsForPerson view={data} />
+            </span>
+          ) : (
+            <StateBadge state={caseState(data)} word={data.status === "running" ? undefined : wordOf(data.status)} />
+          )}
         </>
       }
       lead={<Lead view={data} />}
@@ -80,7 +87,7 @@ export default function CasePage() {
       <Tabs
         label="Views of the case"
         current={view}
-        tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? items : undefined, link: { to: "/cases/$case", params: { case: id }, search: { view: each, item } } }))}
+        tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? items : undefined, link: { to: "/cases/$case", params: { case: id }, search: (before) => ({ view: each, item: before.item }) } }))}
       />
       <WithDetails details={item ? <Suspense fallback={<Loading lines={6} />}><ItemDetails key={item} caseId={data.id} item={item} onClose={close} /></Suspense> : null}>
         <Suspense fallback={<Loading lines={6} />}>

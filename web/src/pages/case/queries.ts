@@ -44,10 +44,11 @@ export function itemQuery(id: string, item: string) {
 /** So many entries of a history are read unless all are wanted: a case of very many items has hundreds of thousands. */
 export const HISTORY_LAST = 2000;
 
-export function historyQuery(id: string, all: boolean) {
+/** `brief`: without what the engine ordered, which is not shown, and takes long to find out of a case of very many items. */
+export function historyQuery(id: string, wish: { all: boolean; brief: boolean }) {
   return queryOptions({
-    queryKey: ["case", id, "history", all ? "all" : "last"],
-    queryFn: ({ signal }) => requestJson<HistoryEntry[]>(`/api/v1/cases/${encodeURIComponent(id)}/history`, { query: { last: all ? undefined : HISTORY_LAST }, signal }),
+    queryKey: ["case", id, "history", wish],
+    queryFn: ({ signal }) => requestJson<HistoryEntry[]>(`/api/v1/cases/${encodeURIComponent(id)}/history`, { query: { last: wish.all ? undefined : HISTORY_LAST, brief: wish.brief || undefined }, signal }),
     placeholderData: keepPreviousData,
   });
 }

@@ -23,6 +23,8 @@ export default function TimelineView({ id }: { id: string }) {
     clearTimeout(keep.current);
     keep.current = setTimeout(() => void navigate({ search: (before) => ({ ...before, from: next ? Math.round(next.from) : undefined, to: next ? Math.round(next.to) : undefined }), replace: true }), 400);
   };
+  // Whoever leaves the page is not led back to it.
+  useEffect(() => () => clearTimeout(keep.current), []);
   if (error !== null && !loaded) return <ErrorState error={error} />;
   if (!loaded) return <Loading lines={6} />;
   if (!loaded.rows.length) return <EmptyState title="Nothing has begun yet" icon="schedules">Items are drawn here as soon as they wait or run.</EmptyState>;

@@ -8,6 +8,7 @@ import { JsonTree } from "@/components/json-tree";
 import { Facts, Panel } from "@/components/page";
 import { Loaded } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
+import { WaitsForPerson } from "@/components/task-link";
 import { Duration, Time } from "@/components/time";
 import { Why } from "@/components/why";
 
@@ -32,6 +33,7 @@ export function CaseDetails({ id, onClose }: { id: string; onClose: () => void }
             <Facts
               facts={[
                 ["State", <StateBadge key="state" state={caseState(view)} word={caseState(view) === "stopped" ? wordOf(view.status) : undefined} />],
+                ["Waits", view.status === "running" && view.tasks_open > 0 && <WaitsForPerson key="waits" view={view} />],
                 ["Flow", <Link key="flow" to="/flows/$name" params={{ name: view.flow }}>{view.flow}</Link>],
                 ["Started", <Time key="started" at={view.started_at} />],
                 ["Took", <Duration key="took" from={view.started_at} to={view.ended_at} />],

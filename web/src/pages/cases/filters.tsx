@@ -10,33 +10,43 @@ import { Icon } from "@/components/icon";
 import { Menu } from "@/components/menu";
 import { StateIcon } from "@/components/state-badge";
 import { CASE_NAMES, WhereField } from "@/components/where-field";
-import { stateOf, wordOf } from "@/api/states";
-import { conditionOf } from "./condition";
-import { SPANS, STATUSES, type CasesSearch } from "./search";
+import { stateOf } from "@/api/states";
+import { conditionOf, fieldTime, filtersOf } from "./condition";
+import { CHOICES, SPANS, STATUSES, type CasesSearch, type Span } from "./search";
 import { removeView, saveView, useSavedViews } from "./views";
 
-/** How many cases there are of each status, whatever status is chosen. */
-function useCounts(search: CasesSearch) {
-  const where = conditionOf(search, "status");
-  return useQuery({
-    queryKey: ["cases", "counts", where],
-    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where, by: "status" } }, signal })),
+/** How many cases there are of each status, and that wait for a person, whatever status is chosen. */
+function useCounts(search: CasesSearch): Partial<Record<string, number>> {
+  const { where } = search;
+  const also = filtersOf(search, "status");
+  const forPerson = filtersOf({ ...search, status: "person" });
+  const byStatus = useQuery({
+    queryKey: ["cases", "counts", where, also],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where, also, by: "status" } }, signal })),
     placeholderData: (before) => before,
   });
+  const people = useQuery({
+    queryKey: ["cases", "counts", where, forPerson],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where, also: forPerson } }, signal })),
+    placeholderData: (before) => before,
+  });
+  return { ...byStatus.data?.counts, person: people.data?.counts[""] };
 }
 
+const WORDS: Record<(typeof CHOICES)[number], string> = { running: "running", person: "for a person", suspended: "suspended", completed: "done", failed: "failed", cancelled: "cancelled" };
+
 export function StatusFilter({ search }: { search: CasesSearch }) {
-  const counts = useCounts(search).data?.counts ?? {};
-  const all = Object.values(counts).reduce((total, count) => total + count, 0);
+  const counts = useCounts(search);
+  const all = STATUSES.reduce((total, status) => total + (counts[status] ?? 0), 0);
   return (
     <nav className="segments" aria-label="Status">
       <Link from="/cases" to="/cases" search={(before) => ({ ...before, status: undefined })} className="segment" aria-current={!search.status ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
         all <span className="number">{number(all)}</span>
       </Link>
-      {STATUSES.filter((status) => counts[status] || status === search.status || status === "running" || status === "failed").map((status) => (
-        <Link key={status} from="/cases" to="/cases" search={(before) => ({ ...before, status })} className="segment" aria-current={search.status === status ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
+      {CHOICES.map((status) => (
+        <Link key={status} from="/cases" to="/cases" search={(before) => ({ ...before, status })} className="segment" aria-current={search.status === status ? "true" : undefined} title={status === "person" ? "Of those that run, these wait for a person: for a task, or for a failure that no rule takes up" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
           <StateIcon state={stateOf(status)} />
-          {wordOf(status)} <span className="number">{number(counts[status] ?? 0)}</span>
+          {WORDS[status]} <span className="number">{number(counts[status] ?? 0)}</span>
         </Link>
       ))}
     </nav>
@@ -70,20 +80,41 @@ export function Filters({ search, error }: { search: CasesSearch; error: unknown
           ))}
           {search.flow && !flows.some((flow) => flow.name === search.flow) && <option>{search.flow}</option>}
         </select>
-        <select aria-label="Started" value={search.since ?? ""} onChange={(event) => change({ since: SPANS.find((span) => span === event.target.value) })}>
-          <option value="">of all times</option>
-          {SPANS.map((span) => (
-            <option key={span} value={span}>
-              in the last {span === "1h" ? "hour" : span === "1 day" ? "day" : span}
-            </option>
-          ))}
-        </select>
+        <TimeFilter label="Started" span={search.since} from={search.from} to={search.to} onChange={(since, from, to) => change({ since, from, to })} />
+        <TimeFilter label="Ended" span={search.ended} from={search.endedFrom} to={search.endedTo} onChange={(ended, endedFrom, endedTo) => change({ ended, endedFrom, endedTo })} />
         <label className="check-label">
           <input type="checkbox" checked={search.all ?? false} onChange={(event) => change({ all: event.target.checked || undefined })} />
           with called and mending cases
         </label>
       </div>
     </>
+  );
+}
+
+const SPAN_WORDS: Record<Span, string> = { "1h": "in the last hour", today: "today", yesterday: "yesterday", "1 day": "in the last 24 hours", "7 days": "in the last 7 days", "30 days": "in the last 30 days", between: "from … to …" };
+
+/** When cases were started, or ended: one of the usual spans, or between two times, of which either may be left out. */
+function TimeFilter(props: { label: string; span: Span | undefined; from: string | undefined; to: string | undefined; onChange: (span: Span | undefined, from?: string, to?: string) => void }) {
+  const { label, span, from, to, onChange } = props;
+  const choose = (next: Span | undefined) => (next === "between" ? onChange(next, fieldTime(new Date().setHours(0, 0, 0, 0))) : onChange(next));
+  return (
+    <span className="time-filter">
+      <select aria-label={label} value={span ?? ""} onChange={(event) => choose(SPANS.find((each) => each === event.target.value))}>
+        <option value="">{label.toLowerCase()} at any time</option>
+        {SPANS.map((each) => (
+          <option key={each} value={each}>
+            {label.toLowerCase()} {SPAN_WORDS[each]}
+          </option>
+        ))}
+      </select>
+      {span === "between" && (
+        <>
+          <input type="datetime-local" aria-label={`${label} from`} value={from ?? ""} onChange={(event) => onChange("between", event.target.value || undefined, to)} />
+          <span className="muted">to</span>
+          <input type="datetime-local" aria-label={`${label} before`} value={to ?? ""} onChange={(event) => onChange("between", from, event.target.value || undefined)} />
+        </>
+      )}
+    </span>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ApiError } from "@/api/errors";
 import { casesQuery, everyCase, type CaseView } from "@/api/queries";
 import { useMayAll } from "@/api/session";
@@ -11,15 +11,16 @@ import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
 import { CaseProgress } from "@/components/case-progress";
 import { BulkBar, DataTable, type Column, type Sort } from "@/components/data-table";
 import { WithDetails } from "@/components/drawer";
-import { plural } from "@/components/format";
+import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Page } from "@/components/page";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
+import { WaitsForPerson, waitsForPerson } from "@/components/task-link";
 import { Duration, Time } from "@/components/time";
 import { toastError } from "@/components/toasts";
 import { CaseDetails } from "./details";
-import { conditionOf } from "./condition";
+import { filtersOf } from "./condition";
 import { Filters } from "./filters";
 import { useStillRows } from "./still-rows";
 
@@ -29,44 +30,73 @@ const idOf = (view: CaseView) => view.id;
 /** The reason in the list: what failed, or who has to do something. */
 function reasonOf(view: CaseView): string {
   if (view.fault) return view.fault.message;
+  if (view.status === "running" && view.tasks_open && !view.held.length) return waitsForPerson(view);
   if (view.held.length) return `${plural(view.held.length, "item failed and waits", "items failed and wait")} for a person`;
   if (view.holds.length) return `suspended by ${view.holds[0]?.by || "somebody"}`;
   return "";
 }
 
-const COLUMNS: readonly Column<CaseView>[] = [
-  { id: "status", header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
-  { id: "id", header: "Case", width: "minmax(188px, 1.1fr)", value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
-  { id: "flow", header: "Flow", width: "minmax(118px, 0.8fr)", value: (view) => view.flow, cell: (view) => view.flow },
-  { id: "items", header: "Items", width: "minmax(110px, 0.7fr)", cell: (view) => <CaseProgress view={view} /> },
-  { id: "reason", header: "Why", width: "minmax(130px, 1.5fr)", cell: (view) => <span title={reasonOf(view)}>{reasonOf(view)}</span> },
-  { id: "started", header: "Started", width: "100px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
-  { id: "runtime", header: "Took", width: "96px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
-  { id: "owner", header: "Owner", width: "minmax(70px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
+function Reason({ view }: { view: CaseView }) {
+  if (view.status === "running" && view.tasks_open && !view.held.length && !view.fault) return <WaitsForPerson view={view} />;
+  const said = reasonOf(view);
+  return said ? <span title={said}>{said}</span> : null;
+}
+
+/** So wide that no id is cut, up to a bound. */
+function idWidth(rows: readonly CaseView[]): string {
+  const longest = rows.reduce((most, view) => Math.max(most, view.id.length), 18);
+  return `minmax(${Math.ceil(Math.min(longest, 44) * 0.88) + 2}ch, 1.1fr)`; // most letters are narrower than a digit
+}
+
+const columns = (idTrack: string): readonly Column<CaseView>[] => [
+  { id: "status", phone: 1, header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
+  { id: "id", phone: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
+  { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
+  { id: "items", header: "Items", width: "minmax(92px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
+  { id: "reason", phone: 2, header: "Why", width: "minmax(170px, 3fr)", cell: (view) => <Reason view={view} /> },
+  { id: "started", phone: 2, header: "Started", width: "86px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
+  { id: "runtime", header: "Took", width: "84px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
+  { id: "owner", header: "Owner", width: "minmax(60px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
 ];
 
 export default function CasesPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const where = conditionOf(search);
-  const query = useInfiniteQuery(casesQuery({ where, order: search.order }));
+  const { where } = search;
+  const also = filtersOf(search);
+  const question = `${where ?? ""} ${also}`;
+  const query = useInfiniteQuery(casesQuery({ where, also, order: search.order }));
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
   const loaded = useMemo(() => query.data?.pages.flatMap((page) => page.data) ?? [], [query.data]);
-  const still = useStillRows(loaded, idOf, `${where} ${search.order ?? ""}`);
+  // Until its own answer is there, another question shows the rows of the one before: these are not kept.
+  const still = useStillRows(loaded, idOf, `${question} ${search.order ?? ""} ${query.isPlaceholderData}`);
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const [act, setAct] = useState<CaseAct | null>(null);
   const may = useMayAll();
-  const [gathered, setGathered] = useState<{ where: string; cases: CaseView[] } | null>(null);
-  const matching = gathered?.where === where ? gathered.cases : null;
+  const [matching, setMatching] = useState<CaseView[] | null>(null);
+  const [asked, setAsked] = useState(question);
+  if (asked !== question) {
+    // Another filter shows other cases: nothing is done to those that are not seen any more.
+    setAsked(question);
+    setSelected(new Set());
+    setMatching(null);
+  }
   const chosen = matching ?? still.rows.filter((view) => selected.has(view.id));
+  const idTrack = idWidth(still.rows);
+  const shownColumns = useMemo(() => columns(idTrack), [idTrack]);
   const select = (next: Set<string>) => {
-    setGathered(null);
+    setMatching(null);
     setSelected(next);
   };
+  const latest = useRef(question);
+  useEffect(() => {
+    latest.current = question;
+  });
   const selectMatching = async () => {
     try {
-      const all = await everyCase(where);
-      setGathered({ where, cases: all });
+      const all = await everyCase({ where, also });
+      if (latest.current !== question) return;
+      setMatching(all);
       setSelected(new Set(all.map(idOf)));
     } catch (refused) {
       toastError(refused);
@@ -91,7 +121,7 @@ export default function CasesPage() {
     },
   ]);
   const badCondition = query.error instanceof ApiError && query.error.status === 400 && search.where ? query.error : null;
-  const narrowed = Boolean(search.where || search.status || search.flow || search.since);
+  const narrowed = Boolean(search.where || search.status || search.flow || search.since || search.ended);
   return (
     <Page
       title="Cases"
@@ -105,7 +135,7 @@ export default function CasesPage() {
       }
     >
       <Filters search={search} error={badCondition} />
-      <BulkBar count={chosen.length} what={chosen.length === 1 ? "case" : "cases"} onClear={() => select(new Set())}>
+      <BulkBar count={chosen.length} what={chosen.length === 1 ? "case" : "cases"} note={matching && matching.length > still.rows.length ? `all that match, of which ${number(still.rows.length)} are loaded here` : ""} onClear={() => select(new Set())}>
         {!matching && chosen.length > 0 && chosen.length === still.rows.length && hasNextPage && (
           <button type="button" className="button small" onClick={() => void selectMatching()}>
             Select all that match
@@ -130,7 +160,7 @@ export default function CasesPage() {
             <DataTable
               label="Cases"
               rows={still.rows}
-              columns={COLUMNS}
+              columns={shownColumns}
               rowId={idOf}
               selected={selected}
               onSelect={acts.length ? select : undefined}

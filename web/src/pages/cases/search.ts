@@ -1,16 +1,26 @@
 import { flag, known, oneOf, text } from "@/app/search-params";
 
 export const STATUSES = ["running", "suspended", "completed", "failed", "cancelled"] as const;
-export const SPANS = ["1h", "1 day", "7 days", "30 days"] as const;
+/** What the page is narrowed to: a status, or those that wait for a person, which are among those that run. */
+export const CHOICES = ["running", "person", "suspended", "completed", "failed", "cancelled"] as const;
+export const SPANS = ["1h", "today", "yesterday", "1 day", "7 days", "30 days", "between"] as const;
+export type Span = (typeof SPANS)[number];
 
 /** What the page keeps in its address: the condition, the order, the quick filters and the case that is looked at. */
 export function search(raw: Record<string, unknown>) {
   return known({
     where: text(raw, "where"),
     order: text(raw, "order"),
-    status: oneOf(raw, "status", STATUSES),
+    status: oneOf(raw, "status", CHOICES),
     flow: text(raw, "flow"),
+    /** When it was started; `from` and `to` if between two times. */
     since: oneOf(raw, "since", SPANS),
+    from: text(raw, "from"),
+    to: text(raw, "to"),
+    /** When it ended. */
+    ended: oneOf(raw, "ended", SPANS),
+    endedFrom: text(raw, "endedFrom"),
+    endedTo: text(raw, "endedTo"),
     /** With the cases that others called, and those of exlets. */
     all: flag(raw, "all"),
     at: text(raw, "at"),

@@ -2,6 +2,7 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { Page } from "@/components/page";
 import { Tabs } from "@/components/tabs";
+import { Word } from "@/components/word";
 import { Files } from "./files";
 import { Results } from "./results";
 import { VIEWS } from "./search";
@@ -17,7 +18,7 @@ export default function DataPage() {
   const { view = "files" } = route.useSearch();
   const Part = PARTS[view];
   return (
-    <Page title="Data" fill>
+    <Page title="Data" fill lead={view === "files" ? <>Each row is a <Word of="logical file" />.</> : undefined}>
       <Tabs label="Views" current={view} tabs={VIEWS.map((id) => ({ id, label: WORDS[id], link: { to: "/data", search: { view: id } } }))} />
       <Part />
     </Page>

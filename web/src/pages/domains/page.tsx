@@ -110,11 +110,11 @@ export default function DomainsPage() {
   const query = useQuery({ queryKey: ["domains"], queryFn: ({ signal }) => ask(api.GET("/api/v1/domains", { signal })), refetchInterval: 5000 });
   const domains = (query.data?.domains ?? []) as Domain[];
   const found = domains.find((each) => each.name === domain);
-  const close = () => void navigate({ search: { domain } });
+  const close = () => void navigate({ search: (before) => ({ domain: before.domain }) });
   const buttons = (
     <>
-      {may("connect_domain") && <Link to="/domains" search={{ domain, make: "accept" }} className="button">Accept an invitation</Link>}
-      {may("invite_domain") && <Link to="/domains" search={{ domain, make: "invite" }} className="button primary"><Icon name="plus" size={14} /> Invite</Link>}
+      {may("connect_domain") && <Link from="/domains" to="/domains" search={(before) => ({ ...before, make: "accept" as const })} className="button">Accept an invitation</Link>}
+      {may("invite_domain") && <Link from="/domains" to="/domains" search={(before) => ({ ...before, make: "invite" as const })} className="button primary"><Icon name="plus" size={14} /> Invite</Link>}
     </>
   );
   return (

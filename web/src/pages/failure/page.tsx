@@ -1,7 +1,6 @@
 /** One cause of failures: its cases, what their contexts have in common, and what rules did and would do. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { useMay } from "@/api/session";
 import { useKeys } from "@/app/keys";
 import { plural } from "@/components/format";
@@ -23,9 +22,9 @@ const route = getRouteApi("/failures/$group");
 
 export default function FailurePage() {
   const { group } = route.useParams();
-  const { decision: asked, only } = route.useSearch();
+  const { decision: asked, only, act: dialog } = route.useSearch();
   const navigate = route.useNavigate();
-  const [dialog, setDialog] = useState<"" | "mend" | "person">("");
+  const setDialog = (act: "mend" | "person" | undefined) => void navigate({ search: (before) => ({ ...before, act }), replace: true });
   const failure = useQuery(failureQuery(group));
   const decisions = useQuery(groupDecisionsQuery(group));
   const values = useQuery(failureValuesQuery(group));
@@ -98,9 +97,9 @@ export default function FailurePage() {
               </Panel>
               <RulesOfGroup view={view} decision={current} mayTeach={mayTeach} />
             </div>
-            <ApplyPanel group={group} info={view.group} />
-            {current && dialog === "mend" && <MendOnceDialog decisions={rows} at={current} view={view} onClose={() => setDialog("")} />}
-            {current && dialog === "person" && <HandOverDialog decision={current} onClose={() => setDialog("")} />}
+            <ApplyPanel group={group} info={view.group} samples={view.samples} />
+            {current && dialog === "mend" && mayMend && <MendOnceDialog decisions={rows} at={current} view={view} onClose={() => setDialog(undefined)} />}
+            {current && dialog === "person" && mayAsk && <HandOverDialog decision={current} onClose={() => setDialog(undefined)} />}
           </>
         )}
       </Loaded>
@@ -156,7 +155,7 @@ function Sample({ decision }: { decision: DecisionView }) {
       {decision.exlet && (
         <p className="muted">
           {decision.exlet} was done
-          {decision.rule !== null && ` by rule ${decision.rule} of ${decision.rules === "*" ? "the default rules" : decision.rules}`}
+          {decision.rule !== null && decision.rules && ` by rule ${decision.rule} of ${decision.rules === "*" ? "the default rules" : decision.rules}`}
           {decision.ordered_by && ` by order of ${decision.ordered_by}`}
           {decision.result && `: ${decision.result}`}
         </p>

@@ -29,9 +29,13 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
           {group.unhandled > 0 && <p>{plural(group.unhandled, "time")} no rule fitted it, and nothing was done.</p>}
           {group.handled.map((each) => (
             <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>
-              <Link to="/rules/$name" params={{ name: each.rules }} search={{ rule: each.rule, tree: `${group.type}/` }}>
-                rule {each.rule} of {setWords(each.rules)}
-              </Link>{" "}
+              {each.rules ? (
+                <Link to="/rules/$name" params={{ name: each.rules }} search={{ rule: each.rule, tree: `${group.type}/` }}>
+                  rule {each.rule} of {setWords(each.rules)}
+                </Link>
+              ) : (
+                "a person"
+              )}{" "}
               {each.passive ? "would have done" : "did"} <strong>{each.exlet || "nothing"}</strong> {plural(each.count, "time")}
               {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}
             </p>

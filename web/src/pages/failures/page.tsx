@@ -77,6 +77,7 @@ export default function FailuresPage() {
             label="Failures by cause"
             rows={rows}
             columns={COLUMNS}
+            wraps
             rowId={(row) => row.id}
             onOpen={(row) => void navigate({ to: "/failures/$group", params: { group: row.id } })}
             empty={
@@ -114,6 +115,7 @@ function Handled({ group }: { group: FailureGroup }) {
   const [first, ...others] = group.handled;
   if (!first) return <span className="muted">{group.waiting ? "" : "nobody"}</span>;
   const helped = first.results["recovered"] ?? 0;
+  if (!first.rules) return <span>by hand: {first.exlet || "nothing"} {helped}/{first.count}{others.length > 0 && ` and ${others.length} more`}</span>;
   return (
     <Link to="/rules/$name" params={{ name: first.rules }} search={{ rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
       {first.exlet || "nothing"} {helped}/{first.count}
@@ -126,7 +128,7 @@ const COLUMNS: Column<FailureGroup>[] = [
   {
     id: "cause",
     header: "Cause",
-    width: "minmax(220px, 2.6fr)",
+    width: "minmax(240px, 3.2fr)",
     value: (row) => row.message,
     cell: (row) => (
       <Link to="/failures/$group" params={{ group: row.id }} className="cause-link" title={row.message}>

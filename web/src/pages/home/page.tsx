@@ -35,7 +35,7 @@ export default function HomePage() {
 }
 
 function isUnused(overview: Overview): boolean {
-  return Object.values(overview.cases).every((count) => count === 0);
+  return [...Object.values(overview.cases), ...Object.values(overview.inner)].every((count) => count === 0);
 }
 
 function Unused({ overview }: { overview: Overview }) {

@@ -1,4 +1,7 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
+import { deedsOf } from "@/components/alert-deeds";
+import { withoutCommands } from "@/components/commands";
+import { DeedRow, Sentence } from "@/components/deed-buttons";
 import { number, percent, plural } from "@/components/format";
 import { Panel } from "@/components/page";
 import { Sparkline } from "@/components/sparkline";
@@ -52,7 +55,7 @@ export function WaitingPanel({ overview }: { overview: Overview }) {
             <WaitingLink waiting={each}>
               <StateIcon state={each.kind === "job" ? "waiting" : each.kind === "retry" ? "repairing" : "person"} />
               <span className="home-waiting-count">{number(each.jobs)}</span>
-              <span className="home-waiting-reason">{each.reason}</span>
+              <span className="home-waiting-reason">{said(each)}</span>
             </WaitingLink>
           </li>
         ))}
@@ -61,11 +64,21 @@ export function WaitingPanel({ overview }: { overview: Overview }) {
   );
 }
 
-/** To exactly those that were counted: jobs of like needs, jobs by their ids, tasks, or failures that wait. */
-function WaitingLink(props: { waiting: Overview["waiting"][number]; children: React.ReactNode }) {
-  const { kind, samples } = props.waiting;
-  const link: LinkProps =
-    kind === "user-task"
+type Waiting = Overview["waiting"][number];
+
+/** A reason is true of each of those that it is the reason of. */
+function said({ kind, jobs, reason }: Waiting): string {
+  const ofJobs = (kind === "job" || kind === "retry") && !reason.startsWith("other jobs");
+  if (!ofJobs) return reason;
+  return jobs === 1 ? `job: ${reason}` : `jobs, each: ${reason}`;
+}
+
+/** To exactly those that were counted: jobs of like needs, jobs by a condition or their ids, tasks, or failures that wait. */
+function WaitingLink(props: { waiting: Waiting; children: React.ReactNode }) {
+  const { kind, samples, where } = props.waiting;
+  const link: LinkProps = where
+    ? { to: "/jobs", search: { where } }
+    : kind === "user-task"
       ? { to: "/worklist" }
       : kind === "person"
         ? { to: "/failures", search: { only: "waiting", since: "all" } }
@@ -83,24 +96,34 @@ export function MendedPanel({ overview }: { overview: Overview }) {
   const { recovered } = overview;
   return (
     <Panel title={recovered.count ? `Mended by itself: ${plural(recovered.count, "failure")}` : "Mended by itself"} className="flush">
-      {recovered.count === 0 && <p className="panel-note muted">No rule had to mend anything in the last day.</p>}
-      <ul className="rows">
+      {recovered.count === 0 && <p className="panel-note muted">No rule has mended anything in the last day.</p>}
+      <ul className="rows" aria-label="Mended by rules">
         {recovered.by_rule.slice(0, 6).map((each) => (
           <li key={`${each.rules} ${each.rule} ${each.exlet}`} className="home-mended">
             <span className="home-waiting-count">{number(each.count)}</span>
             <span className="clip">
-              {each.rules ? (
-                <Link to="/rules/$name" params={{ name: each.rules }}>
-                  {each.rules === "*" ? "default rules" : each.rules}, rule {each.rule}
-                </Link>
-              ) : (
-                "by hand"
-              )}
+              <Link to="/rules/$name" params={{ name: each.rules }} search={{ rule: each.rule }}>
+                {each.rules === "*" ? "default rules" : each.rules}, rule {each.rule}
+              </Link>
             </span>
             <span className="muted clip">{each.exlet}</span>
           </li>
         ))}
       </ul>
+      {recovered.count_by_hand > 0 && (
+        <>
+          <h3 className="home-apart">Mended by hand: {plural(recovered.count_by_hand, "failure")}</h3>
+          <ul className="rows" aria-label="Mended by hand">
+            {recovered.by_hand.slice(0, 6).map((each) => (
+              <li key={each.exlet} className="home-mended">
+                <span className="home-waiting-count">{number(each.count)}</span>
+                <span className="clip">a person chose</span>
+                <span className="muted clip">{each.exlet}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
     </Panel>
   );
 }
@@ -135,11 +158,6 @@ export function PilotsPanel({ overview }: { overview: Overview }) {
   );
 }
 
-/** What is wrong; the commands that follow are for a terminal, and stand in the list of alerts. */
-function short(sentence: string): string {
-  return sentence.split(/\. (?=`mendflow )/)[0] ?? sentence;
-}
-
 export function AlertsPanel({ overview }: { overview: Overview }) {
   const { alerts } = overview;
   return (
@@ -149,7 +167,10 @@ export function AlertsPanel({ overview }: { overview: Overview }) {
         {alerts.slice(0, 6).map((alert) => (
           <li key={alert.id} className="home-alert">
             <StateBadge state={alert.severity === "critical" ? "failed" : alert.severity === "warning" ? "repairing" : "ready"} word={alert.severity} />
-            <span className="home-alert-text" title={alert.sentence.replaceAll("`", "")}>{alert.case ? <Link to="/cases/$case" params={{ case: alert.case }} search={{ item: alert.item ?? undefined }}>{short(alert.sentence)}</Link> : short(alert.sentence)}</span>
+            <div className="home-alert-text">
+              <p title={withoutCommands(alert.sentence)}><Sentence text={withoutCommands(alert.sentence)} /></p>
+              <DeedRow deeds={deedsOf(alert).filter((each) => each.kind === "link" || !each.danger)} label={`What can be done: ${alert.subject}`} />
+            </div>
             <span className="muted"><Time at={alert.raised_at} /></span>
           </li>
         ))}

@@ -7,6 +7,7 @@ import { CaseProgress } from "@/components/case-progress";
 import { Panel } from "@/components/page";
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
+import { waitsForPerson } from "@/components/task-link";
 import { Duration } from "@/components/time";
 
 /** What really runs stands before what waits for a person. */
@@ -27,8 +28,10 @@ export function RunningPanel() {
         {cases.map((each) => (
           <li key={each.id}>
             <Link to="/cases/$case" params={{ case: each.id }} className="home-case">
-              <span className="clip home-case-id">{each.id}</span>
-              <StateBadge state={caseState(each)} />
+              <span className="clip home-case-id" title={each.id}>{each.id}</span>
+              <span title={waitsForPerson(each) || undefined}>
+                <StateBadge state={caseState(each)} />
+              </span>
               <CaseProgress view={each} />
               <span className="muted home-case-time">
                 <Duration from={each.started_at} to={each.ended_at} />

@@ -5,6 +5,7 @@ import { number, plural } from "@/components/format";
 import { Sparkline } from "@/components/sparkline";
 import { StateIcon } from "@/components/state-badge";
 import type { State } from "@/api/states";
+import { fieldTime } from "../cases/condition";
 import type { Overview } from "./page";
 
 function Tile(props: { state: State; title: string; count: number; link: LinkProps; note: ReactNode; children?: ReactNode }) {
@@ -27,23 +28,26 @@ const sum = (values: readonly number[]) => values.reduce((total, value) => total
 
 export function Tiles({ overview }: { overview: Overview }) {
   const { cases, jobs, per_hour: hours } = overview;
-  const since = `ended >= ${overview.since}`;
+  const inADay = { ended: "between" as const, endedFrom: fieldTime(overview.since) };
   const tasks = overview.waiting.filter((each) => each.kind === "user-task").reduce((total, each) => total + each.jobs, 0);
   const people = overview.waiting.filter((each) => each.kind === "user-task" || each.kind === "person").reduce((total, each) => total + each.jobs, 0);
   const waiting = Object.entries(jobs).reduce((total, [state, count]) => (state === "running" ? total : total + count), 0);
+  // What cases called, and what mends them, is not counted with them, and the list shows it only if it is asked for.
+  const besides = (status: string) => (overview.inner[status] ? `, besides ${number(overview.inner[status])} called or mending` : "");
+  const { busy, slots } = overview.pilots;
   return (
     <div className="tiles">
-      <Tile state="running" title="Cases running" count={cases["running"] ?? 0} link={{ to: "/cases", search: { status: "running", all: true } }} note={`${plural(sum(hours.started), "case")} started in 24 h`}>
+      <Tile state="running" title="Cases running" count={cases["running"] ?? 0} link={{ to: "/cases", search: { status: "running" } }} note={`${plural(sum(hours.started), "case")} started in 24 h`}>
         <Sparkline values={hours.started} label="Started, by the hour" tone="running" />
       </Tile>
-      <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", all: true, where: since } }} note={`in 24 h; ${number(cases["failed"] ?? 0)} in all`}>
+      <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`in 24 h; ${number(cases["failed"] ?? 0)} in all${besides("failed")}`}>
         <Sparkline values={hours.failed} label="Failed, by the hour" tone="failed" />
       </Tile>
-      <Tile state="done" title="Cases done" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", all: true, where: since } }} note={`in 24 h; ${number(cases["completed"] ?? 0)} in all`}>
+      <Tile state="done" title="Cases done" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", ...inADay } }} note={`in 24 h; ${number(cases["completed"] ?? 0)} in all${besides("completed")}`}>
         <Sparkline values={hours.completed} label="Done, by the hour" tone="done" />
       </Tile>
       <Tile state="person" title="For a person" count={people} link={tasks || !people ? { to: "/worklist" } : { to: "/failures", search: { only: "waiting", since: "all" } }} note={people ? `${plural(tasks, "task")} in the worklist, ${plural(people - tasks, "failure")} to decide` : "nothing waits for anybody"} />
-      <Tile state="waiting" title="Jobs waiting" count={waiting} link={{ to: "/jobs", search: { state: "waiting" } }} note={`${number(jobs["running"] ?? 0)} running on ${plural(overview.pilots.slots, "slot")}`} />
+      <Tile state="waiting" title="Jobs waiting" count={waiting} link={{ to: "/jobs", search: { state: "waiting" } }} note={`${number(jobs["running"] ?? 0)} running; ${slots ? `${number(busy)} of ${plural(slots, "slot")} busy` : "no pilot is connected"}`} />
     </div>
   );
 }

@@ -20,6 +20,8 @@ import "@/styles/resources.css";
 
 const route = getRouteApi("/jobs");
 const CONDITIONS = { waiting: "state == 'available'", running: "state == 'running'" };
+/** In the queue, for a pilot to take: nobody suspends them, no pilot has fetched them, and they wait for no time. */
+const QUEUED = "!suspended && pilot == null && (not_before == null || not_before <= ago('0s'))";
 const LIVE = "state in ['available', 'running']";
 const PAGE_JOBS = 200;
 /** As many pages are read by themselves where the rows of a lot are looked for. */
@@ -31,13 +33,13 @@ function stateOfJob(job: Job) {
 }
 
 const COLUMNS: readonly Column<Job>[] = [
-  { id: "state", header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
-  { id: "item", header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
-  { id: "case", header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
+  { id: "state", phone: 1, header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
+  { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
+  { id: "case", phone: 2, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
   { id: "asks", header: "Asks for", width: "minmax(160px, 1.4fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
   { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (job) => job.history.length, cell: (job) => job.history.length || "" },
-  { id: "created", header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
+  { id: "created", phone: 2, header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
   { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", value: (job) => job.spec.owner ?? "", cell: (job) => job.spec.owner },
 ];
 
@@ -60,12 +62,13 @@ export default function JobsPage() {
   const samples = useSamples(search.like);
   const lots = useMemo(() => (search.like && samples ? new Set(samples.map(needsOf)) : null), [search.like, samples]);
   const state = search.like ? "waiting" : search.state;
-  const where = [state ? CONDITIONS[state] : search.where ? "" : LIVE, search.like && "!suspended", search.like && samples?.length && `(${narrowed(samples)})`, search.where && `(${search.where})`].filter(Boolean).join(" && ");
+  const { where } = search;
+  const also = [state ? CONDITIONS[state] : where ? "" : LIVE, search.like && QUEUED, search.like && samples?.length && `(${narrowed(samples)})`].filter(Boolean).join(" && ");
   const query = useInfiniteQuery({
-    queryKey: ["jobs", "pages", where],
+    queryKey: ["jobs", "pages", where, also],
     enabled: samples !== null,
     initialPageParam: "",
-    queryFn: ({ pageParam, signal }) => askPage(api.GET("/api/v1/jobs", { params: { query: { where, limit: PAGE_JOBS, after: pageParam } }, signal })),
+    queryFn: ({ pageParam, signal }) => askPage(api.GET("/api/v1/jobs", { params: { query: { where, also, limit: PAGE_JOBS, after: pageParam } }, signal })),
     getNextPageParam: (page) => page.next || undefined,
   });
   const counts = useQuery({
@@ -90,11 +93,11 @@ export default function JobsPage() {
     <Page title="Jobs" fill lead={search.like ? undefined : "Jobs that have not ended. Those that are over stand in their cases."}>
       <div className="toolbar">
         <nav className="segments" aria-label="State of jobs">
-          <Link to="/jobs" search={{ state: undefined, like: undefined, where: search.where }} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
+          <Link from="/jobs" to="/jobs" search={(before) => ({ where: before.where })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
             all <span className="number">{number(count.waiting + count.running)}</span>
           </Link>
           {JOB_STATES.map((each) => (
-            <Link key={each} to="/jobs" search={{ state: each, like: undefined, where: search.where }} className="segment" aria-current={state === each && !search.like ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
+            <Link key={each} from="/jobs" to="/jobs" search={(before) => ({ state: each, where: before.where })} className="segment" aria-current={state === each && !search.like ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
               <StateIcon state={each} /> {each} <span className="number">{number(count[each])}</span>
             </Link>
           ))}

@@ -9,6 +9,7 @@ import { ErrorState } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
 import { draftOf, readDraft, type Draft } from "@/components/typed-values";
 import { ValueField } from "@/components/value-field";
+import { Word } from "@/components/word";
 
 type StartBody = Schemas["StartBody"];
 
@@ -103,7 +104,7 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
         <div className="stack">
           <SelectField label="Earlier results" value={cache} onChange={setCache} choices={CACHE} hint="A job whose result is known from the same inputs is not run again." />
           {!from && <SelectField label="A failure that no rule takes up" value={unhandled} onChange={setUnhandled} choices={UNHANDLED} />}
-          {!from && <TextField label="Key" value={key} onChange={setKey} hint="Started again with the same key, it is the same case." />}
+          {!from && <TextField label="Key" value={key} onChange={setKey} hint={<>Started again with the same key, it is the same case. <Word of="Key">What is a key for?</Word></>} />}
         </div>
       </details>
       {refused !== null && <ErrorState error={refused} compact />}

@@ -20,7 +20,7 @@ const route = getRouteApi("/pilots");
 
 function Slots({ pilot }: { pilot: Pilot }) {
   const { slots } = pilot.capacity;
-  const busy = slots - pilot.free_slots;
+  const busy = pilot.busy_slots;
   if (slots > 24) return <span>{busy} of {slots}</span>;
   return (
     <span className="slots" role="img" aria-label={`${busy} of ${slots} slots are busy`} title={`${busy} of ${slots} slots are busy`}>
@@ -88,7 +88,7 @@ function PilotDetails({ pilot, onClose }: { pilot: Pilot; onClose: () => void })
         facts={[
           ["State", <StateBadge key="state" of={pilot.drained ? "draining" : pilot.state} word={stateWord(pilot)} />],
           ["Drained by", pilot.drained],
-          ["Slots", `${pilot.capacity.slots - pilot.free_slots} of ${pilot.capacity.slots} busy`],
+          ["Slots", `${pilot.busy_slots} of ${pilot.capacity.slots} busy`],
           ["Host", pilot.host],
           ["Site", pilot.site],
           ["Machine", [pilot.capacity.system, pilot.capacity.machine, pilot.capacity.runtime].filter(Boolean).join(", ")],
@@ -105,7 +105,8 @@ function PilotDetails({ pilot, onClose }: { pilot: Pilot; onClose: () => void })
         ]}
       />
       <section>
-        <h3>Jobs that it runs</h3>
+        <h3>Jobs that it has</h3>
+        {pilot.running.length > pilot.busy_slots && <p className="muted">{plural(pilot.busy_slots, "runs", "run")}; the others were fetched ahead, and begin when a slot is free.</p>}
         {pilot.running.length ? (
           <ul className="plain-list">
             {pilot.running.map((job) => (
@@ -131,14 +132,14 @@ export default function PilotsPage() {
   const shown = all.filter((each) => (!site || each.site === site) && (!state || each.state === state));
   const up = all.filter((each) => each.state === "active");
   const slots = up.reduce((sum, each) => sum + each.capacity.slots, 0);
-  const free = up.reduce((sum, each) => sum + each.free_slots, 0);
+  const busy = up.reduce((sum, each) => sum + each.busy_slots, 0);
   const found = all.find((each) => each.id === pilot);
   const sites = [...new Set(all.map((each) => each.site).filter(Boolean))].sort();
   return (
     <Page
       title="Pilots"
       fill
-      lead={query.data && `${number(up.length)} active · ${number(slots - free)} of ${number(slots)} slots busy`}
+      lead={query.data && `${number(up.length)} active · ${number(busy)} of ${number(slots)} slots busy`}
       actions={
         <div className="filter-bar">
           <select aria-label="State" value={state ?? ""} onChange={(event) => void navigate({ search: (before) => ({ ...before, state: STATES.find((each) => each === event.target.value) }) })}>

@@ -17,6 +17,7 @@ import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { toast } from "@/components/toasts";
+import { Glossed } from "@/components/word";
 import "@/components/recovery/recovery.css";
 
 const route = getRouteApi("/proposals");
@@ -52,6 +53,7 @@ export default function ProposalsPage() {
               label="Proposals"
               rows={rows}
               columns={COLUMNS}
+              wraps
               rowId={(row) => row.id}
               at={proposal}
               onOpen={(row) => void navigate({ search: (before) => ({ ...before, proposal: row.id }) })}
@@ -113,7 +115,7 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
       <Facts
         facts={[
           ["then", <strong key="exlet">{proposal.exlet || "nothing"}</strong>],
-          ["in", `${setWords(proposal.rules)}, ${treeWords(proposal.type, proposal.task)}`],
+          ["in", <Glossed key="in" text={`${setWords(proposal.rules)}, ${treeWords(proposal.type, proposal.task)}`} only={["abort"]} />],
           ["rule", proposal.rule !== null && <Link to="/rules/$name" params={{ name: proposal.rules }} search={{ tree: `${proposal.type}/${proposal.task}`, rule: proposal.rule }}>rule {proposal.rule}</Link>],
           ["failures", `${plural(evidence.failures, "failure")} in ${plural(evidence.cases, "case")}, of ${evidence.flows.join(", ")}`],
           ["would catch", `${evidence.caught} of ${evidence.of} that nothing helped`],

@@ -4,6 +4,7 @@ import { stepsOf } from "@/components/recovery/exlets";
 import { exletResultsQuery, type RuleSetView } from "@/components/recovery/queries";
 import { shortValue } from "@/components/recovery/values";
 import { EmptyState } from "@/components/states-of-page";
+import { Word } from "@/components/word";
 
 export function Exlets({ set }: { set: RuleSetView }) {
   const results = useQuery(exletResultsQuery);
@@ -12,7 +13,7 @@ export function Exlets({ set }: { set: RuleSetView }) {
   return (
     <div className="scrolls" role="region" aria-label="Exlets" tabIndex={0}>
       <table className="plain-table framed">
-        <thead><tr><th>Exlet</th><th>Steps</th><th>Helped</th></tr></thead>
+        <thead><tr><th><Word of="exlet">Exlet</Word></th><th>Steps</th><th>Helped</th></tr></thead>
         <tbody>
           {exlets.map(([name, flow]) => {
             const result = results.data?.find((each) => each.exlet === name);

@@ -14,6 +14,7 @@ import { isRetired, setWords, type WalkedRule } from "@/components/recovery/rule
 import { ErrorState } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { toast } from "@/components/toasts";
+import { Word } from "@/components/word";
 
 export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; type: string; task: string; walked: WalkedRule }) {
   const { rule } = walked;
@@ -138,7 +139,7 @@ function ChangeDialog({ set, type, task, rule, onClose, onDone }: { set: RuleSet
   return (
     <Dialog title={`Change rule ${rule.id}`} open wide onClose={onClose} footer={<><button type="button" className="button" onClick={onClose}>Not now</button><button type="button" className="button primary" disabled={same || save.isPending || conflict} onClick={() => save.mutate()}>Save</button></>}>
       <div className="field"><span className="field-label">Condition</span><CodeView text={condition} label="Condition" language="cel" oneLine onChange={(text) => write({ condition: text })} complete={(before) => (paths.data ?? []).filter((each) => each.path.startsWith(/[\w.]*$/.exec(before)?.[0] ?? "")).slice(0, 50).map((each) => ({ label: each.path, detail: each.types.join(" or ") }))} /></div>
-      <Field label="Exlet">{(ids) => <select {...ids} value={exlet} onChange={(event) => write({ exlet: event.target.value })}><option value="">nothing</option>{set.exlets.map((each) => <option key={each}>{each}</option>)}</select>}</Field>
+      <Field label="Exlet" hint={<>The <Word of="exlet" /> that is done where the condition holds.</>}>{(ids) => <select {...ids} value={exlet} onChange={(event) => write({ exlet: event.target.value })}><option value="">nothing</option>{set.exlets.map((each) => <option key={each}>{each}</option>)}</select>}</Field>
       <Field label="Note">{(ids) => <textarea {...ids} rows={2} value={note} onChange={(event) => write({ note: event.target.value })} />}</Field>
       <Past set={set} type={type} task={task} rule={rule.id} change={{ condition, exlet }} />
       {conflict && (

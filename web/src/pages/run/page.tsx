@@ -73,7 +73,7 @@ export default function RunPage() {
             />
           ) : (
             <EmptyState title="No flow yet" icon="flow" action={give}>
-              A flow says what is to be done. Give one here, or with <code>mendflow deploy FLOW.yaml</code>.
+              A flow says what is to be done. Give one here, or with <code>mendflow flows deploy FLOW.yaml</code>.
             </EmptyState>
           )
         }

@@ -33,7 +33,7 @@ export default function SchedulesPage() {
   const query = useQuery(schedulesQuery);
   const found = query.data?.find((each) => each.spec.name === name);
   const button = mayMake && (
-    <Link to="/schedules" search={{ name, make: true }} className="button primary">
+    <Link from="/schedules" to="/schedules" search={(before) => ({ ...before, make: true as const })} className="button primary">
       <Icon name="plus" size={14} /> New schedule
     </Link>
   );

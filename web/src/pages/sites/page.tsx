@@ -151,7 +151,7 @@ export default function SitesPage() {
   const sites = (query.data ?? []) as SiteView[];
   const found = sites.find((each) => each.site.name === site);
   const button = may("put_site") && (
-    <Link to="/sites" search={{ site, make: true }} className="button primary">
+    <Link from="/sites" to="/sites" search={(before) => ({ ...before, make: true as const })} className="button primary">
       <Icon name="plus" size={14} /> Add a site
     </Link>
   );

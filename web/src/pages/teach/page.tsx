@@ -70,7 +70,8 @@ function Teach({ view }: { view: FailureView }) {
   const trial = useQuery({
     queryKey: ["rules", "try", spec],
     queryFn: ({ signal }) => tryRule(spec, signal),
-    enabled: condition !== "" && id !== "",
+    // A rule that is saved is not tried once more against itself.
+    enabled: condition !== "" && id !== "" && draft.saved === null,
     placeholderData: keepPreviousData,
     retry: false,
   });

@@ -9,10 +9,11 @@ import { Panel } from "@/components/page";
 import { ApplyPanel } from "@/components/recovery/apply-panel";
 import { addRule, agreementQuery, promoteRule, ruleSetQuery, type FailureView, type RuleSpec, type TrialEntry, type TrialView } from "@/components/recovery/queries";
 import { RuleTreeView } from "@/components/recovery/rule-tree-view";
-import { pathTo, setWords, treeWords, walkTree } from "@/components/recovery/rule-walk";
+import { pathTo, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
 import { ErrorState } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
-import type { RuleDraft } from "./draft";
+import { Glossed } from "@/components/word";
+import type { RuleDraft, SavedRule } from "./draft";
 import type { ROWS } from "./search";
 
 type Rows = (typeof ROWS)[number];
@@ -34,12 +35,12 @@ export function Preview(props: PreviewProps) {
   const { trial, draft, spec } = props;
   return (
     <div className="stack teach-preview">
-      <Panel title="What it would have done">
+      {(trial || !draft.saved) && <Panel title="What it would have done">
         {trial ? <Numbers {...props} trial={trial} /> : <p className="muted">{props.problem ? "The condition cannot be tried: see what is wrong with it." : "Point at something, and it is tried against the past at once."}</p>}
-      </Panel>
-      {trial && <PlacePanel trial={trial} condition={spec.condition} exlet={spec.exlet} />}
+      </Panel>}
+      {draft.saved ? <SavedPlace saved={draft.saved} /> : trial && <PlacePanel trial={trial} condition={spec.condition} exlet={spec.exlet} />}
       {draft.saved ? <SavedPanel {...props} /> : <SavePanel {...props} />}
-      {draft.saved && <ApplyPanel group={props.view.group.id} info={props.view.group} />}
+      {draft.saved && <ApplyPanel group={props.view.group.id} info={props.view.group} samples={props.view.samples} onTrial={!draft.saved.inForce} />}
     </div>
   );
 }
@@ -81,16 +82,34 @@ function Numbers({ trial, rows, onRows, onCase }: PreviewProps & { trial: TrialV
   );
 }
 
-function PlacePanel({ trial, condition, exlet }: { trial: TrialView; condition: string; exlet: string }) {
-  const set = useQuery(ruleSetQuery(trial.rules));
-  const tree = trial.type ? (set.data?.rules?.trees as Record<string, Record<string, Parameters<typeof walkTree>[0]>> | undefined)?.[trial.type]?.[trial.task] : undefined;
+/** The tree of a rule set as it is now. */
+function useWalked(rules: string, type: string, task: string): WalkedRule[] {
+  const set = useQuery(ruleSetQuery(rules));
+  const tree = (set.data?.rules?.trees as Record<string, Record<string, Parameters<typeof walkTree>[0]>> | undefined)?.[type]?.[task];
   const decided = set.data?.decided ?? {};
-  const walked = tree ? walkTree(tree, (rule) => decided[`${trial.type}/${trial.task}/${rule}`] ?? 0) : [];
+  return tree ? walkTree(tree, (rule) => decided[`${type}/${task}/${rule}`] ?? 0) : [];
+}
+
+/** Where a rule stands that was saved here. */
+function SavedPlace({ saved }: { saved: SavedRule }) {
+  const walked = useWalked(saved.rules, saved.type, saved.task);
+  return (
+    <Panel title="Its place" className="flush">
+      <p className="pad muted">
+        Rule {saved.rule} stands in {setWords(saved.rules)}, <Glossed text={treeWords(saved.type, saved.task)} only={["abort"]} />. The path to it is marked.
+      </p>
+      <RuleTreeView walked={walked} label="The tree with the saved rule" at={saved.rule} path={pathTo(walked, saved.rule)} height={230} />
+    </Panel>
+  );
+}
+
+function PlacePanel({ trial, condition, exlet }: { trial: TrialView; condition: string; exlet: string }) {
+  const walked = useWalked(trial.rules, trial.type ?? "", trial.task);
   const words = treeWords(trial.type ?? "", trial.task);
   return (
     <Panel title="Its place" className="flush">
       <p className="pad muted">
-        {trial.under === null ? `The first rule for ${words} of ${setWords(trial.rules)}.` : `In ${setWords(trial.rules)}, ${words}: asked if rule ${trial.under} ${trial.side === "true" ? "holds, as an exception to it" : "does not hold"}. The path of this case is marked.`}
+        <Glossed only={["abort"]} text={trial.under === null ? `The first rule for ${words} of ${setWords(trial.rules)}.` : `In ${setWords(trial.rules)}, ${words}: asked if rule ${trial.under} ${trial.side === "true" ? "holds, as an exception to it" : "does not hold"}. The path of this case is marked.`} />
       </p>
       <RuleTreeView walked={walked} label="The tree with the new rule" ghost={{ under: trial.under, side: trial.side as "true" | "false" | "", condition, exlet }} path={trial.under === null ? [] : pathTo(walked, trial.under)} height={230} />
     </Panel>

@@ -6,6 +6,7 @@ import { stepsOf } from "@/components/recovery/exlets";
 import { RepairCards, type Repair } from "@/components/recovery/repair-cards";
 import { Loading } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
+import { Word } from "@/components/word";
 import type { RuleDraft } from "./draft";
 
 const Composer = lazy(() => import("@/components/recovery/composer"));
@@ -40,7 +41,12 @@ export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[];
           <Composer draft={draft.composed} type={props.type} onChange={(composed) => onChange({ composed })} />
         </Suspense>
       ) : (
-        <RepairCards repairs={props.repairs} chosen={draft.exlet} onChoose={(exlet) => onChange({ exlet })} onEdit={edit} />
+        <div className="stack">
+          <p className="muted">
+            A repair is an <Word of="exlet" />: choose one that there is, or compose one of <Word of="primitives" />.
+          </p>
+          <RepairCards repairs={props.repairs} chosen={draft.exlet} onChoose={(exlet) => onChange({ exlet })} onEdit={edit} />
+        </div>
       )}
     </Panel>
   );

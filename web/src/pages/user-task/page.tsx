@@ -8,9 +8,11 @@ import { JsonTree } from "@/components/json-tree";
 import { Facts, Page, Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
+import { placeOf } from "@/components/task-link";
 import { Time } from "@/components/time";
+import { Word } from "@/components/word";
 import { Deadline } from "../worklist/page";
-import { apiPlace, byUrgency, isOpen, placeOf, taskQuery, worklistQuery, type Task } from "../worklist/queries";
+import { apiPlace, byUrgency, isOpen, taskQuery, worklistQuery, type Task } from "../worklist/queries";
 import { TaskForm } from "./task-form";
 import "@/styles/resources.css";
 
@@ -127,6 +129,7 @@ function TaskView({ task }: { task: Task }) {
                 ["Case", <Link key="case" to="/cases/$case" params={{ case: task.case }}>{task.case}</Link>],
                 ["Step", <Link key="item" to="/cases/$case" params={{ case: task.case }} search={{ view: "items", item: task.item }}>{task.item}</Link>],
                 ["Role", task.role],
+                ["State", task.state === "offered" ? <Word key="state" of="offered" /> : task.state],
                 ["Asked", <Time key="at" at={task.offered_at} />],
                 ["Due", task.deadline ? <Time key="due" at={task.deadline} /> : ""],
               ]}

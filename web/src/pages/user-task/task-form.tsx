@@ -79,6 +79,7 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
   const [refused, setRefused] = useState<unknown>(null);
   const [rejecting, setRejecting] = useState(false);
   const fields = Object.entries(task.fields);
+  const yesOrNo = fields.filter(([, description]) => isYesOrNo(description)).map(([name]) => name);
   const missing = fields.filter(([name]) => !(answers[name] ?? "").trim()).map(([name]) => name);
   const complete = async () => {
     setTried(true);
@@ -126,6 +127,18 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
         ))}
         <AreaField label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with the task." />
         {refused !== null && <ErrorState error={refused} compact />}
+        <dl className="task-means">
+          <div>
+            <dt>Complete</dt>
+            <dd>{fields.length ? `sends your answers, and the case goes on with them${yesOrNo.length ? `: also with No for ${yesOrNo.join(", ")}, which the flow knows how to take` : ""}.` : "says that it is done, and the case goes on."}</dd>
+          </div>
+          {mayReject && (
+            <div>
+              <dt>Reject</dt>
+              <dd>{fields.length ? "answers nothing" : "says that it is not done"}: the task cannot or must not be done. Its step fails, and without a handler or a rule for that, so does the case.</dd>
+            </div>
+          )}
+        </dl>
         <div className="row wrap task-acts">
           <button type="submit" className="button primary" disabled={busy || warning !== ""}>
             <Icon name="check" size={14} /> Complete

@@ -8,8 +8,9 @@ import { Page } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Tabs } from "@/components/tabs";
+import { placeOf } from "@/components/task-link";
 import { Time, useNowText } from "@/components/time";
-import { askedQuery, byUrgency, isOpen, placeOf, worklistQuery, type AskedTask, type Task } from "./queries";
+import { askedQuery, byUrgency, isOpen, worklistQuery, type AskedTask, type Task } from "./queries";
 import "@/styles/resources.css";
 
 const route = getRouteApi("/worklist");
@@ -88,6 +89,11 @@ const NONE: Record<string, [string, string]> = {
   ended: ["No task has ended yet", "Tasks that were completed, rejected or not done in time are kept here."],
 };
 
+function lead(tasks: number, failures: number): string {
+  const said = [tasks && `${plural(tasks, "task")} to be done`, failures && `${plural(failures, "failure")} to decide`].filter(Boolean);
+  return said.join(", ") || "Nothing waits for a person";
+}
+
 export default function WorklistPage() {
   const { show = "open", role, case: ofCase } = route.useSearch();
   const navigate = route.useNavigate();
@@ -106,7 +112,7 @@ export default function WorklistPage() {
   return (
     <Page
       title="Worklist"
-      lead={query.data && (parts["open"]?.length ? `${plural(parts["open"].length, "task")} to be done` : "Nothing waits for a person")}
+      lead={query.data && lead(parts["open"]?.length ?? 0, counts["failures"] ?? 0)}
       actions={
         <>
           {ofCase && (
@@ -135,7 +141,7 @@ export default function WorklistPage() {
           id,
           label: { open: "To do", mine: "Mine", failures: "Failures", ended: "Ended" }[id],
           count: counts[id] ?? 0,
-          link: { to: "/worklist", search: { show: id, role, case: ofCase } },
+          link: { to: "/worklist", search: (before) => ({ ...before, show: id }) },
         }))}
       />
       {show === "failures" && (

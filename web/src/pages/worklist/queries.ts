@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, ask, type Schemas } from "@/api/client";
+import { placeOf } from "@/components/task-link";
 
 export type Task = Schemas["UserTaskView"];
 
@@ -24,12 +25,6 @@ export function askedQuery(wish: { case?: string }) {
 export function apiPlace(task: string): { case: string; serial: number } {
   const place = placeOf(task);
   return { case: place.case, serial: Number(place.serial) };
-}
-
-/** A task's id is `CASE/SERIAL`. */
-export function placeOf(task: string): { case: string; serial: string } {
-  const at = task.lastIndexOf("/");
-  return { case: task.slice(0, at), serial: task.slice(at + 1) };
 }
 
 export function taskQuery(place: { case: string; serial: string }) {

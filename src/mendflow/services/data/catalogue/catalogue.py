@@ -77,7 +77,8 @@ class Catalogue:
         """Add a file that exists on storage elements; if it is known already, add the new replicas. Refused if a
         project is given and the name belongs to another."""
         await self._check(given)
-        await self._holds.look(given.name, await self._holds.of(given.name, given.replicas), given.ref())
+        spots = await self._holds.of(given.name, given.replicas)
+        await self._holds.look(given.name, spots, given.project, given.ref())
         name, now = given.name, self._clock.now()
         blank = LogicalFile(name=name, sha256=given.sha256, bytes=given.bytes, project=given.project)
         free = await self._writers.free(await self.files.find(name), given.ref())
@@ -143,9 +144,7 @@ class Catalogue:
     async def resolve(self, name: str, project: str = "") -> FileRef:
         """The file with this logical name, with `lfn:` or without; if a project is given, only a file of that. Raises
         NotFound."""
-        found = await self.files.get(logical_name(name))
-        if project not in ("", found.project):
-            raise NotFound(f"project {project} has no file {name:.200}; it belongs to another")
+        found = await self.files.get(logical_name(name), project)
         if not found.replicas:
             raise NotFound(f"{found.name} lies nowhere yet: {self._awaited_text(found)}")
         return found.ref()
@@ -217,7 +216,8 @@ class Catalogue:
         changed = await self.files.change(name, seen)
         assert changed is not None
         try:
-            await self._holds.claim(name, await self._holds.of(name, listed or changed.replicas), changed.ref())
+            spots = await self._holds.of(name, listed or changed.replicas)
+            await self._holds.claim(name, spots, changed.project, changed.ref())
         except Conflict:
             fresh = {each for each in changed.replicas if each not in before}
             await self.files.change(name, lambda now: now and _without_replicas(now, replicas=fresh))
@@ -304,7 +304,7 @@ class Catalogue:
         located = ReplicaLocation(element=element, url=place_of(element, wanted.logical, request.site))
         target = Replica(element=element.name)
         spots = await self._holds.of(wanted.logical, [target], request.site)
-        await self._holds.look(wanted.logical, spots)
+        await self._holds.look(wanted.logical, spots, project)
         free = await self._writers.free(await self.files.find(wanted.logical), placing.file, unless=job)
         fresh = LogicalFile(
             name=wanted.logical,
@@ -326,7 +326,7 @@ class Catalogue:
         changed = await self.files.change(wanted.logical, kept)
         assert changed is not None
         try:
-            await self._holds.claim(wanted.logical, spots)
+            await self._holds.claim(wanted.logical, spots, project)
         except Conflict:
             await self.files.change(wanted.logical, lambda now: now and _without_replicas(now, writing={job}))
             raise

@@ -34,8 +34,10 @@ class LogicalFileStore:
         found = await self._store.get(FILE_KIND, name)
         return _decode(found.body) if found is not None else None
 
-    async def get(self, name: str) -> LogicalFile:
-        if (found := await self.find(logical_name(name))) is None:
+    async def get(self, name: str, project: str = "") -> LogicalFile:
+        """The file of this name. If a project is given, one of another is not there, in the same words."""
+        found = await self.find(logical_name(name))
+        if found is None or project not in ("", found.project):
             raise NotFound(f"the catalogue has no file {name:.200}; `mendflow data files list` shows what it has")
         return found
 

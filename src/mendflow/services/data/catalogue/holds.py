@@ -81,22 +81,23 @@ class PlaceStore:
             found += spots(element, name, replica, site) if element is not None else []
         return found
 
-    async def look(self, name: str, wanted: Iterable[StoragePlace], ref: FileRef | None = None) -> None:
-        """Raise Conflict if another file has one of these places. With `ref`, another file of the same content that can
-        be read there does not count: nobody writes there any more."""
+    async def look(self, name: str, wanted: Iterable[StoragePlace], project: str, ref: FileRef | None = None) -> None:
+        """Raise Conflict if another file has one of these places. With `ref`, another file of the project and of the
+        same content that can be read there does not count: nobody writes there any more. Whoever only knows the digest
+        of a file of another project gets neither its place nor an answer that depends on it."""
         await self._index_all()
         for spot in wanted:
-            await self._is_free(name, spot, await self._store.get(PLACE_KIND, spot.id), ref)
+            await self._is_free(name, spot, await self._store.get(PLACE_KIND, spot.id), project, ref)
 
-    async def claim(self, name: str, wanted: Iterable[StoragePlace], ref: FileRef | None = None) -> None:
+    async def claim(self, name: str, wanted: Iterable[StoragePlace], project: str, ref: FileRef | None = None) -> None:
         """Claim places for a file whose document names them already. Raises Conflict as `look` does."""
         for spot in wanted:
-            await self._claim(name, spot, ref)
+            await self._claim(name, spot, project, ref)
 
-    async def _claim(self, name: str, spot: StoragePlace, ref: FileRef | None) -> None:
+    async def _claim(self, name: str, spot: StoragePlace, project: str, ref: FileRef | None) -> None:
         for _ in range(TRIES):
             found = await self._store.get(PLACE_KIND, spot.id)
-            if not await self._is_free(name, spot, found, ref):
+            if not await self._is_free(name, spot, found, project, ref):
                 return
             hold = PlaceDocument(element=spot.element, path=spot.path, name=name)
             if await self._ledger.put_now(PLACE_KIND, spot.id, hold, found.version if found is not None else 0):
@@ -110,18 +111,21 @@ class PlaceStore:
             if found is not None and _decode(found.body).name == name and await self._holder(name, spot) is None:
                 await self._ledger.put_now(PLACE_KIND, spot.id, None, found.version)
 
-    async def _is_free(self, name: str, spot: StoragePlace, found: StoredDocument | None, ref: FileRef | None) -> bool:
+    async def _is_free(
+        self, name: str, spot: StoragePlace, found: StoredDocument | None, project: str, ref: FileRef | None
+    ) -> bool:
         """Whether the place can be claimed; false where it is shared. Raises Conflict if it belongs to another file."""
         if found is None or (other := _decode(found.body).name) == name:
             return True
         holder = await self._holder(other, spot)
         if holder is None:
             return True
-        if ref is not None and holder.replicas and (holder.sha256, holder.bytes) == (ref.sha256, ref.bytes):
+        is_own = holder.project == project
+        if is_own and ref is not None and holder.replicas and (holder.sha256, holder.bytes) == (ref.sha256, ref.bytes):
             return False
         raise Conflict(
-            f"{name} would lie at {spot.path} on {spot.element}, where {other} lies already; take another name or "
-            "another place, or mend the element's rules",
+            f"{name} would lie at {spot.path} on {spot.element}, where {other if is_own else 'another file'} lies"
+            " already; take another name or another place, or mend the element's rules",
             name=name,
         )
 

@@ -34,6 +34,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.responsibility import Responsibility
+from mendflow.services.cases.case_starter import StartOptions
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.data.sets.arrivals import Arrivals
 from mendflow.services.data.sets.store import DataSetStore
@@ -58,10 +59,9 @@ class CaseLauncher(Protocol):
         self,
         name: str,
         inputs: dict[str, Value],
-        *,
         who: str,
-        key: str = "",
-        notify: str = "",
+        options: StartOptions,
+        *,
         cache_from: CaseId | None = None,
     ) -> CaseDocument: ...
 
@@ -220,7 +220,9 @@ class DataSetController:
         try:
             inputs = batch_inputs(state, batch)
             cache_from = batch.earlier or None
-            case = await self._launcher.start(batch.rule.flow, inputs, who=state.owner, key=key, cache_from=cache_from)
+            case = await self._launcher.start(
+                batch.rule.flow, inputs, state.owner, StartOptions(key=key), cache_from=cache_from
+            )
         except (StoreUnavailable, TemporarilyUnavailable):
             self._wanted[state.name] = None  # at the next look
             return None

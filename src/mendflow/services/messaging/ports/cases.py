@@ -17,6 +17,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
@@ -62,9 +63,16 @@ class Requester(NamedTuple):
 
 class PortCases:
     def __init__(
-        self, manager: FlowManager, flows: Flows, beginning: CaseStarter, ledger: Ledger, clock: Clock
+        self,
+        manager: FlowManager,
+        flows: Flows,
+        beginning: CaseStarter,
+        calls: CalledCases,
+        ledger: Ledger,
+        clock: Clock,
     ) -> None:
         self._manager = manager
+        self._calls = calls
         self._flows = flows
         self._beginning = beginning
         self._ledger = ledger
@@ -105,7 +113,8 @@ class PortCases:
         wanted.project = by.live.document.project
         if (earlier := await self._manager.document(wanted.id)) is not None:
             return earlier
-        begun = await self._manager.begin(wanted, flow, {})
+        with self._calls.place(wanted.id, f"a request to the port {by.port}"):
+            begun = await self._manager.begin(wanted, flow, {})
         await self._ledger.settled()
         return begun.document
 

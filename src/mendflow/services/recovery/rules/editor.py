@@ -35,6 +35,7 @@ from mendflow.core.rules import (
 )
 from mendflow.lazy import LazyModule
 from mendflow.services.base.contracts import TRIES, Clock
+from mendflow.services.base.loop_yielder import done_in_pieces
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flows import Flows
 from mendflow.services.recovery.administration_tasks import answer_rejection, is_open_rejection
@@ -123,7 +124,8 @@ class RuleEditor:
     async def _promote(self, name: str, meant: RuleSelector, who: str) -> RuleChange:
         before = self._rules.newest(name)
         at = locate_rule(before, meant.rule, meant.type, meant.task)
-        made = promote(before, at.type, at.tree, at.rule, author=who, at=self._clock.now())
+        work = promote.pieces(before, at.type, at.tree, at.rule, author=who, at=self._clock.now())
+        made = await done_in_pieces(work)
         return await self._put_changed(before, made, at, who, meant.note or f"rule {at.rule} is in force")
 
     async def retire_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
@@ -133,7 +135,9 @@ class RuleEditor:
     async def _retire(self, name: str, meant: RuleSelector, who: str) -> RuleChange:
         before = self._rules.newest(name)
         at = locate_rule(before, meant.rule, meant.type, meant.task)
-        made = retire(before, at.type, at.tree, at.rule, exceptions=meant.exceptions, author=who, at=self._clock.now())
+        now, exceptions = self._clock.now(), meant.exceptions
+        work = retire.pieces(before, at.type, at.tree, at.rule, exceptions=exceptions, author=who, at=now)
+        made = await done_in_pieces(work)
         return await self._put_changed(before, made, at, who, meant.note or f"rule {at.rule} is out of use")
 
     async def change_rule(self, name: str, change: RuleRevision, *, who: str) -> RuleChange:
@@ -152,7 +156,8 @@ class RuleEditor:
         if exlet:
             await self._demand_worklet(before, at.type, exlet, change.flow)
         edit = RuleEdit(condition=change.condition, exlet=exlet, steps=change.flow, note=change.note)
-        made = edit_rule(before, at.type, at.tree, at.rule, edit, author=who, at=self._clock.now())
+        work = edit_rule.pieces(before, at.type, at.tree, at.rule, edit, author=who, at=self._clock.now())
+        made = await done_in_pieces(work)
         if change.try_only:
             self._rules.demand_valid_rules(made)
             return RuleChange(rules=name, version=before.version, type=at.type, task=at.tree, rule=at.rule)
@@ -203,7 +208,9 @@ class RuleEditor:
         if wish.expected is not None and wish.expected != before.version:
             raise _changed_meanwhile(before, wish.expected)
         await self._demand_worklet(before, type, wish.exlet, wish.steps)
-        trial = find_passive_rule(before, type, task, context, self._draft(wish, who)) if not wish.passive else None
+        draft, trial = self._draft(wish, who), None
+        if not wish.passive:
+            trial = await done_in_pieces(find_passive_rule.pieces(before, type, task, context, draft))
         if trial is not None:
             meant = RuleSelector(rule=trial.rule, type=type, task=trial.tree, note=wish.note)
             changed = await self._promote(before.name, meant, who)
@@ -213,7 +220,7 @@ class RuleEditor:
         stone = neighbour_cornerstone(before, type, found)
         told_apart = candidates(context, stone) if context else []
         differing = differences(context, stone) if context and stone is not None else []
-        grown = add_rule(before, type, task, context, self._draft(wish, who))
+        grown = await done_in_pieces(add_rule.pieces(before, type, task, context, draft))
         note = wish.note or f"rule {grown.rule} added: {wish.exlet}"
         made = await self._rules.put(grown.rule_set, author=who, note=note, expected=before.version)
         return AddedRule(made, type, grown.tree, grown.rule, found, told_apart, differences=differing)
@@ -237,7 +244,8 @@ class RuleEditor:
         if before.name != DEFAULT_RULES:
             where.append(FieldCondition("flow", before.name))
         past = await self._decisions.search(where, limit=limit)
-        return try_rule(before, type, task, self._draft(wish, ""), past, context), past
+        work = try_rule.pieces(before, type, task, self._draft(wish, ""), past, context)
+        return await done_in_pieces(work), past
 
     async def candidates(self, decision: str) -> list[Candidate]:
         """Conditions that hold for a decision's context and not for the neighbouring cornerstone."""

@@ -188,7 +188,7 @@ def _evaluated(sets: list[CompiledRules], type: ExceptionType, task: str, contex
         tree = rules.tree_for(type, task)
         if tree is None or not holds_for_version(rules.rule_set, context):
             continue
-        walked, verdict = rules.judged(type, tree, lookup)
+        walked, verdict = rules.walk_and_judge(type, tree, lookup)
         known = rules.rule_set.trees[type][tree].rules
         trail += [
             EvaluatedRule(

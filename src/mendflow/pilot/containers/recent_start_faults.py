@@ -1,8 +1,9 @@
-"""What a pilot has seen of a machine that does not start containers.
+"""What a pilot has lately seen of a machine that does not start containers; what each fault is, says `start_faults`.
 
 A fault that is known to last, and is not due to what one job asks for, is remembered for a moment: meanwhile jobs with
 containers are told it without asking the program again. Of a fault of which that is not known, three in a row, with no
-container started between them, count as lasting too. So no job is tried again and again where no container starts, and
+container started between them, count as lasting too; those of jobs that ask for options, mounts or a network of their
+own say nothing of the machine, and are not counted. So no job is tried again and again where no container starts, and
 other machines can have it."""
 
 import time
@@ -19,7 +20,7 @@ REMEMBERED_S: Final = 30.0
 IN_A_ROW: Final = 3
 
 
-class StartTroubles:
+class RecentStartFaults:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._last: Fault | None = None
@@ -37,7 +38,8 @@ class StartTroubles:
         if fault is None or fault.name != NOT_STARTED:
             self._in_a_row, self._last = 0, None
             return outcome
-        if fault.lasting and not (isinstance(fault.data, dict) and fault.data.get("of_all") is True):
+        data = fault.data if isinstance(fault.data, dict) else {}
+        if not data.get("of_all", not fault.lasting):
             return outcome  # what this job alone asks for
         self._in_a_row += 1
         if fault.lasting:
@@ -45,7 +47,6 @@ class StartTroubles:
             return outcome
         if self._in_a_row < IN_A_ROW:
             return outcome
-        data = fault.data if isinstance(fault.data, dict) else {}
         text = f"{fault.message} (no container has started here lately: {self._in_a_row} in a row)"
         lasting = msgspec.structs.replace(fault, message=text, data={**data, "lasting": True})
         return msgspec.Raw(msgspec.msgpack.encode(msgspec.structs.replace(seen, fault=lasting)))

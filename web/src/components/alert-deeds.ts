@@ -1,0 +1,57 @@
+/** What can be done about an alert, by its kind. Every kind has something: the compiler asks for it. */
+import type { Schemas } from "@/api/client";
+import { caseDeed, drainLevel, goTo, requeue, resumeSite, toCase, toCause, toTeaching, type Deed } from "./deeds";
+
+export type Alert = Schemas["AlertView"];
+
+const PILOTS = goTo("Pilots", { to: "/pilots" });
+const SITES = goTo("Sites", { to: "/sites" }, "sites");
+const RETENTION = goTo("Remove old cases", { to: "/administration", search: { view: "retention" } }, "retention_rules");
+const WAITING = goTo("Jobs that wait", { to: "/jobs", search: { state: "waiting" } });
+
+const DEEDS: Record<Alert["kind"], (alert: Alert) => Deed[]> = {
+  orphan: (alert) => [ofCase(alert), PILOTS],
+  "long-job": (alert) => [ofCase(alert, "See its log"), requeue(alert.subject)],
+  "pilot-gone": (alert) => [goTo("The pilot", { to: "/pilots", search: { pilot: alert.subject } }), goTo("Jobs that wait", { to: "/jobs", search: { state: "waiting" } })],
+  "server-gone": () => [goTo("Cases that run", { to: "/cases", search: { status: "running" } })],
+  "queue-grows": () => [WAITING, PILOTS, SITES],
+  "level-fills": (alert) => [goTo("What they have in common", { to: "/failures" }), ...levelOf(alert).map(drainLevel)],
+  "limit-unset": (alert) => [goTo("Set the limit", { to: "/administration", search: { view: "limits" } }, "set_limit"), ofCase(alert)],
+  "case-held": (alert) => [ofCase(alert), ...(alert.group ? ofCause(alert) : []), caseDeed("try-again", alert.case), caseDeed("cancel", alert.case)],
+  "disk-full": (alert) => [...(alert.subject.startsWith("files of ") ? [] : [goTo("The pilot", { to: "/pilots", search: { pilot: alert.subject } })]), RETENTION],
+  "not-delivered": () => [goTo("Webhooks", { to: "/administration", search: { view: "webhooks" } }, "webhooks")],
+  "site-paused": (alert) => [goTo("The site", { to: "/sites", search: { site: alert.subject } }, "sites"), resumeSite(alert.subject)],
+  "site-away": (alert) => [goTo("The site", { to: "/sites", search: { site: alert.subject } }, "sites")],
+  failure: (alert) => (alert.case ? [...ofCause(alert), ofCase(alert)] : [goTo("The proposal", { to: "/proposals", search: { proposal: lastPart(alert.id) } })]),
+  "rule-errs": (alert) => [ruleOf(alert)],
+  "not-started": (alert) => [goTo("The schedule", { to: "/schedules", search: { name: alert.subject } })],
+  message: (alert) => (alert.case ? [ofCase(alert)] : []),
+};
+
+export function deedsOf(alert: Alert): Deed[] {
+  return alert.closed_at && alert.kind !== "message" ? DEEDS[alert.kind](alert).filter((each) => each.kind === "link") : DEEDS[alert.kind](alert);
+}
+
+function ofCase(alert: Alert, label?: string): Deed {
+  return toCase(alert.case, alert.item, label ?? (alert.item ? "The item" : "The case"));
+}
+
+function ofCause(alert: Alert): Deed[] {
+  return alert.group ? [toTeaching(alert.group), toCause(alert.group, "All of this cause")] : [ofCase(alert)];
+}
+
+function lastPart(text: string): string {
+  return text.slice(text.lastIndexOf("/") + 1);
+}
+
+/** Its subject is `level 2 at server`. */
+function levelOf(alert: Alert): string[] {
+  const level = /^level (\d+) /.exec(alert.subject)?.[1];
+  return level ? [level] : [];
+}
+
+/** Its subject is `rules/type/task/number`; the task is `-` where the tree is of the case. */
+function ruleOf(alert: Alert): Deed {
+  const [name = "", type = "", task = "", rule = ""] = alert.subject.split("/");
+  return goTo(`Rule ${rule}`, { to: "/rules/$name", params: { name }, search: { tree: `${type}/${task === "-" ? "" : task}`, rule: Number(rule) || undefined } });
+}
