@@ -59,9 +59,10 @@ async def test_a_trace_goes_from_the_case_to_the_parts_of_an_attempt(tmp_path: P
             job = await given(pilot)
             await ended(pilot, job)
             await until(lambda: collector.named("case one"))
-            sent = server.server.counts.spans["sent"]
+            spans = server.server.counts.spans  # counted when the collector has answered
+            await until(lambda: spans["sent"] == len(collector.spans) == 7)
         [top], [item], [attempt] = (collector.named(name) for name in ("case one", "job work", "attempt 1 of work"))
-        assert sent == len(collector.spans) == 7
+        assert len(collector.spans) == 7
     assert not top.parent_span_id
     assert (item.parent_span_id, attempt.parent_span_id) == (top.span_id, item.span_id)
     assert len({span.trace_id for span in collector.spans}) == 1
