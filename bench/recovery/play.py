@@ -16,9 +16,10 @@ from bench.recovery.pilots import Hosts
 from bench.recovery.scenario import Scenario
 from bench.recovery.schedulers import FarScheduler, SchedulerLink
 from bench.recovery.strategies import Strategy, server_with
-from mendflow.core.model.flow import Flow, JobActivity, Parallel, ResourceTemplates
+from mendflow.core.model.flow import Flow, JobActivity, Parallel
 from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Submission
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from mendflow.sim.loop import run

@@ -6,8 +6,9 @@ elsewhere: what it had done is lost."""
 from typing import Final
 
 from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, mean, minutes, number, seed_note
-from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
+from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.pages.charts.model import BarChart
 from mendflow.pages.charts.pages import ChartTable, Figure
 from mendflow.sim.grid.job_model import SteadyJobs

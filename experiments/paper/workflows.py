@@ -6,8 +6,9 @@ step0 is over: that is how the paper's simulation makes its jobs."""
 from typing import Final
 
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence, Template
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.templates import Template
 
 STEP0: Final = "step0"
 STEP1: Final = "step1"

@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.lazy import lazy_pattern
 
 URL_CHARS_MAX: Final = 2_000
+PLAIN_HOST: Final = lazy_pattern(r"[A-Za-z0-9._:-]+")
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 """IPv4 addresses as they are written inside IPv6 ones for a translator (NAT64)."""
 
@@ -106,6 +108,13 @@ def literal(host: str) -> Address | None:
         return ipaddress.IPv4Address("127.0.0.1") if is_private_name(host) else None
 
 
+def is_plain_host(host: str) -> bool:
+    """Whether everybody reads the same host there. Other digits and points of Unicode, and percent codes, are made
+    plain by some libraries, after a guard has taken them for a name."""
+    zone = host.partition("%")
+    return bool(PLAIN_HOST.fullmatch(zone[0])) and (not zone[1] or (":" in zone[0] and zone[2].isalnum()))
+
+
 def is_private_name(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
 
@@ -128,6 +137,12 @@ def check_url(url: str, *, guard: AddressGuard, what: str = "webhook", field: st
     except ValueError:
         host, port, parts = None, None, urlsplit("")
     fit = parts.scheme in ("http", "https") and host and port != 0 and url.isprintable() and " " not in url
+    if host and not is_plain_host(host):
+        raise InvalidRequest(
+            f"the host of {url[:100]!r} is not written plainly; use letters, digits, points and hyphens, and of a name"
+            " in another script the form that begins with xn--",
+            field=field,
+        )
     if not fit or len(url) > URL_CHARS_MAX:
         raise InvalidRequest(
             f"{url[:100]!r} is not an address for a {what}; give one like https://example.org/hook", field=field

@@ -4,7 +4,8 @@ import pytest
 
 from mendflow.cli.sim_needs import check_needs
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.flow import JobActivity, ResourceTemplates
+from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.sim.grid.scene import GB, SiteScene
 
 SITES = (SiteScene(name="near", running=4, life_s=600.0), SiteScene(name="far", running=4, cpus=8.0))

@@ -24,12 +24,12 @@ from mendflow.core.model.flow import (
     LinkSource,
     Parallel,
     Receive,
-    ResourceTemplates,
     Scope,
     Sequence,
     UserTask,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId, PilotId
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import AttemptView, CaseView, ItemView, NameCount
 from mendflow.pages.layout import layered_layout

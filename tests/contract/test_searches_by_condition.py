@@ -1,6 +1,6 @@
 """A search by a condition gives on every store what the condition itself says of every document."""  # JS-6
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -9,15 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec
+from mendflow.core.model.values import Value
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import JOBS
 from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, find, parse_query
-from mendflow.stores.contract import Delete, Put, Store, WriteDone
+from mendflow.stores.contract import Delete, Put, Store, StoredDocument, WriteDone
 from tests.contract.searches import NOW, conditions, data_of, jobs
 from tests.examples import examples
 
 _decode = msgspec.json.Decoder(Job).decode
+_decode_data = msgspec.json.Decoder(dict[str, Value]).decode
 
 
 def asking(where: str, *, order: str = "", limit: int = 100, offset: int = 0, after: str = "") -> SearchQuery:
@@ -31,12 +33,25 @@ async def written(store: Store, made: Sequence[Job]) -> None:
     await store.refresh()
 
 
-async def asked(store: Store, what: SearchQuery) -> SearchPage:
-    return await find(store, what, lambda document: document.body)
+class StoredBodies:
+    """Documents as they are stored."""
+
+    def read(self, document: StoredDocument) -> bytes:
+        return document.body
+
+    def data_of(self, found: bytes) -> Mapping[str, Value]:
+        return _decode_data(found)
 
 
-def ids(found: SearchPage) -> list[str]:
-    return [_decode(body).id for body in found.bodies]
+STORED = StoredBodies()
+
+
+async def asked(store: Store, what: SearchQuery) -> SearchPage[bytes]:
+    return await find(store, what, STORED)
+
+
+def ids(page: SearchPage[bytes]) -> list[str]:
+    return [_decode(body).id for body in page.found]
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -110,11 +125,11 @@ async def test_what_a_cut_page_has_not_skipped_is_skipped_by_the_next(
 
 async def test_counts_go_by_what_a_name_means(store: Store) -> None:
     await written(store, MADE)
-    counts, place, _ = await paging.count(store, asking("attempts < 2"), "owner", lambda each: each.body)
+    counts, place, _ = await paging.count(store, asking("attempts < 2"), "owner", STORED)
     assert not place
     low = [job for job in MADE if job.fence < 2]
     assert counts == {"ann": sum(j.spec.owner == "ann" for j in low), "bob": sum(j.spec.owner == "bob" for j in low)}
-    assert (await paging.count(store, asking("attempts > 99"), "", lambda each: each.body))[0] == {"": 0}
+    assert (await paging.count(store, asking("attempts > 99"), "", STORED))[0] == {"": 0}
 
 
 @pytest.mark.parametrize("after", ["x", "!!", "W10", "WyJjcmVhdGVkIiwxLCJhIl0", "WyItY3JlYXRlZCIsMSwiYSIsLTFd"])

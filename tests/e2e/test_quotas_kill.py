@@ -5,7 +5,6 @@ and there are never more cases than it allows. When all is over nobody holds any
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -15,46 +14,27 @@ from mendflow.core.model.errors import QuotaExceeded
 from mendflow.core.model.projects import ProjectSettings, Quotas
 from mendflow.core.model.views import CaseQuery
 from mendflow.formats import load
+from tests.e2e.counted_jobs import NAMES, check_counts, counted_flow, serve_with_pilots
+from tests.e2e.postgresql_site import site_on_postgresql
 from tests.e2e.site import Site
-from tests.servers.postgresql import postgresql_server
 
 pytestmark = pytest.mark.law
 
-NAMES = ("east", "west", "north")
 RUNNING = 4
 CASES = 3
 JOBS = 10
-FLOW = f"""
-name: bounded
-inputs:
-  folder: {{type: string}}
-jobs:
-  work:
-    for-each: {{i: {{from: 1, to: {JOBS}}}}}
-    run: |
-      echo + $MENDFLOW_JOB >> ${{{{ inputs.folder }}}}/lines
-      sleep 0.7
-      echo - $MENDFLOW_JOB >> ${{{{ inputs.folder }}}}/lines
-"""
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with postgresql_server() as store:
-        site = Site(tmp_path, store.url, lease_s=24)  # also on a busy machine a case is taken over within a lease
-        try:
-            yield site
-        finally:
-            site.close()
+    with site_on_postgresql(tmp_path, lease_s=24) as site:  # also on a busy machine a case is taken over within a lease
+        yield site
 
 
 def test_a_killed_server_neither_exceeds_a_quota_nor_keeps_some_of_it(site: Site) -> None:  # SE-6
-    clients = {name: site.serve(name) for name in NAMES}
+    clients = serve_with_pilots(site)
     west = clients["west"]
-    site.until(lambda: len(west.servers()) == 3, "the servers to see each other")
-    for name in NAMES:
-        site.pilot(f"p-{name}", name)
-    (site.folder / "bounded.yaml").write_text(FLOW)
+    (site.folder / "bounded.yaml").write_text(counted_flow("bounded", JOBS))
     west.deploy(load(site.folder / "bounded.yaml"))
     quotas = Quotas(running_jobs=RUNNING, cases=CASES, waiting_jobs=6)
     west.set_project("default", ProjectSettings(quotas=quotas))
@@ -71,10 +51,7 @@ def test_a_killed_server_neither_exceeds_a_quota_nor_keeps_some_of_it(site: Site
         clients["north"].start("bounded", {"folder": str(site.folder)})
     site.until(lambda: not west.find_cases(CaseQuery(status="running")).rows, "the end")
     assert [case.status for case in west.find_cases(CaseQuery()).rows] == ["completed"] * CASES
-    running = list(accumulate(1 if line.startswith("+") else -1 for line in site.lines()))
-    assert 1 < max(running) <= RUNNING, "more jobs ran at once than the quota allows"
-    assert running[-1] == 0
-    assert len(set(site.lines())) == len(site.lines()) == 2 * CASES * JOBS, "no job whose server was killed ran again"
+    check_counts(site, at_once_max=RUNNING, jobs=CASES * JOBS)
     site.until(lambda: _running(west) == 0 and west.project("default").used.cases == 0, "all to have given back")
     usage = {each.user for each in west.project("default").users}
     assert usage, "what the killed server has counted is known to the others"

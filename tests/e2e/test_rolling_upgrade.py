@@ -14,9 +14,9 @@ from mendflow.core.model.jobs import JobState
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
 from tests.e2e.older_version import older_source
+from tests.e2e.postgresql_site import site_on_postgresql
 from tests.e2e.site import Site
 from tests.patience import PATIENCE_S
-from tests.servers.postgresql import postgresql_server
 
 SERVERS = ("one", "two", "three")
 JOBS = 6
@@ -42,12 +42,8 @@ jobs:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with postgresql_server() as store:
-        site = Site(tmp_path, store.url, lease_s=20)  # a busy machine may keep a server from its beats for a while
-        try:
-            yield site
-        finally:
-            site.close()
+    with site_on_postgresql(tmp_path, lease_s=20) as site:  # a busy machine may keep a server from its beats
+        yield site
 
 
 @pytest.mark.law

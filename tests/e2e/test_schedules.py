@@ -14,8 +14,8 @@ from mendflow.core.model.schedules import ScheduleSpec
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseQuery
 from mendflow.formats import load
+from tests.e2e.postgresql_site import site_on_postgresql
 from tests.e2e.site import Site
-from tests.servers.postgresql import postgresql_server
 
 NAMES = ("east", "west", "north")
 SCHEDULES = ("one", "two", "three")
@@ -33,12 +33,8 @@ jobs:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with postgresql_server() as store:
-        site = Site(tmp_path, store.url)
-        try:
-            yield site
-        finally:
-            site.close()
+    with site_on_postgresql(tmp_path) as site:
+        yield site
 
 
 def test_a_killed_server_costs_no_due_time_and_none_is_started_twice(site: Site) -> None:  # DU-6

@@ -11,8 +11,8 @@ import pytest
 from mendflow.core.model.jobs import JobState
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
+from tests.e2e.postgresql_site import site_on_postgresql
 from tests.e2e.site import Site
-from tests.servers.postgresql import postgresql_server
 
 JOBS = 12
 FLOW = """
@@ -32,12 +32,8 @@ jobs:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with postgresql_server() as store:
-        site = Site(tmp_path, store.url, lease_s=40)  # a busy machine may keep a server from its beats for a while
-        try:
-            yield site
-        finally:
-            site.close()
+    with site_on_postgresql(tmp_path, lease_s=40) as site:  # a busy machine may keep a server from its beats
+        yield site
 
 
 @pytest.mark.law

@@ -13,9 +13,9 @@ from mendflow.client import SyncClient
 from mendflow.core.model.views import CaseView
 from mendflow.formats import load
 from mendflow.formats.rules import read_rules
+from tests.e2e.postgresql_site import site_on_postgresql
 from tests.e2e.site import Site
 from tests.patience import PATIENCE_S
-from tests.servers.postgresql import postgresql_server
 
 SLOW = """
 name: slow
@@ -39,12 +39,8 @@ abort:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with postgresql_server() as store:
-        site = Site(tmp_path, store.url)
-        try:
-            yield site
-        finally:
-            site.close()
+    with site_on_postgresql(tmp_path) as site:
+        yield site
 
 
 def _deploy(site: Site, client: SyncClient, name: str, text: str) -> None:

@@ -12,21 +12,17 @@ from mendflow.core.model.sites import BatchSettings, PilotSettings, SubmissionSt
 from mendflow.core.model.sites import Site as Farm
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
+from tests.e2e.postgresql_site import site_on_postgresql
 from tests.e2e.site import Site
 from tests.e2e.test_several_servers import FLOW
-from tests.servers.postgresql import postgresql_server
 
 JOBS, MOST = 6, 2
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with postgresql_server() as store:
-        site = Site(tmp_path, store.url, lease_s=20)  # a busy machine may keep a server from its beats for a while
-        try:
-            yield site
-        finally:
-            site.close()
+    with site_on_postgresql(tmp_path, lease_s=20) as site:  # a busy machine may keep a server from its beats
+        yield site
 
 
 def working(client: SyncClient) -> int:

@@ -5,16 +5,9 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import (
-    Activity,
-    Flow,
-    JobActivity,
-    Parallel,
-    PublicationTemplate,
-    ResourceTemplates,
-    Sequence,
-)
+from mendflow.core.model.flow import Activity, Flow, JobActivity, Parallel, Sequence
 from mendflow.core.model.jobs import Limits
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.formats import load
 from tests.formats.conftest import Complaints, Reader
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.flow import JobActivity, PublicationTemplate, Stage
+from mendflow.core.model.flow import JobActivity, Stage
+from mendflow.core.model.templates import PublicationTemplate
 from tests.formats.conftest import Complaints, Reader
 from tests.formats.test_yaml_flows import only
 

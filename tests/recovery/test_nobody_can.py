@@ -7,8 +7,9 @@ from bench.recovery.nature import GIB, FailureModel, ScenarioNeeds
 from bench.recovery.pilots import Hosts
 from bench.recovery.schedulers import SchedulerLink
 from bench.recovery.strategies import HOUSE, server_with
-from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
+from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.api.domain import Domain
 from mendflow.sim.loop import run
 

@@ -8,11 +8,12 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, ResourceTemplates, Sequence
+from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.views import CaseQuery
 from mendflow.core.recovery.patterns import FaultPattern, Patterns
 from mendflow.operations.table import OPERATIONS

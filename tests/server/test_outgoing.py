@@ -58,7 +58,24 @@ def guard_of(*rules: str, private: bool = False) -> AddressGuard:
     return AddressGuard(private=private, allowed=tuple(map(allowed_address, rules)))
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0.0.0.0"])
+PLAIN = ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0.0.0.0"]
+NORMALIZED = [
+    "\N{CIRCLED DIGIT ONE}\N{CIRCLED DIGIT TWO}\N{CIRCLED DIGIT SEVEN}.0.0.1",
+    "127\N{IDEOGRAPHIC FULL STOP}0\N{IDEOGRAPHIC FULL STOP}0\N{IDEOGRAPHIC FULL STOP}1",
+    "\N{FULLWIDTH DIGIT ONE}\N{FULLWIDTH DIGIT TWO}\N{FULLWIDTH DIGIT SEVEN}.0.0.1",
+    "127%2e0.0.1",
+]
+"""Hosts that the library makes an address of when it calls them."""
+
+
+@pytest.mark.parametrize("host", NORMALIZED)
+def test_an_address_whose_host_is_not_written_plainly_is_refused(host: str) -> None:  # SE-5
+    with pytest.raises(InvalidRequest, match="not written plainly"):
+        check_url(f"http://{host}/", guard=PUBLIC_ONLY)
+    check_url("http://xn--bcher-kva.example/", guard=PUBLIC_ONLY)
+
+
+@pytest.mark.parametrize("host", [*PLAIN, *NORMALIZED])
 async def test_no_way_of_writing_this_machine_gets_by(host: str) -> None:  # SE-5
     async with listening() as (port, asked):
         with pytest.raises((PrivateAddress, aiohttp.ClientError)) as refused:

@@ -12,8 +12,11 @@ from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery, RejectRequest, RepairRequest, RuleSpec
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.recovery.patterns import FaultPattern, Patterns
+from mendflow.formats import xes
+from mendflow.server.routes import history as history_routes
 from mendflow.server.runner import HttpServer
 from mendflow.services.api.domain import Domain
+from mendflow.services.base import paging
 from tests.server.conversation import do_jobs, job_flow
 
 XES = "{http://www.xes-standard.org/}"
@@ -148,3 +151,21 @@ async def test_one_history_is_told_and_exported_for_process_mining(
     assert len(ET.fromstring(await client.xes(flow="one", limit=1)).findall(f"{XES}trace")) == 1
     async with http.get(f"{served.url}/api/v1/cases/{case}/history?format=csv") as response:
         assert response.status == 400
+
+
+async def test_the_log_of_a_flow_has_all_cases_however_many_answers_that_takes(  # EX-11
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await client.deploy(job_flow())
+    cases = [(await client.start("one")).id for _ in range(5)]
+    newest_first = [each.id for each in await client.cases(flow="one")]
+    assert sorted(newest_first) == sorted(cases)
+    monkeypatch.setattr(history_routes, "PAGE_CASES", 2)
+    monkeypatch.setattr(paging, "EXAMINED_MAX", 1)
+    assert [each.id for each in await client.cases(flow="one")] == newest_first
+    assert [each.id for each in await client.cases(flow="one", limit=2, offset=2)] == newest_first[2:4]
+    for limit in range(1, 8):
+        text = await client.xes(flow="one", limit=limit)
+        named = [trace.find(f"{XES}string[@key='concept:name']") for trace in ET.fromstring(text).iter(f"{XES}trace")]
+        assert [each.attrib["value"] for each in named if each is not None] == newest_first[:limit]
+        assert xes.is_cut(text) == (limit < 5)

@@ -1,10 +1,12 @@
 """One principal may take so much of a server, and is told when to come back."""
 
 import asyncio
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -21,6 +23,7 @@ from mendflow.services.base.buckets import KEYS_MAX, Bucket
 from mendflow.services.base.reading_cost import context_for_everybody, tell_cost_of_reading
 from mendflow.stores.contract import Put
 from mendflow.stores.sqlite.store import SqliteStore
+from tests.patience import until
 from tests.server.conftest import DomainUnderTest
 
 
@@ -96,7 +99,7 @@ async def test_lists_of_one_principal_are_made_a_few_at_a_time() -> None:  # SE-
         await asyncio.sleep(0)
         assert now == request_quotas.LISTS_AT_ONCE + 6, "neither others, nor what is no list, wait for them"
         may_end.set()
-    assert not quotas._lists._turns and not quotas._lists._asking
+    assert not quotas._lists._semaphores and not quotas._lists._asking
 
 
 async def test_a_pilot_is_not_counted_whatever_it_asks(bounded: HttpServer, http: aiohttp.ClientSession) -> None:
@@ -200,6 +203,38 @@ async def test_the_time_that_the_store_reads_for_a_request_is_counted_and_others
         with pytest.raises(TooManyRequests, match="the requests of eve have kept this server reading"):
             quotas.take(eve, "10.0.0.7")
         quotas.take(ann, "10.0.0.7")
+    finally:
+        await store.close()
+
+
+async def test_who_reads_much_leaves_a_thread_to_the_others(tmp_path: Path) -> None:  # SE-3
+    store = SqliteStore(tmp_path / "store.db")
+    await store.open()
+    try:
+        readers = store._ready().readers
+        may_end, read, reading = threading.Event(), readers.read, list[str]()
+
+        def slowly(statement: str, params: Sequence[Any]) -> Any:
+            reading.append("eve" if "slow" in params else "ann")
+            if "slow" in params:
+                may_end.wait()
+            return read(statement, params)
+
+        readers.read = slowly  # type: ignore[method-assign]  # as if there were much to read
+
+        async def search(payer: list[float], kind: str) -> None:
+            tell_cost_of_reading(payer.append)
+            await store.search(kind, limit=5)
+
+        eve = list[float]()
+        async with asyncio.TaskGroup() as asked:
+            for _ in range(6):
+                asked.create_task(search(eve, "slow"))
+            await until(lambda: len(reading) == 2, "she has all threads but one")
+            await search([], "quick")
+            assert reading == ["eve", "eve", "ann"]
+            may_end.set()
+        assert len(eve) == 6
     finally:
         await store.close()
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import ForEach, Input, JobActivity, ResourceTemplates, Sequence
+from mendflow.core.model.flow import ForEach, Input, JobActivity, Sequence
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.api.comparison_operations import value_differences
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore

@@ -376,7 +376,7 @@ async def test_a_fault_of_ours_in_the_middle_leaves_memory_as_the_disk_is(
         raise RuntimeError("a bug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(server.runtime.manager, "_record", explode)
+        patch.setattr(server.runtime.manager._recorder, "record", explode)
         with pytest.raises(RuntimeError):
             await pilot.sync(a=Outcome(outputs=1))
     while (await domain.health()).status != "ok":

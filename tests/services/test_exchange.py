@@ -8,10 +8,11 @@ import pytest
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
+from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import FlowName, PilotId
 from mendflow.core.model.jobs import Job, JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncRequest
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.facts import AttemptEnding, FailedAttempts, PilotLost

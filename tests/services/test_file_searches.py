@@ -10,10 +10,10 @@ import pytest
 
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import Sight
+from mendflow.keyed_semaphore import KeyedSemaphore
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.file_readers import CASES_PAGE
 from mendflow.services.base.cluster import CASE_KIND
-from mendflow.services.base.turns import Turns
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Put
@@ -61,11 +61,11 @@ async def test_searches_for_unknown_files_of_one_person_are_made_one_after_the_o
     assert most[0] <= 2, "one of eve's, and ann's"
 
 
-async def test_turns_are_given_in_order_and_forgotten() -> None:  # SE-3
-    turns, served = Turns(1), list[int]()
+async def test_a_semaphore_serves_in_order_and_forgets() -> None:  # SE-3
+    semaphore, served = KeyedSemaphore(1), list[int]()
 
     async def ask(number: int) -> None:
-        async with turns.of("eve"):
+        async with semaphore.of("eve"):
             await asyncio.sleep(0)
             served.append(number)
 
@@ -73,4 +73,4 @@ async def test_turns_are_given_in_order_and_forgotten() -> None:  # SE-3
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.gather(first, second, third, return_exceptions=True)
-    assert served == [0, 2] and not turns._turns and not turns._asking
+    assert served == [0, 2] and not semaphore._semaphores and not semaphore._asking

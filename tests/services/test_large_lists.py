@@ -24,7 +24,7 @@ async def test_a_list_leaves_large_inputs_out_and_says_so(domain: Domain) -> Non
     small = (await domain.start("large", {"s": "short", "n": 1}, who="ann")).id
     large = (await domain.start("large", {"s": LARGE, "n": 2}, who="ann")).id
     listed = {each.id: each for each in await domain.cases()}
-    assert (listed[large].inputs, listed[large].left_out) == ({"n": 2}, ["s"])
+    assert (listed[large].inputs, listed[large].left_out) == ({"n": 2}, ["inputs.s"])
     assert (listed[small].inputs, listed[small].left_out) == ({"s": "short", "n": 1}, [])
     whole = await domain.case(large)
     assert (whole.inputs, whole.left_out) == ({"s": LARGE, "n": 2}, [])

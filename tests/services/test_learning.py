@@ -10,13 +10,14 @@ import pytest
 from mendflow.core.learning.group_statistics import LearnedFailure
 from mendflow.core.model.errors import Conflict, NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, JobActivity, ResourceTemplates
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.learning import AdoptionRequest, DismissalRequest, LearningSettings
 from mendflow.core.model.repair import Decision
 from mendflow.core.model.repair_views import RuleSelector
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.formats.shipped import default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock

@@ -11,6 +11,7 @@ from mendflow.core.model.overview import HOURS, OverviewView
 from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RepairRequest
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.views import CaseQuery, JobQuery
 from mendflow.services.api.overview import AHEAD, DELAYED, SUSPENDED
 from mendflow.services.api.paced_answers import PacedAnswers
@@ -156,3 +157,65 @@ async def test_an_answer_is_made_again_when_ten_times_as_long_has_passed_as_it_t
     assert await answers.get("a", make) == 1 and await answers.get("b", make) == 2
     now = 120
     assert await answers.get("a", make) == 3
+
+
+async def test_what_a_person_was_only_told_of_is_not_mended(world: World) -> None:
+    # FM-12, UI-1: nobody can take the job, and the exlet says so; the job waits as before
+    tell = exlet("tell", mend(Primitive.NOTIFY, message="nobody can take it"))
+    await world.put(rule_set("f", ExceptionType.UNAVAILABLE, ("!job.able", "tell"), exlets=[tell]))
+    case = await world.start(flow(A))
+    decision = await world.until_decided(case, "done")
+    assert (decision.result, decision.steps) == ("told", [Primitive.NOTIFY])
+    seen = await looked(world)
+    assert (seen.recovered.count, seen.recovered.by_rule) == (0, [])
+    assert [(cause.count, cause.told, cause.unhandled) for cause in seen.failures] == [(1, 1, 0)]
+    [group] = await world.domain.failures()
+    assert (group.told, group.handled[0].results) == (1, {"told": 1})
+    [result] = await world.domain.exlet_results()
+    assert (result.exlet, result.known, result.recovered) == ("tell", 1, 0)
+    said = {entry.what: entry.message for entry in await world.domain.history(case) if entry.exlet == "tell"}
+    assert "repaired" not in said and said["told"].startswith("tell: a person was told, and nothing else was done")
+
+
+async def test_the_cause_of_jobs_that_nobody_can_take_is_what_they_ask_for_and_what_there_is(world: World) -> None:
+    # FM-12, UI-1: the figures differ from case to case, the cause does not
+    tell = exlet("tell", mend(Primitive.NOTIFY, message="nobody can take it"))
+    await world.put(rule_set("f", ExceptionType.UNAVAILABLE, ("!job.able", "tell"), exlets=[tell], task="*"))
+    await world.pilot.sync()
+    for name, gigabytes in (("big", 500), ("bigger", 700)):
+        needs = ResourceTemplates(memory_bytes=gigabytes * 10**9)
+        case = await world.start(flow(JobActivity(name=name, command="true", resources=needs)))
+        decision = await world.until_decided(case, "done")
+        assert f"{gigabytes} GB" in decision.note == decision.context["job"]["why"]
+    [group] = await world.domain.failures()
+    assert (group.count, group.tasks) == (2, ["bigger", "big"]) or group.tasks == ["big", "bigger"]
+    assert group.message.startswith("no pilot can take it: it asks for <n> GB of memory"), group.message
+    assert [cause.message for cause in (await looked(world)).failures] == [group.message]
+
+
+async def test_an_exlet_that_tells_and_does_more_has_not_only_told(world: World) -> None:
+    # FM-12
+    steps = mend(Primitive.NOTIFY, message="it fails"), mend(Primitive.WRITE, target="case", values={"seen": True})
+    await world.put(rule_set("f", ExceptionType.UNAVAILABLE, ("!job.able", "note"), exlets=[exlet("note", *steps)]))
+    case = await world.start(flow(A))
+    decision = await world.until_decided(case, "done")
+    assert (decision.result, decision.steps) == ("completed", [Primitive.NOTIFY, Primitive.WRITE])
+    assert (await looked(world)).recovered.count == 0, "the item waits as before"
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(case, "completed")
+    assert (await looked(world)).recovered.count == 1
+
+
+async def test_an_item_that_was_begun_again_is_mended_when_it_is_over_and_did_not_fail_again(world: World) -> None:
+    # FM-1, UI-1
+    again = exlet("again", mend(Primitive.RESTART))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("history.case.of_task == 0", "again"), exlets=[again]))
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.take()
+    assert (await looked(world)).recovered.count == 0, "it runs"
+    await world.report(a=FAILED)
+    await world.until_status(case, "failed")
+    assert (await looked(world)).recovered.count == 0, "it failed again"

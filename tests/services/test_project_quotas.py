@@ -9,11 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, RequestError, TooManyRequests
-from mendflow.core.model.flow import Flow, JobActivity, Parallel, ResourceTemplates
+from mendflow.core.model.flow import Flow, JobActivity, Parallel
 from mendflow.core.model.ids import CaseId, FlowName, Instant
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.principals import Sight
 from mendflow.core.model.projects import FairShareSettings, ProjectSettings, Quotas, quota_name
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.membership import SingleServer

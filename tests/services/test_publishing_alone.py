@@ -8,11 +8,12 @@ import pytest
 
 from mendflow.core.model.data import Publication
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, PublicationTemplate, Sequence
+from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import CaseView
 from mendflow.formats.shipped import default_rules

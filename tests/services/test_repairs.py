@@ -296,10 +296,10 @@ async def test_the_history_has_what_people_did(domain: Domain) -> None:
     await domain.complete(task.id, {}, who="ann", comment="fine")
     told = [(entry.source, entry.what, entry.by, entry.message) for entry in await domain.history(case)]
     assert told == [
-        ("engine", "started", "", ""),
+        ("engine", "started", "me", ""),
         ("engine", "offered", "", "to editor"),
-        ("person", "suspended", "", ""),
-        ("person", "continued", "", ""),
+        ("person", "suspended", "me", ""),
+        ("person", "continued", "me", ""),
         ("person", "completed", "ann", "fine"),
         ("engine", "completed", "", ""),
     ]

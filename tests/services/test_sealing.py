@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from mendflow.core.data.url_passwords import password_in
-from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity, PublicationTemplate
+from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.sealing import Sealer

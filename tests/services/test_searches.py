@@ -10,6 +10,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import CaseQuery, JobQuery
 from mendflow.core.query.literals import InvalidSearch
 from mendflow.services.api.domain import Domain
+from mendflow.services.base import paging
 from tests.services.conftest import HandPilot
 
 LOOP = ForEach(name="loop", items=[1, 2, 3, 4], body=JobActivity(name="a", command="true"), on_fault="finish")
@@ -49,6 +50,20 @@ async def test_a_job_is_of_whoever_started_its_case_unless_the_flow_says_whose_i
     await pilot.run_all(lambda _: Outcome())
     assert await items(domain, "owner == 'alignment' && attempts > 0") == ["a"]
     assert await items(domain, "attempts > 0", owner="calibration") == ["b"]
+
+
+async def test_a_list_of_cases_goes_on_where_one_answer_of_the_search_ends(
+    domain: Domain, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(6):
+        await domain.start("f", {}, who="ann")
+    listed = [each.id for each in await domain.cases(flow="f")]
+    assert len(listed) == 7
+    monkeypatch.setattr(paging, "EXAMINED_MAX", 2)
+    assert [each.id for each in await domain.cases(flow="f")] == listed
+    assert [each.id for each in await domain.cases(flow="f", limit=2, offset=3)] == listed[3:5]
+    assert [each.id for each in await domain.cases(status="completed")] == []
+    assert [each.id async for each in domain.each_case(CaseQuery(flow="f", limit=3))] == listed
 
 
 async def test_a_condition_and_the_options_beside_it_hold_both(domain: Domain, pilot: Any, case: str) -> None:

@@ -91,7 +91,7 @@ async def test_a_case_that_cannot_go_on_fails_and_no_other_does(
             raise MemoryError("too large")
         return real(case, event)
 
-    monkeypatch.setattr("mendflow.services.cases.flow_manager.evolve_new", evolve_new)
+    monkeypatch.setattr("mendflow.services.cases.event_recorder.evolve_new", evolve_new)
     await pilot.run_all(lambda spec: Outcome())
     assert (await domain.case(good)).status == "completed"
     failed = await domain.case(bad)

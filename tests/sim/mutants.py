@@ -19,8 +19,8 @@ from mendflow.pilot.slot.lease import LeaseClock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases import unstarted_cases as unbegun
 from mendflow.services.cases.case_reader import CaseReader
+from mendflow.services.cluster.inherited_promises import InheritedPromises
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.runtime.server import Runtime
 from mendflow.services.scheduling import exchange
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.sim.fault_injection import WRITING
@@ -155,10 +155,10 @@ def the_old_home_of_a_case_is_not_fenced_out(patch: Patch) -> None:
 
 @mutant()
 def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -> None:
-    def long_ago(self: Runtime, job: Job) -> int:
-        return self.meta.steady_ms_now()
+    def long_ago(self: InheritedPromises, job: Job, scheduler: PilotScheduler) -> int:
+        return scheduler.steady_ms_now()
 
-    patch.setattr(Runtime, "_promised_until", long_ago)
+    patch.setattr(InheritedPromises, "until", long_ago)
 
 
 @mutant(scene=SLEEPY_SERVERS)

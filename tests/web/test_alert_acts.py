@@ -58,7 +58,7 @@ def test_ui_1_a_reason_has_buttons_where_a_terminal_has_commands(recovery: WebSe
         page.goto(f"/cases/{other}")
         page.get_by_role("region", name=f"Why {other}").get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("dialog")).to_contain_text("without handlers")
-        confirm(page, "Cancel")
+        confirm(page, "Cancel the case")
     assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
     assert recovery.client.wait(other, timeout_s=PATIENCE_S).status == "cancelled"
 

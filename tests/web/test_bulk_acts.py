@@ -38,20 +38,23 @@ def test_cases_are_suspended_resumed_and_cancelled_together(server: WebServer, p
     select(page, [over, *cases])
     dialog = begin(page, "Suspend")
     expect(dialog).to_contain_text("1 case is left out: it does not run")
-    finish(dialog, "Suspend", "2 cases done, 0 refused")
+    finish(dialog, "Suspend 2 cases", "2 cases are being suspended.")
     for case in cases:
         server.came_to(case, "suspended")
         expect(page.locator(f'[data-row="{case}"]')).to_contain_text("suspended")
-    finish(begin(page, "Resume"), "Resume", "2 cases done, 0 refused")
+    finish(begin(page, "Resume"), "Resume 2 cases", "2 cases go on.")
     for case in cases:
         server.came_to(case, "running")
     dialog = begin(page, "Cancel")
     dialog.get_by_label("Reason").fill("not tonight")
-    finish(dialog, "Cancel", "2 cases done, 0 refused")
+    finish(dialog, "Cancel 2 cases", "2 cases are being cancelled.")
     for case in cases:
         server.came_to(case, "cancelled")
         assert "not tonight" in str(server.ask("GET", f"/cases/{case}/history"))
     assert server.client.case(over).status == "completed"
+    cancel = page.get_by_role("toolbar").get_by_role("button", name="Cancel", exact=True)
+    expect(cancel).to_be_disabled()
+    expect(cancel).to_have_attribute("title", "Not for any of these cases: it is over")
 
 
 def test_cases_are_run_again_together(server: WebServer, page: Page) -> None:
@@ -59,8 +62,8 @@ def test_cases_are_run_again_together(server: WebServer, page: Page) -> None:
     page.goto("/cases?flow=quick")
     select(page, before)
     dialog = begin(page, "Run again")
-    dialog.get_by_role("button", name="Run again", exact=True).click()
-    expect(dialog.get_by_role("status")).to_contain_text("2 cases done, 0 refused")
+    dialog.get_by_role("button", name="Run 2 cases again", exact=True).click()
+    expect(dialog.get_by_role("status")).to_contain_text("2 cases are run again.")
     made = dialog.locator(".outcome-text a").all_inner_texts()
     assert len(made) == 2
     again = [server.client.wait(CaseId(each), timeout_s=PATIENCE_S) for each in made]
@@ -77,7 +80,7 @@ def test_the_rules_are_applied_to_cases_that_wait(server: WebServer, page: Page)
     select(page, cases[:2])
     dialog = begin(page, "Apply the rules")
     expect(dialog).to_contain_text("are asked again about what failed in 2 cases")
-    finish(dialog, "Apply the rules", "2 cases done, 0 refused")
+    finish(dialog, "Apply the rules to 2 cases", "A rule takes up what failed in 2 cases.")
     for case in cases[:2]:
         server.came_to(case, "completed")
     assert server.client.case(cases[2]).status == "running", "a case that nobody chose was taken up"
@@ -85,7 +88,7 @@ def test_the_rules_are_applied_to_cases_that_wait(server: WebServer, page: Page)
     expect(page.get_by_role("toolbar")).to_contain_text("3 cases selected")
     dialog = begin(page, "Apply the rules")
     expect(dialog).to_contain_text("2 cases are left out: nothing in it has failed or waits")
-    finish(dialog, "Apply the rules", "1 case done, 0 refused")
+    finish(dialog, "Apply the rules to 1 case", "A rule takes up what failed in 1 case.")
     server.came_to(cases[2], "completed")
 
 
@@ -105,7 +108,7 @@ def test_all_that_match_are_cancelled_also_those_beyond_the_page(
     expect(page.get_by_role("toolbar")).to_contain_text(f"{MANY} cases selected")
     dialog = begin(page, "Cancel")
     expect(dialog).to_contain_text(f"{MANY} cases end now")
-    finish(dialog, "Cancel", f"{MANY} cases done, 0 refused")
+    finish(dialog, f"Cancel {MANY} cases", f"{MANY} cases are being cancelled.")
     expect(page.get_by_text("No case matches")).to_be_visible()
     assert {server.client.case(case).status for case in (idle[0], idle[-1])} == {"cancelled"}
     assert server.ask("GET", "/cases/count?where=flow%20%3D%3D%20%27idle%27&by=status")["counts"] == {"cancelled": MANY}

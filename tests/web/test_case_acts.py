@@ -67,11 +67,15 @@ def test_a_case_is_cancelled_and_the_reason_is_in_its_history(server: WebServer,
     assert server.client.case(watching).status == "running"
     choose(page, "Acts", "Cancel")
     dialog.get_by_label("Reason").fill("the clouds came")
-    confirm(page, "Cancel")
+    confirm(page, "Cancel the case")
     expect(page.get_by_role("heading", level=1)).to_contain_text("cancelled")
     assert server.client.case(watching).status == "cancelled"
     page.get_by_role("link", name="History").click()
-    expect(page.get_by_role("grid", name="History")).to_contain_text("the clouds came")
+    cancelled = page.get_by_role("grid", name="History").get_by_role("row", name="the clouds came")
+    expect(cancelled).to_contain_text("localcancelled")
+    page.get_by_role("link", name="Who did what with this case").click()
+    expect(page).to_have_url(re.compile(f"view=audit.*{watching}|{watching}.*view=audit"))
+    expect(page.get_by_role("row", name=re.compile("cancel")).first).to_contain_text("local")
 
 
 def test_an_item_is_suspended_and_resumed_while_the_other_runs(server: WebServer, page: Page, pair: CaseId) -> None:

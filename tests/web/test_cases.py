@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from mendflow.core.scheduling.amounts import duration
 from tests.web.watched import Complaints
 from tests.web.web_server import WebServer
 
@@ -41,7 +42,7 @@ def test_took_is_how_long_the_job_ran_not_how_long_it_waited(server: WebServer, 
     case = server.ended("survey")
     [attempt] = server.client.item(case, "prepare").attempts
     ran_ms = attempt.ran_ms or attempt.ended_at - attempt.started_at
-    text = f"{ran_ms} ms" if ran_ms < 1000 else f"{ran_ms / 1000:.1f} s"
+    text = duration(ran_ms)
     page.goto(f"/cases/{case}?view=items&item=prepare")
     expect(page.locator('[data-row="prepare"] .duration')).to_have_text(text)
     expect(page.get_by_role("complementary", name="Item prepare").locator("dd .duration").first).to_have_text(text)
@@ -83,8 +84,8 @@ def test_bulk_acts_say_what_they_do_and_report_each_case(server: WebServer, page
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("cannot be taken back")
     expect(dialog).to_contain_text("1 case is left out: it is over")
-    dialog.get_by_role("button", name="Cancel").click()
-    expect(dialog.get_by_role("status")).to_contain_text("1 case done, 0 refused")
+    dialog.get_by_role("button", name="Cancel 1 case").click()
+    expect(dialog.get_by_role("status")).to_contain_text("1 case is being cancelled.")
     dialog.get_by_role("button", name="Close", exact=True).last.click()
     expect(page.locator(row(page, running))).to_contain_text("cancelled")
 
@@ -117,6 +118,8 @@ def test_every_view_of_a_case_is_shown(server: WebServer, page: Page) -> None:
     page.get_by_role("link", name="full").click()
     expect(page.get_by_role("grid", name="History")).to_contain_text("measure[0]")
     page.get_by_role("link", name="Inputs and outputs").click()
+    inputs = page.get_by_role("group", name="Inputs", exact=True)
+    expect(inputs).to_contain_text(re.compile("fields.*default.*m31", re.DOTALL))
     page.get_by_role("button", name="report.json").click()
     expect(page.get_by_role("group", name="report.json")).to_contain_text("30")
     page.get_by_role("link", name="Messages").click()

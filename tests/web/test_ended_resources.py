@@ -94,7 +94,7 @@ def test_a_site_that_is_removed_goes_with_its_last_pilot(page: Page, alone: WebS
     expect(details).to_contain_text("1 busy")
     expect(details.get_by_role("link", name=pilot)).to_be_visible()
     choose(page, "More acts on annex", "Remove …", within=details)
-    expect(page.get_by_role("dialog")).to_contain_text("when that has done its jobs")
+    expect(page.get_by_role("dialog")).to_contain_text("when its last pilot has done its jobs")
     confirm(page, "Remove")
     noted(page, "annex is being removed")
     assert alone.client.case(case).status == "running"

@@ -85,7 +85,7 @@ def test_a_file_from_here_is_given_to_a_flow(page: Page, server: WebServer, tmp_
     (tmp_path / "poem.txt").write_text("what is this life")
     page.goto("/run/counted")
     page.get_by_label("text: a file from here").set_input_files(tmp_path / "poem.txt")
-    expect(page.get_by_text("poem.txt")).to_be_visible()
+    expect(page.get_by_role("button", name="Leave out poem.txt")).to_be_visible()
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/cases/counted-*")
     case = server.client.cases(flow="counted")[0]

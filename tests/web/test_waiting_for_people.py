@@ -77,7 +77,7 @@ def test_a_case_that_waits_for_a_person_leads_to_its_task(server: WebServer, pag
     expect(page).to_have_url(re.compile(f"/worklist/{letter}/"))
     expect(page.get_by_role("heading", name=TITLE)).to_be_visible()
     expect(page.get_by_text("Its step fails, and without a handler or a rule")).to_be_visible()
-    expect(page.get_by_text("also with No for approved")).to_be_visible()
+    expect(page.get_by_text("what it does with a No for approved is up to the flow")).to_be_visible()
 
 
 def test_a_note_covers_nothing(server: WebServer, page: Page, letter: CaseId) -> None:
@@ -228,6 +228,12 @@ def test_what_home_counts_is_what_its_links_show(browser: Browser, tmp_path: Pat
         own.wait_for(f"/worklist?case={letter}", bool)
         page = context.page()
         page.goto("/")
+        running = page.get_by_role("link", name=re.compile("^Cases running"))
+        expect(running).to_contain_text("1 more waits for a person")
+        expect(running.locator(".tile-count")).to_have_text("0")
+        expect(page.get_by_text("user task that nobody has claimed", exact=True)).to_be_visible()
+        slots = page.get_by_role("img", name=re.compile("^Slots: 0 of"))
+        expect(slots.locator(".state-fill")).to_have_count(0)
         done = page.get_by_role("link", name=re.compile("^Cases done"))
         expect(done.locator(".tile-count")).to_have_text("3")
         done.click()
@@ -237,6 +243,9 @@ def test_what_home_counts_is_what_its_links_show(browser: Browser, tmp_path: Pat
         page.goto("/cases")
         expect(status.get_by_role("link", name=re.compile("^done"))).to_have_text("done 3")
         expect(status.get_by_role("link", name=re.compile("^for a person"))).to_have_text("for a person 1")
+        expect(status.get_by_role("link", name=re.compile("^running"))).to_have_text("running 0")
+        all_cases = [int(each.split()[-1]) for each in status.get_by_role("link").all_inner_texts()]
+        assert all_cases[0] == 4 == sum(all_cases[1:]), all_cases
         page.goto("/data")
         page.get_by_role("link", name="See the cases and their files").click()
         expect(page).to_have_url(re.compile("/cases$"))

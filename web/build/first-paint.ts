@@ -1,6 +1,6 @@
 /** What is painted before the app runs: its frame, as HTML, with the classes of `app/shell.tsx` and `app/top-bar.tsx`. The app
  * draws the same in its place. */
-import { PLACES } from "../src/app/places";
+import { NAVIGATION } from "../src/app/navigation";
 import { PATHS, type IconName } from "../src/components/icon-paths";
 
 const LINES = 8;
@@ -15,13 +15,13 @@ const BRAND =
 
 /** The frame of the page at an address of the router, such as `/cases/$case`. */
 export function firstPaint(path: string): string {
-  const groups = PLACES.map((places) => {
-    const links = places.map(
-      (place) => `<li><a class="nav-link${place.to === path ? " active" : ""}" href="${place.to}">${icon(place.icon)}<span>${place.name}</span></a></li>`,
+  const groups = NAVIGATION.map((group) => {
+    const links = group.map(
+      (entry) => `<li><a class="nav-link${entry.to === path ? " active" : ""}" href="${entry.to}">${icon(entry.icon)}<span>${entry.name}</span></a></li>`,
     );
     return `<ul>${links.join("")}</ul>`;
   });
-  const title = PLACES.flat().find((place) => place.to === path)?.name;
+  const title = NAVIGATION.flat().find((entry) => entry.to === path)?.name;
   const head = title ? `<header class="page-head"><div class="page-titles"><h1>${title}</h1></div></header>` : "";
   const lines = '<span class="loading-line"></span>'.repeat(LINES);
   return (

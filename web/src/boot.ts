@@ -1,15 +1,15 @@
 /** The first thing that runs, before anything is painted, as a file of its own that needs no other: it sets the look, and
- * asks for what the page will show first, while the app itself is still being loaded. `api/early.ts` hands the answers on.
+ * asks for what the page will show first, while the app itself is still being loaded. `api/prefetched.ts` hands the answers on.
  * What is asked for here and is not what the page asks for is asked for twice, and nothing else is wrong. */
-import type { EarlyAnswers } from "./api/early";
+import type { PrefetchedAnswers } from "./api/prefetched";
 
 (() => {
   const kept = localStorage.getItem("mendflow.theme");
   const dark = kept === "dark" || (kept !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.documentElement.dataset["theme"] = dark ? "dark" : "light";
 
-  const answers: EarlyAnswers = new Map();
-  window.mendflowEarly = answers;
+  const answers: PrefetchedAnswers = new Map();
+  window.mendflowPrefetched = answers;
   const ask = (path: string) => {
     const address = new URL(`/api/v1${path}`, location.href).href;
     const answer = fetch(address, { headers: { "Mendflow-Request": "web" } });

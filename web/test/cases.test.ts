@@ -9,8 +9,9 @@ describe("filters of cases", () => {
     expect(filtersOf({ where: "strated > 1", status: "failed", flow: "o'hara" })).toBe("status == 'failed' && flow == 'o\\'hara' && parent == null && mends == null");
     expect(filtersOf({ all: true })).toBe("");
   });
-  it("count those that wait for a person among those that run", () => {
+  it("count those that wait for a person apart from the others that run", () => {
     expect(filtersOf({ status: "person", all: true })).toBe("status == 'running' && for_person");
+    expect(filtersOf({ status: "running", all: true })).toBe("status == 'running' && !for_person");
     expect(filtersOf({ status: "person", all: true }, "status")).toBe("");
   });
   it("know days where the viewer is", () => {

@@ -1,38 +1,38 @@
 import { describe, expect, it } from "vitest";
-import { deedsOf, type Alert } from "@/components/alert-deeds";
-import { caseOf, deedFor, withoutCommands } from "@/components/commands";
-import type { Deed } from "@/components/deeds";
+import { actionsOf, type Alert } from "@/components/alert-actions";
+import { caseOf, actionFor, withoutCommands } from "@/components/commands";
+import type { Action } from "@/components/actions";
 import { glossed } from "@/components/glossary";
 
-function where(deed: Deed | null): unknown {
-  return deed?.kind === "link" ? [deed.link.to, deed.link.params, deed.link.search] : deed && [deed.needs, deed.title];
+function where(action: Action | null): unknown {
+  return action?.kind === "link" ? [action.link.to, action.link.params, action.link.search] : action && [action.needs, action.title];
 }
 
 describe("commands in the server's sentences", () => {
   it("become acts on what they name", () => {
     const about = { subject: "night-7f3k" };
-    expect(where(deedFor("mendflow resume night-7f3k", about))).toEqual(["resume", "Resume: night-7f3k"]);
-    expect(where(deedFor("mendflow resume night-7f3k align[3]", about))).toEqual(["resume", "Resume align[3]"]);
-    expect(where(deedFor("mendflow resume", { subject: "night-7f3k:align" }))).toEqual(["resume", "Resume align"]);
-    expect(where(deedFor("mendflow cancel night-7f3k.2", about))).toEqual(["cancel", "Cancel: night-7f3k.2"]);
-    expect(where(deedFor("mendflow rerun night-7f3k --from-failed", about))).toEqual(["rerun", "Run again from what failed: night-7f3k"]);
-    expect(where(deedFor("mendflow rules levels drain 2"))).toEqual(["drain", "Drain level 2"]);
+    expect(where(actionFor("mendflow resume night-7f3k", about))).toEqual(["resume", "Resume: night-7f3k"]);
+    expect(where(actionFor("mendflow resume night-7f3k align[3]", about))).toEqual(["resume", "Resume align[3]"]);
+    expect(where(actionFor("mendflow resume", { subject: "night-7f3k:align" }))).toEqual(["resume", "Resume align"]);
+    expect(where(actionFor("mendflow cancel night-7f3k.2", about))).toEqual(["cancel", "Cancel: night-7f3k.2"]);
+    expect(where(actionFor("mendflow rerun night-7f3k --from-failed", about))).toEqual(["rerun", "Run again from what failed: night-7f3k"]);
+    expect(where(actionFor("mendflow rules levels drain 2"))).toEqual(["drain", "Drain level 2"]);
   });
   it("that a job has printed are no acts on other cases", () => {
-    expect(deedFor("mendflow cancel other-1a2b", { subject: "night-7f3k" })).toBeNull();
-    expect(deedFor("mendflow resume other-1a2b")).toBeNull();
+    expect(actionFor("mendflow cancel other-1a2b", { subject: "night-7f3k" })).toBeNull();
+    expect(actionFor("mendflow resume other-1a2b")).toBeNull();
   });
   it("become links to where the same is done", () => {
-    expect(where(deedFor("mendflow failures show 1a2b3c"))).toEqual(["/failures/$group", { group: "1a2b3c" }, undefined]);
-    expect(where(deedFor("mendflow mend night-7f3k --exlet EXLET", { group: "1a2b3c" }))).toEqual(["/failures/$group", { group: "1a2b3c" }, { act: "mend" }]);
-    expect(where(deedFor("mendflow why night-7f3k:align[3]"))).toEqual(["/cases/$case", { case: "night-7f3k" }, { view: "items", item: "align[3]" }]);
-    expect(where(deedFor("mendflow worklist claim night-7f3k/4"))).toEqual(["/worklist/$case/$serial", { case: "night-7f3k", serial: "4" }, undefined]);
-    expect(where(deedFor("mendflow rules show '*'"))).toEqual(["/rules/$name", { name: "*" }, undefined]);
+    expect(where(actionFor("mendflow failures show 1a2b3c"))).toEqual(["/failures/$group", { group: "1a2b3c" }, undefined]);
+    expect(where(actionFor("mendflow mend night-7f3k --exlet EXLET", { group: "1a2b3c" }))).toEqual(["/failures/$group", { group: "1a2b3c" }, { act: "mend" }]);
+    expect(where(actionFor("mendflow why night-7f3k:align[3]"))).toEqual(["/cases/$case", { case: "night-7f3k" }, { view: "items", item: "align[3]" }]);
+    expect(where(actionFor("mendflow worklist claim night-7f3k/4"))).toEqual(["/worklist/$case/$serial", { case: "night-7f3k", serial: "4" }, undefined]);
+    expect(where(actionFor("mendflow rules show '*'"))).toEqual(["/rules/$name", { name: "*" }, undefined]);
   });
   it("stay commands where only a terminal has them", () => {
-    expect(deedFor("mendflow pilot --server URL")).toBeNull();
-    expect(deedFor("mendflow shell night-7f3k/4")).toBeNull();
-    expect(deedFor("mendflow mend night-7f3k --exlet EXLET")).toBeNull();
+    expect(actionFor("mendflow pilot --server URL")).toBeNull();
+    expect(actionFor("mendflow shell night-7f3k/4")).toBeNull();
+    expect(actionFor("mendflow mend night-7f3k --exlet EXLET")).toBeNull();
   });
   it("are left out with what speaks of them", () => {
     expect(withoutCommands("job a/1 has run for 2 h, and it still runs. See what it says with `mendflow logs a/1`; if it hangs")).toBe("job a/1 has run for 2 h, and it still runs.");
@@ -46,14 +46,14 @@ describe("commands in the server's sentences", () => {
 describe("alerts", () => {
   const alert = { id: "x/y/z", subject: "y", case: "night-7f3k", item: "align", group: "1a2b3c", sentence: "", closed_at: 0 } as unknown as Alert;
   it.each(["orphan", "long-job", "pilot-gone", "server-gone", "queue-grows", "level-fills", "limit-unset", "case-held", "disk-full", "not-delivered", "site-paused", "site-away", "failure", "rule-errs", "not-started", "message"] as const)("of the kind %s say what can be done", (kind) => {
-    expect(deedsOf({ ...alert, kind })).not.toHaveLength(0);
+    expect(actionsOf({ ...alert, kind })).not.toHaveLength(0);
   });
   it("that are over only lead somewhere", () => {
-    expect(deedsOf({ ...alert, kind: "case-held", closed_at: 1 }).every((each) => each.kind === "link")).toBe(true);
+    expect(actionsOf({ ...alert, kind: "case-held", closed_at: 1 }).every((each) => each.kind === "link")).toBe(true);
   });
   it("name the level and the rule that they are about", () => {
-    expect(deedsOf({ ...alert, kind: "level-fills", subject: "level 2 at north" }).map((each) => each.label)).toContain("Drain level 2");
-    expect(where(deedsOf({ ...alert, kind: "rule-errs", subject: "night/abort/align/7" })[0] ?? null)).toEqual(["/rules/$name", { name: "night" }, { tree: "abort/align", rule: 7 }]);
+    expect(actionsOf({ ...alert, kind: "level-fills", subject: "level 2 at north" }).map((each) => each.label)).toContain("Drain level 2");
+    expect(where(actionsOf({ ...alert, kind: "rule-errs", subject: "night/abort/align/7" })[0] ?? null)).toEqual(["/rules/$name", { name: "night" }, { tree: "abort/align", rule: 7 }]);
   });
 });
 

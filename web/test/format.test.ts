@@ -1,8 +1,11 @@
 import { expect, it } from "vitest";
-import { ago, bytes, duration, plural } from "@/components/format";
+import { ago, bytes, duration, plural, ticking } from "@/components/format";
 
 it("writes durations with two units", () => {
-  expect([40, 3200, 65_000, 7_500_000, 90_000_000].map(duration)).toEqual(["40 ms", "3.2 s", "1 min 5 s", "2 h 5 min", "1 d 1 h"]);
+  expect([40, 3200, 12_345, 65_000, 65_700, 7_500_000, 90_000_000].map(duration)).toEqual(["40 ms", "3.2 s", "12.3 s", "1 min 5 s", "1 min 6 s", "2 h 5 min", "1 d 1 h"]);
+});
+it("lets what runs tick in whole seconds", () => {
+  expect([40, 3200, 65_700].map(ticking)).toEqual(["0 s", "3 s", "1 min 5 s"]);
 });
 it("writes past and coming times", () => {
   expect(ago(1000, 62_000)).toBe("1 min ago");

@@ -3,6 +3,7 @@ import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } f
 import { flowOf, newStep, rootsRead, stepsOf } from "@/components/recovery/exlets";
 import type { RuleTree } from "@/components/recovery/queries";
 import { walkTree } from "@/components/recovery/rule-walk";
+import { howOften, kindOf, sorted, split } from "@/components/recovery/telling";
 import { differing } from "@/components/recovery/values";
 
 describe("conditions", () => {
@@ -42,4 +43,31 @@ it("an exlet that is composed is read again as its steps, with the roots that it
 
 it("only what differs is compared", () => {
   expect(differing({ a: 1, b: { c: 2 } }, { a: 1, b: { c: 3 } })).toEqual([{ path: "b.c", left: 2, right: 3 }]);
+});
+
+describe("what tells a group apart", () => {
+  const count = (here: number, ofHere: number, elsewhere: number, ofElsewhere: number) => ({ here, of_here: ofHere, elsewhere, of_elsewhere: ofElsewhere });
+  it("is what these have and others have not", () => {
+    expect(kindOf("job.host", count(4, 4, 0, 9))).toBe("tells");
+    expect(kindOf("job.host", count(4, 4, 9, 9))).toBe("same");
+    expect(kindOf("job.host", count(1, 4, 0, 9))).toBe("varies");
+    expect(kindOf("job.host", count(1, 1, 0, 9))).toBe("tells");
+    expect(kindOf("job.peak_bytes", { ...count(1, 1, 0, 9), value: 1234 })).toBe("same");
+    expect(kindOf("job.ran_ms", { ...count(2, 4, 0, 9), value: 7 })).toBe("varies");
+    expect(kindOf("job.retries", { ...count(4, 4, 7, 9), value: 0 })).toBe("same");
+  });
+  it("is what the failure says, as long as nothing else has failed", () => {
+    expect([kindOf("fault.exit_code", count(4, 4, 0, 0)), kindOf("job.host", count(4, 4, 0, 0))]).toEqual(["tells", "same"]);
+  });
+  it("has counts only where these are not all", () => {
+    expect([count(4, 4, 0, 9), count(4, 4, 2, 9), count(3, 4, 0, 9), count(4, 4, 9, 9), count(4, 4, 0, 0), count(3, 4, 0, 0)].map(howOften)).toEqual(["never elsewhere", "2 of 9 elsewhere", "3 of 4 here, never elsewhere", "", "", "3 of 4 here"]);
+  });
+  it("begins with what tells most", () => {
+    const weights: Record<string, number> = { "case.flow": 0.4, "fault.name": 0, "fault.exit_code": 1 };
+    expect(JSON.stringify(sorted({ case: { flow: "f" }, fault: { name: "exit", exit_code: 7 } }, (path) => weights[path] ?? 0))).toBe('{"fault":{"exit_code":7,"name":"exit"},"case":{"flow":"f"}}');
+  });
+  it("takes a context apart and keeps its form", () => {
+    const parts = split({ fault: { name: "exit" }, job: { host: "a", cpus: 1 }, hosts: ["a"] }, (path) => (path.startsWith("fault.") ? "tells" : path === "job.cpus" ? "same" : "varies"));
+    expect(parts).toEqual({ tells: { fault: { name: "exit" } }, same: { job: { cpus: 1 } }, varies: { job: { host: "a" }, hosts: ["a"] } });
+  });
 });

@@ -20,8 +20,9 @@ from mendflow.client.files import reference_of
 from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound
-from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage, Template
+from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage
 from mendflow.core.model.software import Software
+from mendflow.core.model.templates import Template
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
 from mendflow.formats.python.sources import ModulesBeside, code_files, module_bundles, with_code

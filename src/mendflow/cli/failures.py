@@ -13,7 +13,7 @@ from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.rule_differences import compared_with, say_differences
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.repair import TOLD, ExceptionType
 from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, HandlingCount
 from mendflow.core.model.rule_views import DifferencesView
 from mendflow.core.model.rules import rule_text
@@ -133,8 +133,8 @@ def handled_text(group: FailureGroup) -> str:
 
 
 def handling_text(handling: HandlingCount) -> str:
-    words = {result: "without success" if result == "failed" else result for result in handling.results}
-    results = ", ".join(f"{number:,} {words[result]}" for result, number in handling.results.items())
+    words = {"failed": "without success", TOLD: "only told to a person"}
+    results = ", ".join(f"{number:,} {words.get(result, result)}" for result, number in handling.results.items())
     return f"{handling.exlet}: {results}"
 
 

@@ -96,6 +96,9 @@ def cases(
     ] = "",
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only with this status.")] = "",
     repairs: Annotated[bool, typer.Option("--repairs", help="Include the cases of exlets.")] = False,
+    long: Annotated[
+        bool, typer.Option("--long", "-l", help="Also show the flow, the project and who started the case.")
+    ] = False,
     where: Condition = "",
     order: Order = "",
     limit: Limit = 100,
@@ -119,7 +122,7 @@ def cases(
         say("There are no such cases.")
     else:
         idle = not (store_url() or has_server(context.target))
-        _print_cases(views, idle=idle)
+        _print_cases(views, idle=idle, long=long)
         own = [view.id for view in views if view.status in LIVE and not (view.parent or view.mends or view.engine)]
         if idle and own:
             say(f"No server runs here now; continue with mendflow resume {own[0]}, or mendflow serve", err=True)
@@ -276,19 +279,20 @@ def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> N
         say(f"There may be more: --after {place}", err=True)
 
 
-def _print_cases(views: list[CaseView], *, idle: bool) -> None:
+def _print_cases(views: list[CaseView], *, idle: bool, long: bool = False) -> None:
     """The columns for cached and cancelled items and for the purpose of a case appear only if they have values. `idle`:
     nobody runs what has not ended."""
-    heads = ("case", "status", "started", "took", "done", "mended", "failed", "cached", "cancelled", "for")
+    more, counted = ("flow", "project", "by"), ("done", "mended", "failed", "cached", "cancelled")
+    heads = ("case", "status", *more, "started", "took", *counted, "for")
     rows = [_case_row(view, idle=idle) for view in views]
-    wanted = set(range(len(heads)))
+    wanted = {place for place, head in enumerate(heads) if long or head not in more}
     for word in ("cached", "cancelled"):
         if not any(getattr(count, word) for view in views for count in view.counts):
             wanted.discard(heads.index(word))
     if not any(view.parent or view.mends or view.engine for view in views):
         wanted.discard(heads.index("for"))
     kept = sorted(wanted)
-    fold = -1 if heads.index("for") in wanted else 0
+    fold = -1 if heads.index("for") in wanted else kept.index(heads.index("flow")) if long else 0
     print_table([heads[place] for place in kept], [[row[place] for place in kept] for row in rows], fold=fold)
 
 
@@ -310,6 +314,9 @@ def _case_row(view: CaseView, *, idle: bool) -> tuple[str | Text, ...]:
     return (
         str(view.id),
         state_text("held" if view.held else "stopped" if is_stopped else view.status),
+        view.flow,
+        view.project,
+        view.owner or "-",
         short_time_text(view.started_at),
         took,
         *(f"{sum(getattr(count, word) for count in view.counts):,}" for word in words),

@@ -22,7 +22,7 @@ from mendflow.core.model.parameters import LongLimit
 from mendflow.core.model.sessions import Identity
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import CASE_END_STATES, ChangeEvent, ChangeKind, ImportReport
+from mendflow.core.model.views import CASE_END_STATES, CaseQuery, ChangeEvent, ChangeKind, ImportReport
 from mendflow.lazy import LazyModule, lazy_pattern
 from mendflow.operations.arguments import check_value
 from mendflow.operations.operation import ApiOperation
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 else:
     xes = LazyModule("mendflow.formats.xes")
 
+PAGE_CASES = 200
 NOT_NOW_WAIT_S = 0.3
 NOT_NOW_S_MAX = 60.0
 _USER_NAME = lazy_pattern(r"[\w.@+-]{1,64}")
@@ -127,8 +128,9 @@ class LocalClient(Client):
         if case:
             view = await self._domain.case(case)
             return xes.log(str(view.id), [(view, await self._domain.history(view.id))])
-        cases = await self._domain.cases(flow=flow, limit=check_value("limit", limit, LongLimit))
-        return xes.log(flow, [(view, await self._domain.history(view.id)) for view in cases])
+        limit = check_value("limit", limit, LongLimit)
+        cases = self._domain.each_case(CaseQuery(flow=flow, limit=min(limit + 1, PAGE_CASES)))
+        return "".join([part async for part in xes.log_of_cases(flow, cases, self._domain.history, limit)])
 
 
 async def _answered(operation: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:

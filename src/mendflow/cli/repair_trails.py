@@ -10,7 +10,7 @@ from rich.text import Text
 from mendflow.cli.printing import STYLES, say
 from mendflow.cli.rule_trees import shown_name
 from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES
-from mendflow.core.model.repair import Conclusion, ExceptionType
+from mendflow.core.model.repair import TOLD, Conclusion, ExceptionType
 from mendflow.core.model.repair_views import DecisionView, TrailStep
 from mendflow.core.model.rules import ALL_TASKS, rule_text
 from mendflow.core.model.values import Value
@@ -23,6 +23,7 @@ VALUE_CHARS = 60
 REASON_CHARS = 300
 GIVEN_UP = "given up"
 FAILED_AGAIN = "failed again"
+ONLY_TOLD = "a person was told"
 
 
 def show_repairs(repairs: Sequence[DecisionView], subject: str = "", *, trail: bool = False) -> None:
@@ -132,6 +133,8 @@ def result_word(decision: DecisionView, *, is_last: bool = True) -> str:
     tried again and failed again."""
     if decision.result == "failed":
         return GIVEN_UP if is_last else FAILED_AGAIN
+    if decision.result == TOLD:
+        return ONLY_TOLD
     return decision.result or decision.state
 
 

@@ -1,7 +1,7 @@
 """Commands for exceptions and repairs of one case: history, raise, mend, reject; and the retry levels."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -30,7 +30,13 @@ from mendflow.core.model.repair_views import (
 from mendflow.core.model.rules import rule_text
 from mendflow.formats.files import flow_text
 from mendflow.formats.patterns import read_patterns
+from mendflow.lazy import LazyModule
 from mendflow.pages.formatting import count_text, duration_text, short_time_text
+
+if TYPE_CHECKING:
+    from mendflow.formats import xes as xes_format
+else:
+    xes_format = LazyModule("mendflow.formats.xes")
 
 app = typer.Typer()
 levels_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
@@ -127,11 +133,13 @@ def _write_xes(context: CommandContext, case: str, flow: str, limit: int, path: 
     check_file("--xes", path)
     text = context.run(lambda client: client.xes(case, flow=flow, limit=limit))
     path.write_text(text, encoding="utf-8")
-    traces, events = text.count("<trace>"), text.count("<event>")
+    traces, events, is_cut = text.count("<trace>"), text.count("<event>"), xes_format.is_cut(text)
     if context.json:
-        print_json({"file": str(path), "traces": traces, "events": events})
-    else:
-        say(f"{path}: {count_text(traces, 'trace')}, {count_text(events, 'event')}")
+        print_json({"file": str(path), "traces": traces, "events": events, "cut": is_cut})
+        return
+    say(f"{path}: {count_text(traces, 'trace')}, {count_text(events, 'event')}")
+    if is_cut:
+        say(f"{flow} has more cases, which are older; --limit N writes more of them")
 
 
 def _entry_row(entry: HistoryEntry, element: str) -> tuple[str | Text, ...]:

@@ -9,8 +9,9 @@ from msgspec.structs import asdict, fields
 from mendflow.core.engine.activities.job_parts import as_resources
 from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.flow import JobActivity, ResourceTemplates
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Resources
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.sim.grid.capacity import can_some_pilot_take, misfit_text
 from mendflow.sim.grid.scene import SiteScene
 

@@ -238,7 +238,8 @@ def _print_ran_again(items: list[ItemView]) -> None:
         more = f", and {len(unchecked) - REASONS_SHOWN:,} more" if len(unchecked) > REASONS_SHOWN else ""
         names = ", ".join(one_line(name, 40) for name in unchecked[:REASONS_SHOWN])
         say(f"taken although not all that they read or do is declared: {names}{more}")
-    reasons = Counter((item.name, item.cache_reason) for item in items if item.cache_reason.startswith("run again"))
+    ran = [item for item in items if item.attempts and item.cache_reason.startswith("run again")]
+    reasons = Counter((item.name, item.cache_reason) for item in ran)
     telling = sorted(reasons.items(), key=lambda each: ("did not complete" in each[0][1], -each[1]))
     for (name, reason), number in telling[:REASONS_SHOWN]:
         times = f" ({count_text(number, 'item')})" if number > 1 else ""

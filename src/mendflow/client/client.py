@@ -115,7 +115,14 @@ class Client(DomainCalls, SoapCalls):
     # lists, and numbers that come in parts
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
-        return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
+        """The newest first. All of them are looked at, in as many steps as it takes."""
+        query, rows = CaseQuery(flow=flow, status=status, limit=limit, offset=offset), list[CaseView]()
+        while True:
+            page = await self.find_cases(query)
+            rows += page.rows
+            if not page.next or len(rows) >= limit:
+                return rows
+            query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
 
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
@@ -125,7 +132,7 @@ class Client(DomainCalls, SoapCalls):
         return found.rows
 
     async def jobs(self, query: JobQuery = JobQuery()) -> list[JobView]:
-        return (await self.find_jobs(query)).rows
+        return [*(await self.find_jobs(query)).rows]
 
     async def count_cases(self, query: CaseQuery = CaseQuery(), *, by: str = "") -> CountsView:
         """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""

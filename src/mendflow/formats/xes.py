@@ -5,7 +5,7 @@ A case is a trace, an entry of its history an event: its subject is `concept:nam
 Characters that XML cannot represent are dropped."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from xml.sax.saxutils import quoteattr
 
@@ -32,6 +32,7 @@ HEAD = """\
   <classifier name="Activity and transition" keys="concept:name lifecycle:transition"/>
 """
 TAIL = "</log>\n"
+_CUT = "  <!-- This log is cut: there are more cases than the {limit} newest, which it has. -->\n"
 UNKNOWN = "unknown"
 """The word that the standard has for a transition that it has no word for."""
 
@@ -39,10 +40,31 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def log(name: str, traces: Iterable[tuple[CaseView, Sequence[HistoryEntry]]]) -> str:
-    return "".join([head(name), *(trace(case, entries) for case, entries in traces), TAIL])
+    return "".join([_head(name), *(trace(case, entries) for case, entries in traces), TAIL])
 
 
-def head(name: str) -> str:
+async def log_of_cases(
+    name: str,
+    cases: AsyncGenerator[CaseView, None],
+    history: Callable[[str], Awaitable[Sequence[HistoryEntry]]],
+    limit: int,
+) -> AsyncGenerator[str, None]:
+    """The log of the first so many cases, one trace at a time, so that the whole is never in memory. It begins when
+    the first case is known. If there are more cases, it says so at its end."""
+    case, told = await anext(cases, None), 0
+    yield _head(name)
+    while case is not None and told < limit:
+        yield trace(case, await history(case.id))
+        case, told = await anext(cases, None), told + 1
+    yield TAIL if case is None else _CUT.format(limit=limit) + TAIL
+
+
+def is_cut(log: str) -> bool:
+    """Whether there are more cases than the log has."""
+    return log.endswith(f"-->\n{TAIL}")
+
+
+def _head(name: str) -> str:
     """The log before its traces; `TAIL` ends it."""
     return HEAD + _string("concept:name", name, 2) + _string("lifecycle:model", "standard", 2)
 

@@ -13,14 +13,14 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.types import HTTPScope, Receive, Scope, Send
 
-from mendflow.core.model.errors import RequestError, Unreachable
+from mendflow.core.model.errors import RequestError, TooManyRequests, Unreachable
 from mendflow.core.model.principals import Principal
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
 from mendflow.server.access import DOMAIN, PEERS, AccessControl, origin_of
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.compression import compressed
-from mendflow.server.connection_limits import mark_admitted
+from mendflow.server.connection_limits import demand_small_body, mark_admitted
 from mendflow.server.domain_endpoint import DomainEndpoint, Gate
 from mendflow.server.event_feed import EventFeed
 from mendflow.server.fan_out import FanOut
@@ -118,11 +118,13 @@ class Api:
         try:
             demand_text(scope)
             caller = await self._sign_in.receive(scope)
+            mark_admitted(scope, caller)
+            if not scope["path"].startswith(DOMAIN):  # other domains show who they are in another way
+                demand_small_body(scope, caller)
         except RequestError as error:
             answer = self.audit.watch(scope, send, await self._sign_in.find(scope["headers"]), admitted=False)
             await self._refuse(scope, answer.send if answer is not None else send, error)
             return
-        mark_admitted(scope, caller)
         if scope["path"].startswith(DOMAIN):
             await self._on_record(scope, receive, send, None, self.domains)
             return
@@ -143,8 +145,11 @@ class Api:
             await self.quotas.hold()
             await self._refuse(scope, send, error)
             return
-        async with self.quotas.turn(caller, address, scope["method"], scope["path"]):
-            await Timed(self._answer_admitted(scope, receive, send, caller), buckets)
+        try:
+            async with self.quotas.turn(caller, address, scope["method"], scope["path"]):
+                await Timed(self._answer_admitted(scope, receive, send, caller), buckets)
+        except TooManyRequests as error:
+            await self._refuse(scope, send, error)
 
     def _is_forwarded(self, scope: HTTPScope) -> bool:
         try:

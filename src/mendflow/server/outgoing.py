@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from mendflow.address_guard import AddressGuard, literal, private_sentence
+from mendflow.address_guard import AddressGuard, is_plain_host, literal, private_sentence
 from mendflow.lazy import LazyModule
 from mendflow.tls import NO_TLS_SETTINGS, ClientTls, NewestContext
 
@@ -69,6 +69,8 @@ class OutgoingCalls:
         host = parts.hostname or ""
         if parts.scheme not in ("http", "https"):
             raise PrivateAddress(f"{url[:100]!r} is called neither by http nor by https")
+        if not is_plain_host(host):
+            raise PrivateAddress(f"the host of {url[:100]!r} is not written plainly")
         # A host that is written as an address is not resolved.
         if not self.guard.allows(host, parts.port or (443 if parts.scheme == "https" else 80), literal(host)):
             raise PrivateAddress(private_sentence(host))

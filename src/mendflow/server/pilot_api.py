@@ -47,10 +47,10 @@ class PilotApi:
     async def _answer_pilot(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         try:
             caller = await self.access.receive(scope)
+            mark_admitted(scope, caller)
         except RequestError as error:
             await send_error(send, error)
             return
-        mark_admitted(scope, caller)
         if scope["path"] == SYNC_PATH:
             await self._exchange(scope, receive, send, caller.name, caller.projects)
         else:

@@ -17,27 +17,32 @@ from typing import Any, Final, NamedTuple
 
 from mendflow.core.model.errors import TooManyRequests
 from mendflow.core.model.principals import ADMIN, PILOT, Principal
+from mendflow.keyed_semaphore import KeyedSemaphore
 from mendflow.operations.subjects import LISTED
-from mendflow.operations.table import API, find_operation
+from mendflow.operations.table import API, SPECIAL, find_operation
 from mendflow.server.failed_attempts import address_group
 from mendflow.services.base.buckets import Bucket, BucketTable
 from mendflow.services.base.reading_cost import tell_cost_of_reading
-from mendflow.services.base.turns import Turns
 
 REQUESTS_PER_S: Final = 100
 BURST_S: Final = 5
-LOOP_SHARE: Final = 0.15
+LOOP_SHARE: Final = 0.1
 """The share of the event loop's time that the requests of one principal may take."""
 
-READING_SHARE: Final = 0.15
+READING_SHARE: Final = 0.1
 """The share of one processor's time that reading for one principal may take, where the store reads in this process."""
 
 BUSY_BURST_S: Final = 2.0
-LISTS_AT_ONCE: Final = 3
+LISTS_AT_ONCE: Final = 8
 """So many lists and searches of one principal are answered at once, and the others in their order: all of them read
-much, and stores do that one after the other."""
+much into memory."""
 
-_STREAMS: Final = frozenset({"all_events", "metrics", "stats"})
+REQUESTS_AT_ONCE: Final = 16
+"""The same of all other requests, but for those that wait for something to happen: what one takes is known when it is
+answered, and hundreds that come at once would all be admitted before."""
+
+_STREAMS: Final = frozenset({"metrics", "stats", *(each.name for each in SPECIAL)})
+"""Streams, files and archives last as long as whoever reads or sends them takes."""
 
 HELD_S: Final = 1.0
 HELD_MAX: Final = 500
@@ -63,7 +68,8 @@ class RequestQuotas:
         self._busy = BucketTable(lambda now: Bucket(LOOP_SHARE, BUSY_BURST_S, now))
         self._reading = BucketTable(lambda now: Bucket(READING_SHARE, BUSY_BURST_S, now))
         self._held = 0
-        self._lists = Turns(LISTS_AT_ONCE)
+        self._lists = KeyedSemaphore(LISTS_AT_ONCE)
+        self._others = KeyedSemaphore(REQUESTS_AT_ONCE)
 
     def counts(self, caller: Principal, path: str) -> bool:
         return bool(self._per_s) and not caller.roles & {ADMIN, PILOT} and path != HEALTH_PATH
@@ -80,23 +86,31 @@ class RequestQuotas:
                 f" wait {wait_s:.1f} s, or ask for less",
                 retry_after_s=math.ceil(wait_s),
             )
-        for bucket, what, share in ((buckets.busy, "busy", LOOP_SHARE), (buckets.reading, "reading", READING_SHARE)):
+        self._demand_share(caller, key, now)
+        requests.take(1)
+        return buckets
+
+    def _demand_share(self, caller: Principal, key: str, now: float) -> None:
+        busy, reading = self._busy.of(key, now), self._reading.of(key, now)
+        for bucket, what, share in ((busy, "busy", LOOP_SHARE), (reading, "reading", READING_SHARE)):
             if wait_s := bucket.wait_s(0, now):
                 raise TooManyRequests(
                     f"the requests of {caller.name or 'your address'} have kept this server {what} for more than"
                     f" {share:.0%} of its time; wait {wait_s:.1f} s, or ask for less",
                     retry_after_s=math.ceil(wait_s),
                 )
-        requests.take(1)
-        return buckets
 
     @asynccontextmanager
     async def turn(self, caller: Principal, address: str, method: str, path: str) -> AsyncIterator[None]:
-        """Wait until no more than some lists of the same principal are being made."""
-        if not _is_list(method, path):
+        """Wait until no more than some requests of the same principal are being answered, and fewer lists. Raises if it
+        has used up its share meanwhile."""
+        operation = find_operation(method, path)
+        if operation is None or operation.waits or operation.name in _STREAMS:
             yield
             return
-        async with self._lists.of(_key(caller, address)):
+        is_list = operation.subject is LISTED and not operation.audited
+        async with (self._lists if is_list else self._others).of(_key(caller, address)):
+            self._demand_share(caller, _key(caller, address), time.monotonic())
             yield
 
     async def hold(self) -> None:
@@ -112,17 +126,6 @@ class RequestQuotas:
 
 def _key(caller: Principal, address: str) -> str:
     return f"name {caller.name}" if caller.name else f"address {address_group(address)}"
-
-
-def _is_list(method: str, path: str) -> bool:
-    operation = find_operation(method, path)
-    return (
-        operation is not None
-        and operation.subject is LISTED
-        and not operation.audited
-        and not operation.waits
-        and operation.name not in _STREAMS
-    )
 
 
 class Timed:

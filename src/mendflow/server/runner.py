@@ -30,6 +30,10 @@ STOP_S_MAX = 5
 
 QUICK_CLOSE_S = 0.1
 
+ACCEPTED_AT_ONCE = 16
+"""So many connections are accepted in each round of the event loop. uvloop accepts one for each socket that listens: a
+busy loop has some fifty rounds a second, and whoever connects behind a few hundred others would wait for seconds."""
+
 CERTIFICATE_LOOK_S = 5.0
 CLOSED_S_MAX = 2
 """Within this time the remaining connections are closed, or cut."""
@@ -205,10 +209,12 @@ async def serve(
         config.load()
         config.ssl = certificate.context
     server = _Uvicorn(config, limits.header_s)
-    task = asyncio.create_task(server.serve(sockets=[listener]), name="mendflow-http")
+    listeners = [listener, *(listener.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
+    task = asyncio.create_task(server.serve(sockets=listeners), name="mendflow-http")
     while not server.started:
         if task.done():
-            listener.close()
+            for each in listeners:
+                each.close()
             task.result()
             raise AssertionError("the HTTP server ended before it began")
         await asyncio.sleep(0.001)

@@ -5,8 +5,9 @@ import pytest
 from mendflow.core.engine.messages import StageFiles, SubmitJob
 from mendflow.core.model.data import Publication
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import JobActivity, PublicationTemplate
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.model.values import FileRef
 from tests.core.engine.world import Play, started
 

@@ -21,7 +21,6 @@ from mendflow.core.model.flow import (
     Catch,
     Flow,
     JobActivity,
-    ResourceTemplates,
     Scope,
     Sequence,
     Stage,
@@ -29,6 +28,7 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
+from mendflow.core.model.templates import ResourceTemplates
 from tests.core.engine.world import Play, file, flow, started
 
 

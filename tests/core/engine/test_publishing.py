@@ -5,8 +5,9 @@ import pytest
 from mendflow.core.engine.messages import SubmitJob
 from mendflow.core.model.data import Publication
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import JobActivity, PublicationTemplate, ResourceTemplates, Scope, Sequence
+from mendflow.core.model.flow import JobActivity, Scope, Sequence
 from mendflow.core.model.jobs import Outcome, Resources
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.values import FileRef
 from tests.core.engine.world import Play, started
 

@@ -21,7 +21,6 @@ from mendflow.core.model.flow import (
     OnMessage,
     Pick,
     Receive,
-    ResourceTemplates,
     Scope,
     Sequence,
     UserTask,
@@ -29,6 +28,7 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.jobs import FunctionRef, Limits
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.values import Value
 from tests.core.engine.world import flow
 

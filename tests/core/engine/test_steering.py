@@ -46,13 +46,13 @@ from mendflow.core.model.flow import (
     Receive,
     Sequence,
     Stage,
-    Template,
     UserTask,
     Wait,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.repair import Primitive
+from mendflow.core.model.templates import Template
 from tests.core.engine.world import Play, flow, started
 
 A, B = ItemId("a"), ItemId("b")

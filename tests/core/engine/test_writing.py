@@ -26,12 +26,12 @@ from mendflow.core.model.flow import (
     JobActivity,
     Sequence,
     Stage,
-    Template,
     UserTask,
     Wait,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import FunctionRef, Outcome
+from mendflow.core.model.templates import Template
 from mendflow.core.model.values import Value
 from tests.core.engine.world import Play, World, started
 

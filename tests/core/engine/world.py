@@ -37,9 +37,10 @@ from mendflow.core.engine.messages import (
     WithdrawTask,
 )
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Activity, Flow, Template
+from mendflow.core.model.flow import Activity, Flow
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.templates import Template
 from mendflow.core.model.values import FileRef, Value
 
 Asking = (

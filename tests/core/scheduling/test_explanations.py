@@ -248,7 +248,7 @@ def test_a_failure_that_its_retries_do_not_name_says_so() -> None:
 def test_attempts_in_a_row_that_ended_for_the_same_reason_are_one_fact() -> None:
     failed = failed_once(Fault(name="exit", category=Category.JOB, message="exit code 3", exit_code=3))
     [first] = failed.history
-    row = [msgspec.structs.replace(first, fence=fence) for fence in range(1, 9)]
+    row = [msgspec.structs.replace(first, fence=fence, number=fence) for fence in range(1, 9)]
     facts = why_failed(msgspec.structs.replace(failed, history=row)).facts
     told = "attempts 1 to 8 on p-1 ended as failed, each for the same reason: exit code 3"
     assert told in facts and sum("exit code 3" in fact for fact in facts) == 1

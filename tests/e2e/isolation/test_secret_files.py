@@ -66,8 +66,15 @@ def with_pilot(installation: Installation, way: tuple[str, ...], before: list[st
 def left(installation: Installation) -> list[str]:
     """The files of the pilot, on the disk and in memory, that have the secret."""
     places = [installation.work, *(path for place in PLACES for path in Path(place).glob("mendflow-*"))]
-    files = [path for place in places for path in place.rglob("*") if path.is_file()]
-    return [str(path) for path in files if SECRET.encode() in path.read_bytes()]
+    return [str(path) for place in places for path in place.rglob("*") if SECRET.encode() in content(path)]
+
+
+def content(path: Path) -> bytes:
+    """Nothing of what is no file, or is there no more: others use the same places."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except FileNotFoundError:
+        return b""
 
 
 @WAYS

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.formats import load
 from tests.formats.jsdl.documents import HPC, SPMD, document, flow, job, posix, program, resources, staging
 

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from mendflow.core.expressions import literal, plain_text
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import Empty, Flow, JobActivity, PublicationTemplate, ResourceTemplates, Sequence
+from mendflow.core.model.flow import Empty, Flow, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Limits, Submission
 from mendflow.core.model.shells import PLAIN_SHELL
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.formats.jsdl import read_jsdl, write_jsdl
 from mendflow.formats.jsdl.program import Program, command_of, program_of
 from mendflow.formats.jsdl.ranges import Interval, Range, choose_amount, contains

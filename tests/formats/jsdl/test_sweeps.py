@@ -141,11 +141,19 @@ def test_what_a_sweep_cannot_mean_is_refused_with_its_line() -> None:  # FM-2
     assert "need a prefix" in told(sweep(assign("//Argument", values("a"))))[0]
     assert "is no XPath expression" in told(sweep(assign("//q:Argument[", values("a"))))[0]
     assert "searches the document again" in told(sweep(assign("//*[//*]", values("a"))))[0]
+    for path in ("/descendant::*/following::*/preceding::*", "//p:Argument/ancestor::*//p:Argument", "//*//*//*"):
+        assert "again and again" in told(sweep(assign(path, values("a"))))[0]
     assert "step of 0" in told(sweep(assign(FIRST, integers(1, 2, 'step="0"'))))[0]
     assert "gives no value" in told(sweep(assign(FIRST, integers(2, 1))))[0]
     assert "whole number" in told(sweep(assign(FIRST, '<f:LoopInteger start="0.5" end="2"/>')))[0]
     assert "at most 10,000" in told(sweep(assign(FIRST, integers(1, 1_000_000_000))))[0]
     assert "at most 10,000" in told(sweep(assign(FIRST, integers(1, 200)), sweep(assign(SECOND, integers(1, 200)))))[0]
+
+
+def test_a_sweep_of_large_descriptions_is_refused_before_it_is_written_out() -> None:  # SE-3
+    described = program("a", more="<Argument>b</Argument>" * 3_000)
+    (told,) = refused(swept(sweep(assign("//p:Argument[1]", integers(1, 100))), described=described))
+    assert "100 jobs have 300,600 elements" in told and "at most 200,000 are taken" in told
 
 
 def test_the_first_job_that_cannot_be_read_is_named() -> None:

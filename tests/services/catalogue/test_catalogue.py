@@ -19,9 +19,10 @@ from mendflow.core.model.data import (
     StorageElement,
 )
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName, JobId, PilotId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView
 from mendflow.services.api.domain import Domain

@@ -7,9 +7,10 @@ import pytest
 
 from mendflow.core.model.data import NameRule, NameRules, Replica
 from mendflow.core.model.errors import Conflict, NotFound
-from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.services.api.domain import Domain
 from mendflow.services.data.catalogue.holds import PLACE_KIND, PlaceDocument, StoragePlace
 from mendflow.services.runtime.server import Server

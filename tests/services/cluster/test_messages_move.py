@@ -8,6 +8,7 @@ import pytest
 
 from mendflow.core.model.errors import WrongServer
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import EVERYTHING
 from mendflow.services.base.cluster import SERVER_KIND
 from mendflow.services.messaging.message_router import MessageReply, PostReceipt
 from mendflow.stores.contract import Write
@@ -20,7 +21,7 @@ HOME = "talks-soap"
 
 async def post(server: ServerProcess, operation: str, id: int, name: str) -> PostReceipt:
     room = server.runtime.message_router
-    return await server.do(room.post("talks", f"link.{operation}", said(id), id=name, who="ada"))
+    return await server.do(room.post("talks", f"link.{operation}", said(id), id=name, who="ada", sight=EVERYTHING))
 
 
 def test_of_several_servers_one_takes_the_messages_of_a_flow() -> None:

@@ -12,9 +12,10 @@ from mendflow.core.model.data import (
     StorageElement,
 )
 from mendflow.core.model.errors import Conflict, Unreachable
-from mendflow.core.model.flow import JobActivity, PublicationTemplate
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.cluster_terms import cluster_terms
 from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, pilot_of, run

@@ -10,10 +10,11 @@ import pytest
 
 from mendflow.core.learning.group_statistics import GroupStatistics
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import JobActivity, ResourceTemplates
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.learning import AdoptionRequest
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.formats.shipped import default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock, steady_ms

@@ -8,9 +8,10 @@ import pytest
 from mendflow.core.model.data import Publication
 from mendflow.core.model.data_sets import DataSetSpec, Gathering
 from mendflow.core.model.domains import DomainRights, SentWork
-from mendflow.core.model.flow import Call, Flow, Input, Invoke, JobActivity, ResourceTemplates, Sequence
+from mendflow.core.model.flow import Call, Flow, Input, Invoke, JobActivity, Sequence
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec, Resources
+from mendflow.core.model.templates import ResourceTemplates
 from tests.services.domains.by_hand import HandOrigin, sent_flow, sent_job
 from tests.services.domains.kit import Domains
 from tests.services.recovery.kit import World, flow

@@ -11,9 +11,10 @@ from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, DomainRights, TriesThere, WorkStatus
 from mendflow.core.model.errors import Forbidden, RequestError, Unreachable
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, JobActivity, PublicationTemplate
+from mendflow.core.model.flow import Call, JobActivity
 from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.jobs import Attempt, Outcome, StoredLog
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.model.values import FileRef
 from mendflow.services.domains.outcome_files import OutcomeFiles
 from mendflow.services.domains.request_bounds import bounded_status

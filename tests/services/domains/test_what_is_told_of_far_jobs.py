@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, JobActivity, ResourceTemplates
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.domains.peer_scheduler import PeerScheduler
 from mendflow.services.domains.work_counts import NO_WORK

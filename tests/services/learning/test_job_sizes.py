@@ -7,8 +7,9 @@ import pytest
 
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
+from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.views import JobQuery
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server

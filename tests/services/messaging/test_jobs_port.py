@@ -11,7 +11,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Receive
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.principals import EVERYTHING
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.values import FileRef
 from mendflow.core.soap import ADDRESSING
 from mendflow.core.soap.envelope import element_of, read_envelope
@@ -27,6 +27,7 @@ from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import read_job
 from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot, server_on
+from tests.services.messaging.test_message_router import QUESTIONS
 from tests.services.test_domain import named, start
 
 JSDL = """<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl"><JobDescription>
@@ -374,13 +375,34 @@ async def test_a_job_of_a_case_is_named_after_its_order_and_found_again_after_a_
     assert text_in(await called(9, asking("submit", "<key>k</key>")), "jobId") == keyed == f"{case}.8"
 
 
+async def test_a_callback_reaches_only_flows_that_its_sender_may_send_messages_to(
+    server: Server, domain: Domain, pilot: HandPilot
+) -> None:  # SE-2
+    await domain.deploy(QUESTIONS, project="red")
+    told = f"<callback>mendflow:flows/{QUESTIONS.name}/link</callback>"
+    unknown = "<callback>mendflow:flows/nobody/link</callback>"
+    port = server.runtime.ports["jobs"]
+    blue = CaseAccess(can_view=Sight(frozenset({"blue"})), can_end=Sight(frozenset({"blue"})), project="blue")
+    refusals = []
+    for callback in (told, unknown):
+        with pytest.raises(PortFault) as refused:
+            await port.handle_request(asking("submit", callback), who="eve", reach=blue)
+        refusals.append(str(refused.value).replace(QUESTIONS.name, "nobody"))
+    assert refusals[0] == refusals[1], "a flow of others is as unknown as one that is not there"
+    red = blue._replace(can_end=Sight(frozenset({"red"})), project="red")
+    assert await port.handle_request(asking("submit", told), who="vic", reach=red) is not None
+
+
 async def test_a_case_that_names_no_callback_hears_on_the_link_that_it_called_by(
     server: Server, domain: Domain, pilot: HandPilot
 ) -> None:
     heard: list[tuple[str, str, str]] = []
 
     class Mail:
-        async def post(self, flow: str, channel: str, message: dict[str, object], *, id: str, who: str) -> object:
+        async def post(
+            self, flow: str, channel: str, message: dict[str, object], *, id: str, who: str, sight: Sight
+        ) -> object:
+            assert sight == Sight(frozenset({DEFAULT_PROJECT}))
             heard.append((flow, channel, id))
             return None
 

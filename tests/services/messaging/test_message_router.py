@@ -12,6 +12,7 @@ from mendflow.core.engine.messages import Cancel
 from mendflow.core.model.errors import Conflict, NotFound, RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope, Throw
 from mendflow.core.model.ids import CaseId, FlowName
+from mendflow.core.model.principals import EVERYTHING
 from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.cluster import ServerDocument
@@ -49,8 +50,8 @@ class Post:
 
     async def send(self, operation: str, message: dict[str, Value], id: str = "") -> PostReceipt:
         self.sent = getattr(self, "sent", 0) + 1
-        channel, name = f"link.{operation}", id or f"message {self.sent}"
-        return await self.server.runtime.message_router.post(self.flow.name, channel, message, id=name, who="ada")
+        channel, name, router = f"link.{operation}", id or f"message {self.sent}", self.server.runtime.message_router
+        return await router.post(self.flow.name, channel, message, id=name, who="ada", sight=EVERYTHING)
 
     async def answer(self, posted: PostReceipt) -> MessageReply:
         async with asyncio.timeout(PATIENCE_S):
@@ -133,7 +134,7 @@ async def test_what_nobody_ever_hears_is_refused(post: Post) -> None:
         await post.send("tell", said(1))
     post.flow = process(step("x"))
     with pytest.raises(NotFound, match="there is no flow 'other'"):
-        await post.server.runtime.message_router.post("other", "link.tell", {}, id="m", who="ada")
+        await post.server.runtime.message_router.post("other", "link.tell", {}, id="m", who="ada", sight=EVERYTHING)
     with pytest.raises(NotFound, match="nothing is known of this message"):
         await post.server.runtime.message_router.answer("talks-soap/none")
 

@@ -11,6 +11,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.principals import EVERYTHING
 from mendflow.core.model.xml import element_text, element_value
 from mendflow.formats import load
 from mendflow.formats.shipped import default_rules
@@ -94,7 +95,9 @@ def well(spec: JobSpec) -> Outcome:
 
 async def post(server: Server, name: str) -> PostReceipt:
     await Domain(server).deploy(load(EXAMPLES / f"{name}.bpel"))
-    return await server.runtime.message_router.post(name, "client.sort", {"parameters": REQUEST}, id="one", who="me")
+    return await server.runtime.message_router.post(
+        name, "client.sort", {"parameters": REQUEST}, id="one", who="me", sight=EVERYTHING
+    )
 
 
 async def ask(server: Server, name: str) -> asyncio.Task[MessageReply]:

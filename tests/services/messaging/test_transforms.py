@@ -7,6 +7,7 @@ from pathlib import Path
 from mendflow.core.engine.messages import Cancel
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.principals import EVERYTHING
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
 from mendflow.formats.bpel import load_bpel
@@ -51,7 +52,9 @@ def server(folder: Path, transformer: Transformer | None = None) -> Server:
 async def bought(server: Server, flow: Flow) -> MessageReply:
     await server.open()
     await Domain(server).deploy(flow)
-    posted = await server.runtime.message_router.post(flow.name, "buyer.buy", ORDER, id="one", who="ada")
+    posted = await server.runtime.message_router.post(
+        flow.name, "buyer.buy", ORDER, id="one", who="ada", sight=EVERYTHING
+    )
     return await answered(server, posted.id)
 
 
@@ -103,7 +106,9 @@ async def test_a_transformation_that_a_crash_cut_off_is_made_again(
     made, process = server(tmp_path, slow), flow(tmp_path)
     await made.open()
     await Domain(made).deploy(process)
-    posted = await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
+    posted = await made.runtime.message_router.post(
+        process.name, "buyer.buy", ORDER, id="one", who="ada", sight=EVERYTHING
+    )
     await asyncio.wait_for(slow.begun.wait(), PATIENCE_S)
     await restart(made)
     answer = await answered(made, posted.id)
@@ -118,7 +123,7 @@ async def test_a_transformation_ends_with_the_case_that_asked_for_it(tmp_path: P
     await made.open()
     domain = Domain(made)
     await domain.deploy(process)
-    await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
+    await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada", sight=EVERYTHING)
     await asyncio.wait_for(slow.begun.wait(), PATIENCE_S)
     [case] = await domain.cases(flow=process.name)
     await made.runtime.manager.command(case.id, Cancel(reason="enough"))

@@ -245,7 +245,7 @@ def test_a_job_that_waits_for_a_limit_that_nobody_has_set_is_told_until_it_is_se
         assert await alerts(cluster) == [], "whoever started it may be about to set it"
         alert = await until_alert(cluster, "limit-unset")
         assert (alert.subject, alert.case, alert.item) == ("licences", case, "a")
-        assert "a waits for limit licences, which nobody has set" in alert.sentence
+        assert "'a' waits for limit 'licences', which nobody has set" in alert.sentence
         assert "mendflow limits set licences COUNT" in alert.sentence
         await asyncio.sleep(60)
         assert len(await alerts(cluster)) == 1, "once"

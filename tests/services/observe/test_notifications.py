@@ -141,10 +141,10 @@ def test_every_decision_is_told_when_it_is_made_and_when_it_is_over() -> None:  
         assert [(each.state, each.result) for each in (waits, begun, over)] == [
             ("waiting", ""),
             ("running", ""),
-            ("done", "completed"),
+            ("done", "told"),
         ]
         assert len({waits.id, begun.id, over.id}) == 3, "a receiver can tell them apart"
-        assert over.message.startswith(f"case-external of {case}: tell (by bea): completed")
+        assert over.message.startswith(f"case-external of {case}: tell (by bea): told")
         [stored] = [each for each in await one.do(one.domain.decisions()) if each.case == case]
         assert {each.decision for each in (waits, begun, over)} == {stored.id}
         assert "http://others" not in receiver.got, "a webhook of another flow hears nothing of it"

@@ -50,7 +50,7 @@ async def test_an_unknown_trigger_is_a_record_with_scenario_and_suggestion_until
     await world.domain.mend(case, RepairRequest(flow=TELL, condition='trigger == "flood"', note="hill"), who="bea")
     [done] = await closed(world)
     outcome = outcome_of(done)
-    assert (outcome.by, outcome.exlet, outcome.rules, outcome.result) == ("bea", "tell", "f", "completed")
+    assert (outcome.by, outcome.exlet, outcome.rules, outcome.result) == ("bea", "tell", "f", "told")
     assert outcome.rule is not None, "a rule was made of it"
     assert (done.scenario, done.asked_by, outcome.note) == ("the river rose", "ann", "hill"), "the record is kept"
     assert await world.domain.administration_task(done.id) == done

@@ -29,7 +29,7 @@ def sentence_about(message: str) -> str:
 
 @pytest.mark.parametrize("message", [LONG, LONG[:MESSAGE_CHARS_MAX] + "x", "x" * 400])
 def test_a_long_message_is_not_cut_in_a_word_and_shows_that_there_is_more(message: str) -> None:  # JS-5
-    shown, dots, _ = sentence_about(message).partition(": ")[2].partition(" ... See `mendflow why f-1:a`")
+    shown, dots, _ = sentence_about(message).partition(" took it up: ")[2].partition(" ... See `mendflow why f-1:a`")
     assert dots and message.startswith(shown) and len(shown) <= MESSAGE_CHARS_MAX
     assert " " not in message or message[len(shown)] == " ", "it ends at a word"
 

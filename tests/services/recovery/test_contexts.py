@@ -3,20 +3,11 @@
 from typing import Any
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import (
-    Assign,
-    Call,
-    Copy,
-    Input,
-    JobActivity,
-    Parallel,
-    ResourceTemplates,
-    Sequence,
-    UserTask,
-)
+from mendflow.core.model.flow import Assign, Call, Copy, Input, JobActivity, Parallel, Sequence, UserTask
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.recovery.contexts import CONTEXT_BYTES_MAX, bounded_context
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 

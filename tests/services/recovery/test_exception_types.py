@@ -3,9 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, ResourceTemplates, Sequence, Stage, UserTask
+from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, Sequence, Stage, UserTask
 from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.formats.yaml import load_flow
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 

@@ -11,9 +11,10 @@ import pytest
 
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Catch, Flow, ForEach, JobActivity, Parallel, ResourceTemplates, Scope
+from mendflow.core.model.flow import Catch, Flow, ForEach, JobActivity, Parallel, Scope
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.sim.grid.job_model import SimulatedWork, SteadyJobs
 from mendflow.sim.grid.results import GridResult, JobRecord
 from mendflow.sim.grid.scene import GB, MB, BatchScene, ElementScene, GridScene, SiteScene

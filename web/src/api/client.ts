@@ -1,7 +1,7 @@
 /** The one client of the API. Its types are made from the server's own description, by tools/build_web.py --types. */
 import createClient, { type Middleware } from "openapi-fetch";
 import type { components, paths } from "./schema";
-import { takeEarly } from "./early";
+import { takePrefetched } from "./prefetched";
 import { ApiError, unreachable } from "./errors";
 
 export type Schemas = components["schemas"];
@@ -18,7 +18,7 @@ const ownRequest: Middleware = {
 
 export const api = createClient<paths>({
   baseUrl: "",
-  fetch: (request) => (request.method === "GET" ? takeEarly(request.url) : undefined) ?? fetch(request),
+  fetch: (request) => (request.method === "GET" ? takePrefetched(request.url) : undefined) ?? fetch(request),
 });
 api.use(ownRequest);
 
@@ -61,8 +61,8 @@ async function fetched(path: string, wish: RequestWish): Promise<Response> {
   const address = query.size ? `${path}?${query}` : path;
   let response: Response;
   try {
-    const early = (wish.method ?? "GET") === "GET" ? takeEarly(address) : undefined;
-    response = await (early ?? fetch(address, {
+    const prefetched = (wish.method ?? "GET") === "GET" ? takePrefetched(address) : undefined;
+    response = await (prefetched ?? fetch(address, {
       method: wish.method ?? "GET",
       headers: { ...OWN_REQUEST, ...(wish.body === undefined ? {} : { "Content-Type": "application/json" }) },
       body: wish.body === undefined ? undefined : JSON.stringify(wish.body),

@@ -39,6 +39,12 @@ export function casesQuery(wish: CasesWish) {
 /** The cases that Home shows: those that run, without what they called and what mends them. */
 export const RUNNING = "status == 'running' && parent == null && mends == null";
 
+/** How many of those wait for a person. */
+export const runningForPersonQuery = queryOptions({
+  queryKey: ["cases", "counts", "", `${RUNNING} && for_person`],
+  queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where: `${RUNNING} && for_person` } }, signal })),
+});
+
 const MATCHING_MAX = 20_000;
 
 /** All cases that match, beyond the page that is shown, for an act on all of them. */

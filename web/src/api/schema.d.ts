@@ -3940,6 +3940,8 @@ export interface components {
             tasks: components["schemas"]["CaseTask"][];
             /** @default 0 */
             tasks_open: number;
+            /** @default 0 */
+            to_come: number;
         };
         /**
          * Catch
@@ -4755,7 +4757,8 @@ export interface components {
         /**
          * FailureGroup
          * @description Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
-         *         are decisions that wait for a person; their cases are suspended until then.
+         *         are decisions that wait for a person; their cases are suspended until then. Of `told` a person was told, and nothing
+         *         else was done.
          */
         FailureGroup: {
             cases: number;
@@ -4769,6 +4772,8 @@ export interface components {
             last_at: number;
             message: string;
             tasks: string[];
+            /** @default 0 */
+            told: number;
             type: components["schemas"]["ExceptionType"];
             /** @default 0 */
             unhandled: number;
@@ -4777,7 +4782,7 @@ export interface components {
         };
         /**
          * FailureTrend
-         * @description Failures of one cause in the last day, by the hour.
+         * @description Failures of one cause in the last day, by the hour. Of `told` a person was told, and nothing else was done.
          */
         FailureTrend: {
             count: number;
@@ -4785,6 +4790,8 @@ export interface components {
             last_at: number;
             message: string;
             per_hour: number[];
+            /** @default 0 */
+            told: number;
             type: string;
             unhandled: number;
             waiting: number;
@@ -5448,9 +5455,9 @@ export interface components {
         };
         /**
          * ItemView
-         * @description One item of a case, with a job's attempts, over all runs of a restarted one. `reason` is the sentence of `why`.
-         *         `place` is its position in the case, for reading the next items. `element` is what it is for, of the loops that it
-         *         is in, in a few words.
+         * @description One item of a case, with a job's attempts, over all runs of a restarted one. `why`, in lists, says in a few words
+         *         what it waits for or why it failed. `place` is its position in the case, for reading the next items. `element` is
+         *         what it is for, of the loops that it is in, in a few words.
          */
         ItemView: {
             /** @default [] */
@@ -5500,6 +5507,8 @@ export interface components {
             serial: number;
             /** @enum {unknown} */
             state: "cached" | "cancelled" | "completed" | "failed" | "running" | "skipped" | "staging" | "suspended" | "waiting";
+            /** @default  */
+            why: string;
         };
         /**
          * Job
@@ -5973,6 +5982,50 @@ export interface components {
             link: string;
             /** @default null */
             when?: components["schemas"]["Expr"] | null;
+        };
+        /**
+         * ListedJob
+         * @description `why` says in a few words what it waits for, or why it failed; it is empty where there is nothing to say.
+         */
+        ListedJob: {
+            /** @default 0 */
+            available_at: number;
+            /** @default  */
+            cache_reason: string;
+            case: string;
+            /** @default 0 */
+            created_at: number;
+            /** @default 0 */
+            failures: number;
+            /** @default 0 */
+            fence: number;
+            /** @default 0 */
+            finished_at: number;
+            /** @default [] */
+            history: components["schemas"]["Attempt"][];
+            id: string;
+            /** @default  */
+            key: string;
+            /** @default 0 */
+            losses: number;
+            /** @default  */
+            name: string;
+            /** @default null */
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @default null */
+            pilot: string | null;
+            /** @default null */
+            requeued: components["schemas"]["Requeue"] | null;
+            /** @default null */
+            sizing: components["schemas"]["JobSizing"] | null;
+            spec: components["schemas"]["JobSpec"];
+            state: components["schemas"]["JobState"];
+            /** @default false */
+            suspended: boolean;
+            /** @default 0 */
+            unbegun: number;
+            /** @default  */
+            why: string;
         };
         /**
          * LocateAnswer
@@ -7241,7 +7294,8 @@ export interface components {
         };
         /**
          * Recoveries
-         * @description What was mended by rules, by itself, and apart from that by hand.
+         * @description What was mended by rules, by itself, and apart from that by hand. What a person was only told of is not, nor is
+         *         what has not gone on yet.
          */
         Recoveries: {
             /** @default [] */
@@ -9017,7 +9071,8 @@ export interface components {
          * TimelineBar
          * @description A part of an item's time. `wait` is for a pilot or for its turn, `stage` brings files or takes them on, `run` is
          *         its work, `repair` an exlet's, and `hold` waits for a person. `end` of what is not over is the time of the
-         *         answer, and `state` is then running or waiting.
+         *         answer, and `state` is then running or waiting. `ran_ms` is how long an attempt that is over has run, as its pilot
+         *         measured it, without what it was suspended.
          */
         TimelineBar: {
             /** @default 0 */
@@ -9029,6 +9084,8 @@ export interface components {
             note: string;
             /** @default null */
             pilot: string | null;
+            /** @default 0 */
+            ran_ms: number;
             start: number;
             state: string;
         };
@@ -12052,7 +12109,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Job"][];
+                    "application/json": components["schemas"]["ListedJob"][];
                 };
             };
         };

@@ -8,7 +8,7 @@ import { Loading } from "@/components/states-of-page";
 import { Toasts } from "@/components/toasts";
 import { KeysDialog } from "./keys-dialog";
 import { useKeys } from "./keys";
-import { PLACES } from "./places";
+import { NAVIGATION } from "./navigation";
 import { isSignInNeeded } from "./query-client";
 import { TopBar } from "./top-bar";
 
@@ -20,7 +20,7 @@ export function Shell() {
   useKeys("Everywhere", [
     { keys: "/", does: "search", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
     { keys: "?", does: "these keys", run: () => setListed(true) },
-    ...PLACES.flat().map((place) => ({ keys: place.keys, does: place.name, run: () => void navigate({ to: place.to }) })),
+    ...NAVIGATION.flat().map((entry) => ({ keys: entry.keys, does: entry.name, run: () => void navigate({ to: entry.to }) })),
   ]);
   // A page offers, and asks for, only what its viewer may: so it comes when it is known who that is.
   const me = useQuery({ ...meQuery, enabled: path !== "/sign-in" });
@@ -33,13 +33,13 @@ export function Shell() {
       </a>
       <TopBar onMenu={() => setOpen(!open)} menuOpen={open} onKeys={() => setListed(true)} />
       <nav className="nav" aria-label="Pages" onClick={() => setOpen(false)}>
-        {PLACES.map((places) => (
-          <ul key={places[0]?.name}>
-            {places.map((place) => (
-              <li key={place.to}>
-                <Link to={place.to} className="nav-link" activeOptions={{ exact: place.to === "/", includeSearch: false }} title={`${place.name} (${place.keys})`}>
-                  <Icon name={place.icon} />
-                  <span>{place.name}</span>
+        {NAVIGATION.map((group) => (
+          <ul key={group[0]?.name}>
+            {group.map((entry) => (
+              <li key={entry.to}>
+                <Link to={entry.to} className="nav-link" activeOptions={{ exact: entry.to === "/", includeSearch: false }} title={`${entry.name} (${entry.keys})`}>
+                  <Icon name={entry.icon} />
+                  <span>{entry.name}</span>
                 </Link>
               </li>
             ))}
@@ -58,7 +58,7 @@ export function Shell() {
 /** What stands in a page's place until it is there; the server sends the same with the address (build/first-paint.ts). */
 export function PageComing() {
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const title = PLACES.flat().find((place) => place.to === path)?.name;
+  const title = NAVIGATION.flat().find((entry) => entry.to === path)?.name;
   return (
     <div className="page">
       {title && (

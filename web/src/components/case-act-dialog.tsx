@@ -52,7 +52,6 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
           const answer = await act.run(one.id, reason);
           one.state = "done";
           one.made = act.operation === "rerun" ? answer : undefined;
-          one.text = one.made ? "new case" : answer;
         } catch (refused) {
           one.state = "failed";
           one.text = messageOf(refused);
@@ -72,6 +71,7 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
   // Of very many the refused ones, and those at work, stand before what is done.
   const seen = (outcomes ?? []).toSorted((one, other) => WEIGHT[one.state] - WEIGHT[other.state]).slice(0, SEEN);
   const refused = outcomes?.filter((each) => each.state === "failed").length ?? 0;
+  const done = outcomes?.filter((each) => each.state === "done").length ?? 0;
   return (
     <Dialog
       title={cases.length === 1 ? `${act.label}: ${cases[0]?.id}` : `${act.label}: ${plural(cases.length, "case")}`}
@@ -89,7 +89,7 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
               Not now
             </button>
             <button type="button" className={act.danger ? "button danger" : "button primary"} disabled={busy || fitting.length === 0} onClick={() => void go()}>
-              {act.label}
+              {cases.length > 1 ? act.asks(plural(fitting.length, "case")) : act.danger ? act.asks("the case") : act.label}
             </button>
           </>
         )
@@ -116,13 +116,13 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
         <>
           {!busy && (
             <p role="status">
-              {plural(outcomes.filter((each) => each.state === "done").length, "case")} done, {refused} refused.
+              {[done > 0 && act.did(done), refused > 0 && `${plural(refused, "case is", "cases are")} refused`].filter(Boolean).join("; ")}.
             </p>
           )}
           <ul className="rows outcomes" aria-label="Outcome of each case">
             {seen.map((each) => (
               <li key={each.id}>
-                <StateBadge state={each.state} word={each.state === "failed" ? "refused" : each.state === "stopped" ? "left out" : undefined} />
+                {each.state === "done" ? <StateBadge {...act.then} /> : <StateBadge state={each.state} word={each.state === "failed" ? "refused" : each.state === "stopped" ? "left out" : each.state === "running" ? "being asked" : undefined} />}
                 <Link to="/cases/$case" params={{ case: each.id }}>
                   {each.id}
                 </Link>

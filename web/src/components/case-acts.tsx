@@ -2,6 +2,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { api, ask, requestJson, type Schemas } from "@/api/client";
 import type { CaseView } from "@/api/queries";
+import type { State } from "@/api/states";
 import { plural } from "./format";
 
 export type CaseActName = "cancel" | "suspend" | "resume" | "try-again" | "rerun" | "rerun-failed" | "apply";
@@ -17,6 +18,12 @@ export interface CaseAct {
   fits: (view: CaseView) => boolean;
   why: string;
   will: (count: number) => string;
+  /** What the button says that does it: `Cancel 2 cases`. */
+  asks: (cases: string) => string;
+  /** What is said when it is done: `2 cases are being cancelled`. */
+  did: (count: number) => string;
+  /** How a case stands for which it is done. */
+  then: { state: State; word: string };
   run: (id: string, reason: string) => Promise<string>;
 }
 
@@ -59,6 +66,9 @@ export const CASE_ACTS: readonly CaseAct[] = [
     fits: (view) => view.status === "running",
     why: "it does not run",
     will: (count) => `Nothing new is started in ${cases(count)}. Jobs that run are stopped where they are, and go on when somebody resumes.`,
+    asks: (cases) => `Suspend ${cases}`,
+    did: (count) => `${plural(count, "case is", "cases are")} being suspended`,
+    then: { state: "stopped", word: "being suspended" },
     run: async (id) => {
       await ask(api.POST("/api/v1/cases/{case}/suspend", { ...path(id), body: {} }));
       return "suspended";
@@ -71,6 +81,9 @@ export const CASE_ACTS: readonly CaseAct[] = [
     fits: (view) => view.status === "suspended" || Boolean(view.stopped) || view.holds.length > 0,
     why: "nobody suspends it",
     will: (count) => `What was suspended in ${cases(count)} goes on.`,
+    asks: (cases) => `Resume ${cases}`,
+    did: (count) => plural(count, "case goes on", "cases go on"),
+    then: { state: "running", word: "goes on" },
     run: async (id) => {
       await ask(api.POST("/api/v1/cases/{case}/resume", { ...path(id), body: {} }));
       return "resumed";
@@ -83,6 +96,9 @@ export const CASE_ACTS: readonly CaseAct[] = [
     fits: (view) => view.held.length > 0,
     why: "nothing in it waits for a person",
     will: (count) => `What failed in ${cases(count)}, and waits for a person, is tried again as it is; then the case goes on.`,
+    asks: (cases) => `Try ${cases} again`,
+    did: (count) => `What failed in ${plural(count, "case")} is tried again`,
+    then: { state: "running", word: "tried again" },
     run: async (id) => {
       await ask(api.POST("/api/v1/cases/{case}/resume", { ...path(id), body: {} }));
       return "tried again";
@@ -95,6 +111,9 @@ export const CASE_ACTS: readonly CaseAct[] = [
     fits: (view) => !live(view),
     why: "it has not ended",
     will: (count) => `A new case with the same inputs is started for ${cases(count)}. Results of jobs that have not changed are taken from the cache; the old one stays as it is.`,
+    asks: (cases) => `Run ${cases} again`,
+    did: (count) => `${plural(count, "case is", "cases are")} run again`,
+    then: { state: "running", word: "runs again as" },
     run: async (id) => {
       const made = await ask(api.POST("/api/v1/cases/{case}/rerun", { ...path(id), body: {} }));
       return made.id;
@@ -106,7 +125,10 @@ export const CASE_ACTS: readonly CaseAct[] = [
     operation: "rerun",
     fits: (view) => view.status === "failed",
     why: "it has not failed",
-    will: (count) => `A new case is started for ${cases(count)}: what was done is taken over, whatever it declares, and what failed runs again.`,
+    will: (count) => `A new case is started for ${cases(count)}. What was done is taken over as it is; only what failed, and what did not begin, is run.`,
+    asks: (cases) => `Run ${cases} again from what failed`,
+    did: (count) => `${plural(count, "case is", "cases are")} run again from what failed`,
+    then: { state: "running", word: "runs again as" },
     run: async (id) => {
       const made = await ask(api.POST("/api/v1/cases/{case}/rerun", { ...path(id), body: { from_failed: true } }));
       return made.id;
@@ -120,6 +142,9 @@ export const CASE_ACTS: readonly CaseAct[] = [
     fits: (view) => view.status === "failed" || view.held.length > 0,
     why: "nothing in it has failed or waits",
     will: (count) => `The rules, as they are now, are asked again about what failed in ${cases(count)}. What one takes up is mended, and the case goes on from where it stood; what none takes up stays as it is.`,
+    asks: (cases) => `Apply the rules to ${cases}`,
+    did: (count) => `A rule takes up what failed in ${plural(count, "case")}`,
+    then: { state: "repairing", word: "a rule takes it up" },
     run: applyTo,
   },
   {
@@ -130,6 +155,9 @@ export const CASE_ACTS: readonly CaseAct[] = [
     fits: live,
     why: "it is over",
     will: (count) => `${count === 1 ? "The case ends" : `${plural(count, "case")} end`} now, without handlers. Jobs that run are killed; what is done stays. This cannot be taken back, but ${count === 1 ? "it" : "each"} can be run again.`,
+    asks: (cases) => `Cancel ${cases}`,
+    did: (count) => `${plural(count, "case is", "cases are")} being cancelled`,
+    then: { state: "stopped", word: "being cancelled" },
     run: async (id, reason) => {
       await ask(api.POST("/api/v1/cases/{case}/cancel", { ...path(id), body: { reason } }));
       return "cancelled";

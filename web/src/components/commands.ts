@@ -3,7 +3,7 @@
  *
  * A sentence may quote what a job has printed, and that may look like a command, too. So acts on cases are offered only for the
  * case that the sentence is about. */
-import { caseDeed, drainLevel, goTo, resumeItem, toCase, toCause, toMending, type Deed } from "./deeds";
+import { caseAction, drainLevel, goTo, resumeItem, toCase, toCause, toMending, type Action } from "./actions";
 import type { CaseActName } from "./case-acts";
 
 /** What the sentence is about: a case, a job, an item; and the cause of its failure, if it has one. */
@@ -14,8 +14,8 @@ export interface About {
 
 const NAME = String.raw`(?:'[^']+'|[^\s']+)`;
 
-function command(words: string, deed: (parts: string[], about: About) => Deed | null): { is: RegExp; deed: typeof deed } {
-  return { is: new RegExp(`^mendflow ${words.replaceAll("NAME", `(${NAME})`)}$`), deed };
+function command(words: string, action: (parts: string[], about: About) => Action | null): { is: RegExp; action: typeof action } {
+  return { is: new RegExp(`^mendflow ${words.replaceAll("NAME", `(${NAME})`)}$`), action };
 }
 
 /** `CASE`, `CASE:ITEM` and `CASE/SERIAL` are of the case. */
@@ -23,7 +23,7 @@ export function caseOf(subject: string): string {
   return /^[^:/]*/.exec(subject)?.[0] ?? subject;
 }
 
-function place(subject: string): Deed {
+function place(subject: string): Action {
   const [id = "", item] = subject.split(/:(.*)/s);
   const [job = "", serial] = id.split("/");
   if (item) return toCase(id, item, subject);
@@ -36,15 +36,15 @@ function isAbout(id: string, about: About): boolean {
   return about.subject !== undefined && root(id) === root(about.subject);
 }
 
-function actOn(name: CaseActName): (parts: string[], about: About) => Deed | null {
-  return ([id = ""], about) => (isAbout(id, about) ? caseDeed(name, caseOf(id)) : null);
+function actOn(name: CaseActName): (parts: string[], about: About) => Action | null {
+  return ([id = ""], about) => (isAbout(id, about) ? caseAction(name, caseOf(id)) : null);
 }
 
-function resume([id, item]: string[], about: About): Deed | null {
+function resume([id, item]: string[], about: About): Action | null {
   const subject = id ?? about.subject ?? "";
   if (!isAbout(subject, about)) return null;
   const named = item ?? (id ? undefined : /^[^:/]*:(.*)$/s.exec(subject)?.[1]);
-  return named ? resumeItem(caseOf(subject), named) : caseDeed("resume", caseOf(subject));
+  return named ? resumeItem(caseOf(subject), named) : caseAction("resume", caseOf(subject));
 }
 
 const COMMANDS = [
@@ -80,10 +80,10 @@ const COMMANDS = [
 ];
 
 /** What the app has for a command; null where only a terminal has it. */
-export function deedFor(text: string, about: About = {}): Deed | null {
+export function actionFor(text: string, about: About = {}): Action | null {
   for (const each of COMMANDS) {
     const found = each.is.exec(text);
-    if (found) return each.deed(found.slice(1).map((part) => part?.replaceAll("'", "")), about);
+    if (found) return each.action(found.slice(1).map((part) => part?.replaceAll("'", "")), about);
   }
   return null;
 }

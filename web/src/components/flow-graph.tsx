@@ -2,11 +2,12 @@
  * only when there are others; what changes while it runs is drawn where it stands. */
 import "@xyflow/react/dist/style.css";
 import { Background, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type Node, type NodeProps } from "@xyflow/react";
-import { createContext, memo, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { createContext, memo, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
 import { useTheme } from "@/app/theme";
 import { place, type Placed } from "./graph-layout";
+import { isPhone, leaveScrolling, viewOnPhone } from "./graph-sight";
 import { number } from "./format";
 import { Icon } from "./icon";
 import { ErrorState, Loading } from "./states-of-page";
@@ -28,9 +29,7 @@ type Drawn = Node<{ node: GraphNode; inner: number; folded: boolean; inExlet: bo
 const WIDTH = 196;
 const HEIGHT = 72;
 const FOLDED_FROM = 60;
-/** On a phone a graph begins at a size that can be read, and is moved by hand. */
-const NARROW = matchMedia("(max-width: 640px)").matches;
-const FIT = NARROW ? { minZoom: 0.6, maxZoom: 1.1, padding: 0.06 } : { maxZoom: 1.1, padding: 0.12 };
+const FIT = { maxZoom: 1.1, padding: 0.12 };
 const NODE_TYPES = { activity: memo(Activity) };
 
 /** Which nodes are seen, and by which node each hidden one is stood for. */
@@ -119,6 +118,14 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     () => lines.map((line) => ({ id: `${line.source} ${line.target} ${line.kind}`, source: line.source, target: line.target, className: line.kind, label: line.kind === "repair" ? undefined : line.note || undefined, markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14 }, focusable: false })),
     [lines],
   );
+  const moved = useRef(false);
+  const clicked = useCallback(
+    (event: MouseEvent, { data }: Drawn) => {
+      // Its buttons do their own.
+      if (!(event.target as HTMLElement).closest("button")) onOpen(data.node);
+    },
+    [onOpen],
+  );
   if (error !== null) return <ErrorState error={error} />;
   if (!places) return <Loading lines={6} label="The graph is being placed" />;
   return (
@@ -130,17 +137,23 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
             edges={edges}
             nodeTypes={NODE_TYPES}
             colorMode={dark ? "dark" : "light"}
-            fitView
+            fitView={!isPhone()}
             fitViewOptions={FIT}
             minZoom={0.05}
+            zoomOnScroll={false}
+            preventScrolling={false}
             nodesDraggable={false}
             nodesConnectable={false}
             nodesFocusable={false}
             edgesFocusable={false}
             onlyRenderVisibleElements={nodes.length > 200}
             deleteKeyCode={null}
+            onNodeClick={clicked}
+            onMove={(event) => {
+              if (event) moved.current = true;
+            }}
           >
-            <KeepInSight selected={selected} />
+            <KeepInSight nodes={nodes} selected={selected} moved={moved} />
             <Background gap={22} size={1} />
             <Controls showInteractive={false} />
             {nodes.length > 25 && <MiniMap pannable zoomable />}
@@ -151,32 +164,22 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   );
 }
 
-/** When the graph gets another width, because a pane opens beside it, all of it is shown again. Whoever has moved it by hand
- * keeps that, and only the node that is looked at is brought into sight. */
-function KeepInSight({ selected }: { selected: string | undefined }) {
+/** When the graph gets its width, or another one, because a pane opens beside it, all of it is shown. Whoever has moved it
+ * by hand keeps that, and only the node that is looked at is brought into sight. */
+function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; selected: string | undefined; moved: RefObject<boolean> }) {
   const width = useStore((state) => state.width);
-  const { fitView, getInternalNode, getViewport, setCenter } = useReactFlow();
-  const moved = useRef(false);
+  const height = useStore((state) => state.height);
+  const { fitView, getInternalNode, getViewport, setCenter, setViewport } = useReactFlow();
   const before = useRef(0);
   const board = useStore((state) => state.domNode);
-  useEffect(() => {
-    const touched = (event: Event) => {
-      // A click on a node opens it, and moves nothing.
-      if (event.type === "wheel" || !(event.target as HTMLElement).closest(".react-flow__node")) moved.current = true;
-    };
-    board?.addEventListener("wheel", touched, { passive: true });
-    board?.addEventListener("pointerdown", touched);
-    return () => {
-      board?.removeEventListener("wheel", touched);
-      board?.removeEventListener("pointerdown", touched);
-    };
-  }, [board]);
-  useEffect(() => {
+  useEffect(() => (board ? leaveScrolling(board, moved) : undefined), [board, moved]);
+  useLayoutEffect(() => {
     const was = before.current;
+    if (!width || (was && Math.abs(was - width) < 40)) return;
     before.current = width;
-    if (!was || !width || Math.abs(was - width) < 40) return;
     if (!moved.current) {
-      void fitView(FIT);
+      if (isPhone()) void setViewport(viewOnPhone(nodes, width, height, selected));
+      else if (was) void fitView(FIT);
       return;
     }
     const node = selected ? getInternalNode(selected) : undefined;
@@ -185,7 +188,7 @@ function KeepInSight({ selected }: { selected: string | undefined }) {
     const at = node.internals.positionAbsolute;
     const right = (at.x + (node.measured.width ?? WIDTH)) * zoom + x;
     if (right > width || at.x * zoom + x < 0) void setCenter(at.x + WIDTH / 2, at.y + HEIGHT / 2, { zoom });
-  }, [width, selected, fitView, getInternalNode, getViewport, setCenter]);
+  }, [width, height, nodes, selected, moved, fitView, getInternalNode, getViewport, setCenter, setViewport]);
   return null;
 }
 

@@ -7,16 +7,24 @@ const UNITS: [number, string][] = [
   [1000, "s"],
 ];
 
-/** The two greatest units: `2 h 5 min`, `3.2 s`, `40 ms`. */
+/** As the server writes it in its sentences, so that the same time reads the same everywhere: three digits below a minute,
+ * then to the second and in the two greatest units: `40 ms`, `3.25 s`, `2 h 5 min`. */
 export function duration(ms: number): string {
   if (!Number.isFinite(ms) || ms < 0) return "";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
-  const at = UNITS.findIndex(([size]) => ms >= size);
-  const [size, unit] = UNITS[at] as [number, string];
-  const next = UNITS[at + 1];
-  const rest = next ? Math.floor((ms % size) / next[0]) : 0;
-  return `${Math.floor(ms / size)} ${unit}${next && rest ? ` ${rest} ${next[1]}` : ""}`;
+  if (ms < 1000) return `${Math.floor(ms)} ms`;
+  if (ms < 60_000) return `${Number((ms / 1000).toPrecision(3))} s`;
+  let rest = Math.round(ms / 1000) * 1000;
+  const parts: string[] = [];
+  for (const [size, unit] of UNITS) {
+    if (rest >= size) parts.push(`${Math.floor(rest / size)} ${unit}`);
+    rest %= size;
+  }
+  return parts.slice(0, 2).join(" ");
+}
+
+/** Of what is not over: in whole seconds, as it ticks. */
+export function ticking(ms: number): string {
+  return ms < 1000 ? "0 s" : duration(Math.floor(ms / 1000) * 1000);
 }
 
 export function ago(at: number, now: number): string {

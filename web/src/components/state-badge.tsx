@@ -59,14 +59,16 @@ export function describeWords(counts: Record<string, number>): string {
   return [...said].map(([word, count]) => `${count} ${word}`).join(", ") || "none";
 }
 
-/** A bar whose parts are as long as the counts. */
-export function StateBar({ counts, label, words }: { counts: StateCounts; label?: string; words?: string }) {
+/** A bar whose parts are as long as the counts; `rest` is what of it stays empty. `title` is told where the pointer rests, if
+ * that is more than the words. */
+export function StateBar({ counts, label, words, title, rest = 0 }: { counts: StateCounts; label?: string; words?: string; title?: string; rest?: number }) {
   const said = words ?? describeCounts(counts);
   return (
-    <span className="state-bar" role="img" aria-label={label ? `${label}: ${said}` : said} title={said}>
+    <span className="state-bar" role="img" aria-label={label ? `${label}: ${said}` : said} title={title ?? said}>
       {ORDER.filter((state) => counts[state]).map((state) => (
         <span key={state} className={`state-fill state-${state}`} style={{ flexGrow: counts[state] }} />
       ))}
+      {rest > 0 && <span style={{ flexGrow: rest }} />}
     </span>
   );
 }

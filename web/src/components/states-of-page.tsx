@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { ApiError, messageOf } from "@/api/errors";
-import { Sentence } from "./deed-buttons";
+import { Sentence } from "./action-buttons";
 import { Icon, type IconName } from "./icon";
 
 /** Says "none yet" or "none match", and the next step. */

@@ -1,20 +1,20 @@
 /** Times: relative, with the exact one on hover and for screen readers. All of them share one clock. */
 import { useSyncExternalStore } from "react";
-import { ago, duration, exact } from "./format";
+import { ago, duration, exact, ticking } from "./format";
 
 const listeners = new Set<() => void>();
-let ticking: ReturnType<typeof setInterval> | null = null;
+let clockTimer: ReturnType<typeof setInterval> | null = null;
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  ticking ??= setInterval(() => {
+  clockTimer ??= setInterval(() => {
     if (!document.hidden) for (const each of listeners) each();
   }, 1000);
   return () => {
     listeners.delete(listener);
-    if (!listeners.size && ticking) {
-      clearInterval(ticking);
-      ticking = null;
+    if (!listeners.size && clockTimer) {
+      clearInterval(clockTimer);
+      clockTimer = null;
     }
   };
 }
@@ -34,13 +34,11 @@ export function Time({ at, none = "" }: { at: number | null | undefined; none?: 
   );
 }
 
-/** From a start to an end, or to now while there is no end. */
+/** How long something took: from its start to its end, or to now while it is not over. */
 export function Duration({ from, to }: { from: number | null | undefined; to?: number | null }) {
   const text = useNowText((now) => {
     if (!from) return "";
-    if (to) return duration(to - from);
-    const running = now - from;
-    return duration(running < 1000 ? 0 : running - (running % 1000)).replace("0 ms", "0 s").replace(".0 s", " s");
+    return to ? duration(to - from) : ticking(now - from);
   });
   return (
     <span className="duration" title={from ? exact(from) : undefined}>

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { whyQuery } from "@/api/queries";
 import { stateOf } from "@/api/states";
-import { Sentence } from "./deed-buttons";
+import { Sentence } from "./action-buttons";
 import { ErrorState, Loading } from "./states-of-page";
 import { StateIcon } from "./state-badge";
 import { Time } from "./time";

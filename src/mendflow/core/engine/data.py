@@ -23,8 +23,9 @@ from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolv
 from mendflow.core.expressions.comparisons import never_equal
 from mendflow.core.expressions.work_budget import WORK, WORK_MAX
 from mendflow.core.model.expr import XPATH, Expr
-from mendflow.core.model.flow import DURATION_MS_MAX, Template
+from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.templates import Template
 from mendflow.core.model.values import Value, check_made_value
 from mendflow.lazy import lazy_pattern
 

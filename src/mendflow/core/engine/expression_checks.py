@@ -28,10 +28,8 @@ from mendflow.core.model.flow import (
     OnMessage,
     Pick,
     PrimitiveStep,
-    PublicationTemplate,
     Receive,
     Reply,
-    ResourceTemplates,
     Scope,
     Stage,
     Throw,
@@ -40,6 +38,7 @@ from mendflow.core.model.flow import (
     Wait,
     While,
 )
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.lazy import lazy_pattern
 
 OF_EACH: Final = ("when", "join", "sources")

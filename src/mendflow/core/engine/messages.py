@@ -69,19 +69,22 @@ class Proceed(EngineMessage, frozen=True, tag="proceed"):
 
 class Suspend(EngineMessage, frozen=True, tag="suspend"):
     """The case, or one of its items, makes no progress until it is resumed. Facts that arrive meanwhile are kept.
-    `holder` is who suspends: several can, and it continues when all have released it."""
+    `holder` is who suspends: several can, and it continues when all have released it. `by` is the step of an exlet that
+    orders it; a person, whom `who` names, has none. So it is of all commands."""
 
     item: ItemId | None = None
     holder: str = ""
     by: str = ""
+    who: str = ""
 
 
 class Resume(EngineMessage, frozen=True, tag="resume"):
-    """Release what `holder` holds. A person, who has no name here, releases all holders."""
+    """Release what `holder` holds. A person, who is no holder, releases all of them."""
 
     item: ItemId | None = None
     holder: str = ""
     by: str = ""
+    who: str = ""
 
 
 class Cancel(EngineMessage, frozen=True, tag="cancel"):
@@ -89,6 +92,7 @@ class Cancel(EngineMessage, frozen=True, tag="cancel"):
 
     reason: str = ""
     by: str = ""
+    who: str = ""
 
 
 class RestartItem(EngineMessage, frozen=True, tag="restart-item"):
@@ -126,6 +130,7 @@ class RemoveItem(EngineMessage, frozen=True, tag="remove-item"):
     path: bool = False
     by: str = ""
     reason: str = ""
+    who: str = ""
 
 
 class WriteData(EngineMessage, frozen=True, tag="write-data"):

@@ -101,6 +101,7 @@ class Plan(msgspec.Struct):
     begins: frozenset[str]  # channels whose messages start a case, in flows with XML
     operations: dict[str, Operation]  # by channel, in flows with XML
     process: int  # the root node; in BPEL it is a scope
+    work: frozenset[str] = frozenset()  # names of what people count, without what only handlers do
 
     @property
     def requests(self) -> frozenset[str]:
@@ -158,7 +159,7 @@ class _Compiler:
     def plan(self) -> Plan:
         asked = frozenset(node.activity.channel for node in self.nodes if isinstance(node.activity, Reply))
         heard = [*self.listening_nodes()]
-        return Plan(
+        made = Plan(
             self.flow,
             self.nodes,
             self.links,
@@ -170,6 +171,8 @@ class _Compiler:
             {each.channel: found for node, each in heard if (found := self.operation(node, each)) is not None},
             self.nodes[0].children[0],
         )
+        made.work = frozenset(node.shown for node in work_below(made, made.process))
+        return made
 
     def listening_nodes(self) -> Iterator[tuple[PlanNode, Receive | OnMessage]]:
         """Register a listener."""

@@ -17,7 +17,7 @@ from mendflow.core.expressions.templates import (
 from mendflow.core.expressions.text_values import as_text
 from mendflow.core.expressions.work_budget import WORK, handed_over
 from mendflow.core.model.expr import CEL, XPATH, Expr
-from mendflow.core.model.flow import Template
+from mendflow.core.model.templates import Template
 from mendflow.core.model.values import Value, check_made_value
 
 __all__ = [

@@ -1,8 +1,7 @@
 """A flow says what to do: a tree of activities, as WS-BPEL 2.0 has them, plus job, task, stage and call.
 
-YAML, Python and BPEL are faces of this one model. Wherever a field may hold an expression inside plain data it is
-called a template: JSON-like data whose strings may contain `${{ expression }}`. A string that is one expression and
-nothing else takes the expression's value with its type; otherwise values are put into the text. `$${{` is a literal.
+YAML, Python and BPEL are faces of this one model. Wherever a field may hold an expression inside plain data it is a
+template (templates.py).
 
 Expressions see variables of the enclosing scopes by name, `inputs`, and `jobs.NAME` for what a finished activity of
 that name left: `jobs.NAME.outputs`, `jobs.NAME.files.F`, `jobs.NAME.exit_code`. A name is looked up in the scope that
@@ -20,10 +19,9 @@ from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, RetryRule, Su
 from mendflow.core.model.repair import Primitive, Target
 from mendflow.core.model.secrets import SecretUse
 from mendflow.core.model.software import Software
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates, Template
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, XmlMessage, XmlType
-
-Template = Value
 
 FILE: Final = "file"
 FILES: Final = "files"
@@ -272,32 +270,6 @@ class Invoke(ActivityNode, frozen=True, tag="invoke"):
     variable: str = ""
     sends: XmlMessage | None = None
     gets: XmlMessage | None = None
-
-
-class ResourceTemplates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The resources of a job in a flow: each a number (bytes, milliseconds) or a template. Memory and time may also be
-    learned: `auto`, or `auto up to 16 GB`."""
-
-    cpus: Template = 1.0
-    memory_bytes: Template = 0
-    disk_bytes: Template = 0
-    gpus: Template = 0
-    wall_ms: Template = 0
-    site: Template = ""
-    hosts: Template = ()
-    system: Template = ""
-    machine: Template = ""
-
-
-class PublicationTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The logical name under which a job's file is published, or the URL to which it is written; see Publication. Each
-    is a template."""
-
-    logical: Template = ""
-    element: Template = ""
-    data_set: Template = ""
-    url: Template = ""
-    overwrite: bool = True
 
 
 class JobActivity(ActivityNode, frozen=True, tag="job"):

@@ -29,7 +29,7 @@ class WaitingReason(View, frozen=True):
 
 
 class FailureTrend(View, frozen=True):
-    """Failures of one cause in the last day, by the hour."""
+    """Failures of one cause in the last day, by the hour. Of `told` a person was told, and nothing else was done."""
 
     group: str
     type: str
@@ -39,6 +39,7 @@ class FailureTrend(View, frozen=True):
     unhandled: int
     last_at: Instant
     per_hour: list[int]
+    told: int = 0
 
 
 class RuleRecoveries(View, frozen=True):
@@ -51,7 +52,8 @@ class RuleRecoveries(View, frozen=True):
 
 
 class Recoveries(View, frozen=True):
-    """What was mended by rules, by itself, and apart from that by hand."""
+    """What was mended by rules, by itself, and apart from that by hand. What a person was only told of is not, nor is
+    what has not gone on yet."""
 
     count: int = 0
     by_rule: list[RuleRecoveries] = []

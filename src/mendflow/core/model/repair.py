@@ -99,6 +99,8 @@ class RuleError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 RETRYING: Final = "tried-again"
 """The result of a decision whose job was submitted again and has not ended yet."""
+TOLD: Final = "told"
+"""The result of a decision whose exlet has only told somebody: what it is about is as it was."""
 BY_HAND: Final = -1
 """The rule number of a repair that a person ordered."""
 
@@ -164,7 +166,8 @@ class Decision(msgspec.Struct, kw_only=True):
     taken_up_by: str = ""
     ended_at: Instant = 0
     settled_at: Instant = 0  # when the job that it tried again had ended
-    result: str = ""  # what it came to, in a word: recovered, passed-on, completed, failed, removed, restarted
+    result: str = ""  # what it came to, in a word: recovered, told, passed-on, completed, failed, removed, restarted
+    steps: list[Primitive] = []  # the primitives that its exlet came to, each once
     note: str = ""
     replaced_by: str = ""  # the decision that replaced it when it was rejected
     correction: Conclusion | None = None  # what will replace it, until it has

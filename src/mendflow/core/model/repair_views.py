@@ -161,7 +161,8 @@ class HandlingCount(View, frozen=True):
 
 class FailureGroup(View, frozen=True):
     """Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
-    are decisions that wait for a person; their cases are suspended until then."""
+    are decisions that wait for a person; their cases are suspended until then. Of `told` a person was told, and nothing
+    else was done."""
 
     id: str
     type: ExceptionType
@@ -175,6 +176,7 @@ class FailureGroup(View, frozen=True):
     tasks: list[str]
     waiting: int = 0
     unhandled: int = 0
+    told: int = 0
     handled: list[HandlingCount] = []
 
 

@@ -11,7 +11,8 @@ BarKind = Literal["wait", "stage", "run", "repair", "hold"]
 class TimelineBar(View, frozen=True):
     """A part of an item's time. `wait` is for a pilot or for its turn, `stage` brings files or takes them on, `run` is
     its work, `repair` an exlet's, and `hold` waits for a person. `end` of what is not over is the time of the
-    answer, and `state` is then running or waiting."""
+    answer, and `state` is then running or waiting. `ran_ms` is how long an attempt that is over has run, as its pilot
+    measured it, without what it was suspended."""
 
     kind: BarKind
     state: str
@@ -20,6 +21,7 @@ class TimelineBar(View, frozen=True):
     attempt: int = 0
     pilot: PilotId | None = None
     note: str = ""
+    ran_ms: int = 0
 
 
 class TimelineRow(View, frozen=True):

@@ -115,6 +115,7 @@ class CaseView(View, frozen=True):
     again: list[str] = []  # jobs that use no earlier results, nor does what depends on them
     on_unhandled: UnhandledPolicy = ""  # as whoever started it said; the flow's own word comes first
     counts: list[NameCount] = []
+    to_come: int = 0  # names of its flow's work that have not begun; of a case that ended otherwise, that never began
     mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None
     decision: str = ""
@@ -126,7 +127,7 @@ class CaseView(View, frozen=True):
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
     stopped: bool = False  # of a live case: its jobs wait until somebody resumes it
     engine: str = ""  # the engine of another system that runs it, and is named in its id, ENGINE:CASE
-    left_out: list[str] = []  # in lists: inputs that are too large to be listed; the case itself, asked for, has them
+    left_out: list[str] = []  # in lists: `inputs.NAME`, `outputs.NAME` that are too large; the case itself has them
 
 
 class AttemptView(View, frozen=True):
@@ -169,9 +170,9 @@ class RunView(View, frozen=True):
 
 
 class ItemView(View, frozen=True):
-    """One item of a case, with a job's attempts, over all runs of a restarted one. `reason` is the sentence of `why`.
-    `place` is its position in the case, for reading the next items. `element` is what it is for, of the loops that it
-    is in, in a few words."""
+    """One item of a case, with a job's attempts, over all runs of a restarted one. `why`, in lists, says in a few words
+    what it waits for or why it failed. `place` is its position in the case, for reading the next items. `element` is
+    what it is for, of the loops that it is in, in a few words."""
 
     case: CaseId
     item: ItemId
@@ -192,6 +193,7 @@ class ItemView(View, frozen=True):
     code_mismatch: str = ""  # in which way the code that made its result was not the code that its job names
     left_running: str = ""  # what its script had not waited for, and what was ended with it
     reason: str = ""  # why it was skipped
+    why: str = ""
     command: str = ""
     container: str = ""  # the image that its command runs in
     image: str = ""  # the digest of that image, once it has run
@@ -394,11 +396,17 @@ class CountsView(View, frozen=True):
 JobView = Job
 
 
+class ListedJob(Job, kw_only=True):
+    """`why` says in a few words what it waits for, or why it failed; it is empty where there is nothing to say."""
+
+    why: str = ""
+
+
 class JobPage(View, frozen=True):
     """The results, and where to continue; without `next` there are no more. A search over very many documents stops
     early and returns fewer results with a `next`."""
 
-    rows: list[Job]
+    rows: list[ListedJob]
     next: str = ""
     looked_at: int = 0
 

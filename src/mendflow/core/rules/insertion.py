@@ -18,10 +18,10 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import CASE_LEVEL, ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
+from mendflow.core.rules.cooperative_functions import CooperativeFunction, Pieces
 from mendflow.core.rules.cornerstones import cornerstone
 from mendflow.core.rules.differences import Difference, differences, differences_text
 from mendflow.core.rules.evaluation import ROOTS, CompiledRules, context_lookup, tree_for
-from mendflow.core.rules.stepwise import Pieces, Stepwise
 from mendflow.core.rules.validation import name_of
 
 Context = Mapping[str, Value]
@@ -93,7 +93,7 @@ def neighbour_cornerstone(rule_set: RuleSet, type: ExceptionType, found: Inserti
     return rule_set.trees[type][found.tree].rules[found.neighbour].cornerstone
 
 
-@Stepwise
+@CooperativeFunction
 def add_rule(
     rule_set: RuleSet, type: ExceptionType, task: str, context: Context | None, draft: Draft
 ) -> Pieces[InsertedRule]:

@@ -14,6 +14,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
+from mendflow.core.rules.cooperative_functions import CooperativeFunction, Pieces
 from mendflow.core.rules.differences import differences
 from mendflow.core.rules.evaluation import CompiledRules, context_lookup, tree_for
 from mendflow.core.rules.insertion import (
@@ -28,7 +29,6 @@ from mendflow.core.rules.insertion import (
     next_version,
     rule_in,
 )
-from mendflow.core.rules.stepwise import Pieces, Stepwise
 from mendflow.core.rules.validation import name_of
 
 OUT_OF_USE: Final = "false"
@@ -94,7 +94,7 @@ class RuleEdit(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-@Stepwise
+@CooperativeFunction
 def edit_rule(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, edit: RuleEdit, *, author: str = "", at: Instant = 0
 ) -> Pieces[RuleSet]:
@@ -117,7 +117,7 @@ def edit_rule(
     return msgspec.structs.replace(after, version=rule_set.version + 1)
 
 
-@Stepwise
+@CooperativeFunction
 def set_passive(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, passive: bool, *, author: str = "", at: Instant = 0
 ) -> Pieces[RuleSet]:
@@ -130,7 +130,7 @@ def set_passive(
     return after
 
 
-@Stepwise
+@CooperativeFunction
 def promote(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, *, author: str = "", at: Instant = 0
 ) -> Pieces[RuleSet]:
@@ -140,7 +140,7 @@ def promote(
     return (yield from set_passive.pieces(rule_set, type, tree, rule, False, author=author, at=at))
 
 
-@Stepwise
+@CooperativeFunction
 def find_passive_rule(
     rule_set: RuleSet, type: ExceptionType, task: str, context: Mapping[str, Value] | None, draft: Draft
 ) -> Pieces[RuleLocation | None]:
@@ -163,7 +163,7 @@ def find_passive_rule(
     return None
 
 
-@Stepwise
+@CooperativeFunction
 def retire(
     rule_set: RuleSet,
     type: ExceptionType,

@@ -10,9 +10,9 @@ import msgspec
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
+from mendflow.core.rules.cooperative_functions import CooperativeFunction, Pieces
 from mendflow.core.rules.evaluation import CompiledRules, context_lookup
 from mendflow.core.rules.insertion import Draft, demand_sound, insert_rule
-from mendflow.core.rules.stepwise import Pieces, Stepwise
 
 UNREPAIRED_STATES = frozenset({"failed", "rejected", "ignored", "waiting", "passive"})
 """States of a decision that did not help."""
@@ -42,7 +42,7 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return sentence
 
 
-@Stepwise
+@CooperativeFunction
 def try_rule(
     rule_set: RuleSet,
     type: ExceptionType,
@@ -58,7 +58,7 @@ def try_rule(
     return (yield from try_in_place.pieces(compiled, type, grown.tree, grown.rule, decisions))
 
 
-@Stepwise
+@CooperativeFunction
 def try_in_place(
     rules: CompiledRules, type: ExceptionType, tree: str, rule: int, decisions: Iterable[Decision]
 ) -> Pieces[TrialResult]:

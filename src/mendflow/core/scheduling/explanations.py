@@ -20,6 +20,7 @@ from mendflow.core.scheduling.jobs import effective_needs, outlived_ms
 from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, why_unsuitable
 from mendflow.core.scheduling.retries import stated_retries
 
+SUSPENDED = "it is suspended; `mendflow resume` resumes it"
 STARTS_PILOT = "`mendflow pilot --server URL` starts one"
 PILOTS_NAMED_MAX: Final = 3
 FACTS_MAX = 10
@@ -70,7 +71,7 @@ def why_waiting(
     and what is said must be true of each; `coming` says, for each site whose pilots could take it, what happens to
     these; or, if there is none, why the others' could not."""
     if job.suspended:
-        return _why(job, "suspended", "it is suspended; `mendflow resume` resumes it")
+        return _why(job, "suspended", SUSPENDED)
     if job.available_at > now:
         return _why_later(job, now)
     if not pilots:
@@ -105,7 +106,7 @@ def why_failed(job: Job) -> Reason:
     """Why the job failed: its fault, then each attempt's."""
     assert job.outcome is not None and job.outcome.fault is not None, f"job {job.id} has not failed"
     fault = job.outcome.fault
-    tries = f" in attempt {job.fence}" if job.fence > 1 else ""
+    tries = f" in attempt {job.tries}" if job.tries > 1 else ""
     facts = [f"the fault is {fault.name}, of the kind {fault.category}"]
     if fault.exit_code is not None and f"exit code {fault.exit_code}" not in fault.message:
         facts.append(f"it ended with exit code {fault.exit_code}")
@@ -318,7 +319,7 @@ def _shortages(needs: Resources, pilots: Sequence[PilotFacts]) -> list[str]:
 
 def _attempts(job: Job) -> list[str]:
     """A fact for each attempt; those in a row that ended for the same reason are one."""
-    ended = [attempt for attempt in job.history if attempt.end]
+    ended = [attempt for attempt in job.history if attempt.end and attempt.end != "returned"]
     rows = [list(row) for _, row in groupby(ended, key=lambda each: (each.end, each.fault and each.fault.message))]
     return [_attempt(row[0]) if len(row) == 1 else _equal_attempts(row) for row in rows[-FACTS_MAX:]]
 
@@ -329,13 +330,13 @@ def _equal_attempts(row: list[Attempt]) -> str:
     pilots = sorted({str(attempt.pilot) for attempt in row})
     more = f" and {len(pilots) - PILOTS_NAMED_MAX} more" if len(pilots) > PILOTS_NAMED_MAX else ""
     where = ", ".join(pilots[:PILOTS_NAMED_MAX]) + more
-    return f"attempts {first.fence} to {last.fence} on {where} ended as {last.end}, each for the same reason{text}"
+    return f"attempts {first.shown} to {last.shown} on {where} ended as {last.end}, each for the same reason{text}"
 
 
 def _attempt(attempt: Attempt) -> str:
     text = f": {attempt.fault.message}" if attempt.fault is not None else ""
-    took = duration(attempt.ended_at - attempt.granted_at)
-    return f"attempt {attempt.fence} on {attempt.pilot} ended as {attempt.end} after {took}{text}"
+    took = duration(attempt.measures.ran_ms or attempt.ended_at - attempt.granted_at)
+    return f"attempt {attempt.shown} on {attempt.pilot} ended as {attempt.end} after {took}{text}"
 
 
 def _why(job: Job, state: str, sentence: str, facts: Sequence[str] = ()) -> Reason:

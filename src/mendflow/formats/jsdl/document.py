@@ -9,8 +9,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mendflow.core.expressions import literal
-from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate, ResourceTemplates
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.core.xml import ParsedElement, parse
 from mendflow.formats.jsdl.application import Application, ApplicationSpec
 from mendflow.formats.jsdl.file_systems import FileSystems
@@ -35,6 +36,10 @@ def read_document(data: bytes | str, path: Path, file_name: str = "") -> Flow:
     return flow_of(parse(data, file_name), file_name, path.parent, path.stem)
 
 
+WRITTEN_OUT_MAX: Final = 200_000
+"""Elements of all jobs of a sweep: reading them takes seconds."""
+
+
 def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNNAMED) -> Flow:
     """The flow of a JobDefinition. `stem` is what it is called if it has no name; without a `folder` it stands nowhere,
     and names no files beside it."""
@@ -52,6 +57,12 @@ def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNN
     sweeps = read_sweeps(reader, parts.get("Sweep", []), root, given[0])
     if (jobs := sum(each.size for each in sweeps)) > JOBS_MAX:
         reader.problem(root, f"the sweep gives {jobs:,} jobs; at most {JOBS_MAX:,} are taken: split the document")
+    elif sweeps and (written := jobs * sum(1 for _ in given[0].iter())) > WRITTEN_OUT_MAX:
+        reader.problem(
+            root,
+            f"the sweep's {jobs:,} jobs have {written:,} elements, each written out; at most {WRITTEN_OUT_MAX:,} are"
+            " taken: split the document, or give the arguments that all jobs share in a file",
+        )
     reader.end()
     if sweeps:
         return _swept(reader, root, given[0], sweeps, stem)

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.expressions import literal
-from mendflow.core.model.flow import ResourceTemplates
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.xml import ParsedElement
 from mendflow.formats.jsdl.file_systems import FileSystems, chosen_amount
 from mendflow.formats.jsdl.ranges import Range, contains, range_of

@@ -15,7 +15,7 @@ from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import PROTOCOLS, WRITABLE, protocol_flaw, target_flaw
 from mendflow.core.expressions import literal
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.flow import PublicationTemplate
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.xml import ParsedElement
 from mendflow.formats.jsdl.credentials import Login, read_credential, with_login
 from mendflow.formats.jsdl.file_systems import FileLocation, FileSystems

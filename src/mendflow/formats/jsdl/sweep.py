@@ -23,6 +23,9 @@ JOBS_MAX: Final = 10_000
 MATCH_CHARS_MAX: Final = 1_000
 SEARCHES: Final = re.compile(r"\[[^\]]*(//|\[|descendant|ancestor|following|preceding)")
 """Conditions that search the document again for each node."""
+WANDERS: Final = re.compile(r"(?:descendant|ancestor|following|preceding)[a-z-]*\s*::")
+SEARCHES_MAX: Final = 2
+"""Steps that go through the document for each node that was found: three of them take hours."""
 
 SUBSTRING: Final = re.compile(r"\s*substring\s*\((.+?),\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\)\s*", re.DOTALL)
 
@@ -139,6 +142,11 @@ def _node(
     """The element that an expression names, or the element and the name of its attribute."""
     if len(text) > MATCH_CHARS_MAX or SEARCHES.search(text):
         reader.problem(at, f"{abbreviate(text)} searches the document again in a condition; name the node by its path")
+        return None
+    if WANDERS.search(text) or text.count("//") > SEARCHES_MAX:
+        reader.problem(
+            at, f"{abbreviate(text)} goes through the document again and again; name the node by its path, or by //name"
+        )
         return None
     try:
         found = root.getroottree().xpath(text, namespaces=bindings)

@@ -6,10 +6,10 @@ from typing import Any, Literal, TypedDict
 
 from mendflow.core.data.path_patterns import OWN_FOLDER, is_own_folder, is_pattern, means_many
 from mendflow.core.model.errors import Problem
-from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits, Submission
 from mendflow.core.model.secrets import SecretUse
 from mendflow.core.model.software import Software
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, auto_bound, duration_ms, is_auto, size_bytes
 from mendflow.formats.input_files import NoSuchFiles, input_files_of, means_several
 from mendflow.formats.named_limits import in_order, named_limit_flaw

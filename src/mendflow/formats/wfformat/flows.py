@@ -12,8 +12,9 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.flow import Flow, JobActivity, ResourceTemplates, Template
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.templates import ResourceTemplates, Template
 from mendflow.core.model.values import FileRef
 from mendflow.formats.links import JobNeeds, parallel_with_links
 from mendflow.formats.names import NAME, NAME_CHARS_MAX

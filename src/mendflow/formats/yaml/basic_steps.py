@@ -16,7 +16,6 @@ from mendflow.core.model.flow import (
     Input,
     Invoke,
     JobActivity,
-    PublicationTemplate,
     Receive,
     Reply,
     Rethrow,
@@ -25,6 +24,7 @@ from mendflow.core.model.flow import (
     UserTask,
     Wait,
 )
+from mendflow.core.model.templates import PublicationTemplate
 from mendflow.formats import JOB
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader

@@ -9,13 +9,14 @@ import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Rethrow, Scope, Sequence
-from mendflow.formats.hints import KIND_HINTS, STEP_HINTS, hint_for, with_hint
+from mendflow.formats.hints import hint_for, with_hint
 from mendflow.formats.loops import UNDOABLE_SUFFIX, WATCHED_SUFFIX
 from mendflow.formats.spelling import nearest_word, our_word_for, same_word, suggestion_for
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.command_hints import script_hint
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, SourceSpan, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, Key, Table
+from mendflow.formats.yaml.job_hints import KIND_HINTS, STEP_HINTS
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.references import rename_job_in
 from mendflow.formats.yaml.shapes import NameShape, PresenceShape

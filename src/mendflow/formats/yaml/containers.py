@@ -1,11 +1,11 @@
 """The container of a job, of `defaults` and of a flow: an image, `none`, or a map."""
 
 from mendflow.core.model.containers import NO_CONTAINER, JobContainer, container_flaws
-from mendflow.formats.hints import CONTAINER_HINTS
 from mendflow.formats.yaml.builder import StepBuilder
 from mendflow.formats.yaml.container_keys import CONTAINER_KEYS
 from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode
 from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.job_hints import CONTAINER_HINTS
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import TextShape
 

@@ -27,9 +27,10 @@ from typing import Any, Final
 
 from mendflow.core.model import flow as model
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import Activity, Call, Empty, Flow, Input, Parallel, PrimitiveStep, Scope, Template
+from mendflow.core.model.flow import Activity, Call, Empty, Flow, Input, Parallel, PrimitiveStep, Scope
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import Primitive, Target
+from mendflow.core.model.templates import Template
 from mendflow.core.rules import ROOTS
 from mendflow.formats.files import flow_text
 from mendflow.formats.names import NAME

@@ -13,14 +13,7 @@ from mendflow.core.model.flow import FILES, TABLE, Activity, Assign, Copy, Empty
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
 from mendflow.formats import tables
-from mendflow.formats.hints import (
-    FLOW_HINTS,
-    INPUT_HINTS,
-    STEP_HINTS,
-    TYPES_ELSEWHERE,
-    hint_for,
-    with_hint,
-)
+from mendflow.formats.hints import hint_for, with_hint
 from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
@@ -37,14 +30,16 @@ from mendflow.formats.yaml.document import (
     setting_data,
 )
 from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.flow_hints import FLOW_HINTS, INPUT_HINTS, TYPES_ELSEWHERE
+from mendflow.formats.yaml.flow_tables import read_flow_table
 from mendflow.formats.yaml.job_graph import parallel_jobs
+from mendflow.formats.yaml.job_hints import STEP_HINTS
 from mendflow.formats.yaml.job_steps import python_job, shell_job
 from mendflow.formats.yaml.limits import limits_of
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import retries_of
 from mendflow.formats.yaml.secrets import secrets_of
 from mendflow.formats.yaml.shapes import DataShape
-from mendflow.formats.yaml.table_beside import table_beside
 from mendflow.formats.yaml.triggers import triggers_of
 
 MAKERS: Final[dict[str, StepFactory]] = {
@@ -246,7 +241,7 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     if columns and wanted != TABLE:
         reader.problem(fields.node.entries["columns"].key, "`columns` are those of a table", "`type: table`")
     elif isinstance(default, str) and wanted == TABLE:
-        read_from, default = default, table_beside(reader, default_node, default, columns)
+        read_from, default = default, read_flow_table(reader, default_node, default, columns)
     return Input(
         type=wanted,
         description=fields.get("description", ""),

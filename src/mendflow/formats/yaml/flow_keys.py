@@ -4,9 +4,11 @@ from typing import Final
 
 from mendflow.core.data.table_files import COLUMN_KINDS
 from mendflow.core.model.platforms import MACHINES, SYSTEMS
-from mendflow.formats.hints import FOR_ALL_FAILURES, LISTS_OF_LOOPS, TITLE_AND_REST, TYPES_ELSEWHERE
 from mendflow.formats.yaml.env_shapes import EnvironmentShape
 from mendflow.formats.yaml.fields import Key, Table
+from mendflow.formats.yaml.flow_hints import FOR_ALL_FAILURES, TYPES_ELSEWHERE
+from mendflow.formats.yaml.job_hints import TITLE_AND_REST
+from mendflow.formats.yaml.loop_hints import LISTS_OF_LOOPS
 from mendflow.formats.yaml.shapes import (
     ChoiceShape,
     ConditionShape,

@@ -12,9 +12,10 @@ from mendflow.core.engine.inserted_inputs import used_input_variables
 from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
 from mendflow.core.expressions.scanner import scan
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
+from mendflow.core.model.flow import Activity, Empty, JobActivity
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.core.model.shells import runs_in_shell
+from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
 from mendflow.formats.input_files import NoSuchFiles, input_files_of, means_several
 from mendflow.formats.software import with_modules
 from mendflow.formats.spelling import nearest_word

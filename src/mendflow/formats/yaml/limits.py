@@ -5,12 +5,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.model.jobs import Limits
-from mendflow.formats.hints import LIMIT_HINTS, hint_for
+from mendflow.formats.hints import hint_for
 from mendflow.formats.named_limits import named_limit_flaw, with_defaults
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import job_bound_keys
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import fields_of
+from mendflow.formats.yaml.job_hints import LIMIT_HINTS
 from mendflow.formats.yaml.reader import YamlReader
 
 NO_LIMITS: Final = Limits()

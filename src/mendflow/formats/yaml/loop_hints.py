@@ -1,10 +1,10 @@
-"""What people write in place of the list of a loop, and how that list is said here."""
+"""What people write as the keys of a loop and in place of its list, and how that is said here."""
 
 import re
 from typing import Any, Final
 
 from mendflow.core.data.path_patterns import is_pattern
-from mendflow.formats.hints import FILES_OF_A_LOOP, TABLES
+from mendflow.formats.hints import Hints, hints
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode
 from mendflow.lazy import lazy_pattern
 
@@ -18,6 +18,42 @@ OVER_RESULTS: Final = (
     'files `"${{ jobs.NAME.files.FILE }}"`'
 )
 WORDS: Final = lazy_pattern(r"[\w./-]+(?:[\s,]+[\w./-]+)*")
+
+LISTS_OF_LOOPS: Final = "the list has the element's name before it, as `for-each: {sample: [...]}`"
+FILES_OF_A_LOOP: Final = (
+    "the files of a loop are an input: `inputs: {samples: {type: files, default: PATTERN}}`, and then "
+    '`for-each: {sample: "${{ inputs.samples }}"}` with `inputs: {in.txt: "${{ sample }}"}`'
+)
+TABLES: Final = (
+    "a table is an input, `inputs: {samples: {type: table, default: samples.csv}}`, and `inputs.samples` the list of "
+    'its rows: `for-each: {s: "${{ inputs.samples }}"}`, and then `${{ s.COLUMN }}`'
+)
+LOOP_HINTS: Final[Hints] = hints(
+    ("parallel max concurrency workers threads jobs limit batch", "how many run at a time is `max-parallel: 4`"),
+    ("fail-fast failfast", "`on-failure: stop` ends the others when one has failed"),
+    ("continue-on-error", "how many may fail is `tolerate: 10 %`"),
+    ("include", "a further element stands in the list itself; `zip: true` takes lists side by side"),
+    ("exclude except", "an element is left out by a condition of the job, such as `if: sample != 'a'`"),
+    (
+        "var variable loop-var name item-name iterator",
+        "the name of the element stands before the list, as `for-each: {sample: [...]}`",
+    ),
+    ("range numbers count", "numbers are `for-each: {from: 1, to: 10}`"),
+    ("matrix product", "lists stand in `for-each` itself, as `for-each: {x: [...], y: [...]}`"),
+    ("list values each over", LISTS_OF_LOOPS),
+    ("glob pattern files file path paths", FILES_OF_A_LOOP),
+    (
+        "min-failures max-failures max-failed max-fail failures allow-failures allowed-failures allow-failure "
+        "failure-threshold failure-rate success-rate ignore-errors optional tolerance max-fail-percentage",
+        "how many may fail is `tolerate: 10 %`, or `tolerate: 3`",
+    ),
+    (
+        "step by increment stride",
+        "numbers with a step are a list with a name: `for-each: {n: {from: 0, to: 10, step: 2}}`",
+    ),
+    ("order sequential serial", "one after another is `in: sequence`"),
+)
+"""For keys of `for-each` that are no lists."""
 
 
 def guessed_list(node: YamlNode, name: str = "") -> tuple[str, str]:

@@ -20,9 +20,10 @@ from mendflow.core.expressions.scanner import ENDS, Reference, scan
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, ForEach
-from mendflow.formats.hints import VARIABLE_HINTS, WORDS_OF_PYTHON, hint_for
+from mendflow.formats.hints import hint_for
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import ScalarNode, SourceSpan, YamlNode
+from mendflow.formats.yaml.variable_hints import VARIABLE_HINTS, WORDS_OF_PYTHON
 
 PROBLEMS_MAX: Final = 200
 ALWAYS_KNOWN: Final = frozenset({"inputs"})

@@ -16,8 +16,8 @@ from mendflow.formats.time_zones import zone_or_flaw
 from mendflow.formats.yaml import trigger_keys
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data, setting_data
 from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.flow_tables import read_flow_table
 from mendflow.formats.yaml.reader import YamlReader
-from mendflow.formats.yaml.table_beside import table_beside
 
 KEY_HINTS: Final[Hints] = hints(
     ("tz time-zone zone", "the time zone is `timezone: Europe/Berlin`"),
@@ -87,7 +87,7 @@ def _value(reader: YamlReader, node: YamlNode, declared: Input) -> Value:
     if is_template(data):
         return data
     if is_table_path(declared, data):
-        table_beside(reader, node, str(data), declared.columns)
+        read_flow_table(reader, node, str(data), declared.columns)
     if declared.type == "number":
         return setting_data(node)
     if declared.type == "string" and isinstance(node, ScalarNode) and node.value is not None:

@@ -21,7 +21,7 @@ from mendflow.core.model.flow import (
     Until,
     While,
 )
-from mendflow.formats.hints import LOOP_HINTS, hint_for
+from mendflow.formats.hints import hint_for
 from mendflow.formats.loops import iteration_files, iteration_outputs
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import flow_keys
@@ -29,7 +29,7 @@ from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, Key, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
-from mendflow.formats.yaml.loop_hints import files_hint, guessed_list
+from mendflow.formats.yaml.loop_hints import LOOP_HINTS, files_hint, guessed_list
 from mendflow.formats.yaml.references import rename_job_in
 from mendflow.formats.yaml.shapes import DataShape, NameShape, sole_expression
 from mendflow.formats.yaml.tolerance_shape import Percent

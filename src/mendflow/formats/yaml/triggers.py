@@ -12,7 +12,7 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import NO_FOLDER, Flow, Input
 from mendflow.core.model.flow_triggers import WATCH_MS, EndKind, EndNotice, FileArrival, FlowTriggers
-from mendflow.formats.hints import ON_HINTS, with_hint
+from mendflow.formats.hints import with_hint
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import trigger_keys
 from mendflow.formats.yaml.document import (
@@ -26,6 +26,7 @@ from mendflow.formats.yaml.document import (
     parse,
 )
 from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.flow_hints import ON_HINTS
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.schedule_triggers import schedule_of
 from mendflow.lazy import lazy_pattern

@@ -112,7 +112,7 @@ class Slot:
     def _on_terminate(self) -> None:
         """Handle SIGTERM. A batch system that ends a pilot signals every process. The agent gets it too, and ends the
         slots when jobs have had their grace period and the server knows; a slot without an agent ends by itself."""
-        self._runner.on_terminate()
+        self._runner.outside_ends.on_terminate()
         if not self._agent_channel.is_connected:
             self._stop()
 

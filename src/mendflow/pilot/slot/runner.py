@@ -5,7 +5,6 @@ killed. A command runs in its own process; calls go to the warm worker, several 
 
 import os
 import select
-import signal
 import time
 from collections import deque
 from collections.abc import Callable
@@ -20,13 +19,13 @@ from mendflow.pilot.slot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slot.memory import MACHINE_COUNTER, OutOfMemoryKills
 from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, RawCallResult, SlotWork
 from mendflow.pilot.slot.monitor import AttemptMonitor, now_ms
+from mendflow.pilot.slot.outside_ends import OutsideEnds
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import HAS_PROC, Reaper
 from mendflow.pilot.slot.reports import ReportReader
 from mendflow.pilot.slot.script_shells import ScriptShells, ShellNotFound
 from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.slot.shell import ShellRun
-from mendflow.pilot.slot.termination import Termination
 from mendflow.pilot.slot.worker_channel import WorkerChannel
 
 LONG_MS = 25
@@ -77,8 +76,7 @@ class SlotRunner:
         self._napping_until = 0
         self._next_report = 0
         self._chatty = False
-        self._lease_seen = 0  # the end of the lease when it was last read
-        self._termination = Termination()
+        self.outside_ends = OutsideEnds(lease, self.reaper)
 
     def due(self, now: int) -> int:
         """When the running attempt must be checked again."""
@@ -108,8 +106,8 @@ class SlotRunner:
         """Enforce the limits of the running attempt; True if a heartbeat is due."""
         now = now_ms()
         if self._shell is not None and self._shell.pid in self.reaper.ended:
-            self._end_shell(StopReason.LEASE if self._killed_by_guard(self._shell.pid) else None)
-        self._lease_seen = self._lease.stop_at
+            self._end_shell(StopReason.LEASE if self.outside_ends.is_killed_by_guard(self._shell.pid) else None)
+        self.outside_ends.read_lease()
         if self._napping_until and now >= self._napping_until:
             self._napping_until = 0
             self._poll_worker()
@@ -225,7 +223,7 @@ class SlotRunner:
         self.monitor = AttemptMonitor(work, self._attempt_pids, self._all_pids)
         self._next_report = self.monitor.started + REPORT_MS
         self._chatty = False
-        self._lease_seen = self._lease.stop_at
+        self.outside_ends.read_lease()
 
     def _attempt_pids(self) -> list[int]:
         """The processes of the running attempt: all below this one, except a worker that is idle, or that has forked
@@ -262,7 +260,7 @@ class SlotRunner:
     def _end_shell(self, end: StopReason | None) -> None:
         shell, monitor = self._shell, self.monitor
         assert shell is not None and monitor is not None
-        monitor.end = self._stop_reason(monitor, shell.pid) if end is None else end
+        monitor.end = self.outside_ends.stop_reason(monitor, shell.pid) if end is None else end
         background = self._background_work(shell, monitor)
         left = self.reaper.kill_below(spare=self._worker.pid, group=shell.pid)
         if not left:
@@ -311,22 +309,6 @@ class SlotRunner:
             remove_tree(self._spare)
             self._spare = ""
 
-    def on_terminate(self) -> None:
-        """Handle SIGTERM, which a batch system sends to all processes of a pilot."""
-        self._termination.note()
-
-    def _stop_reason(self, monitor: AttemptMonitor, pid: int) -> StopReason | None:
-        """Why the attempt ended, if the reason is outside it."""
-        if monitor.is_cancelling:
-            return StopReason.CANCELLED
-        return StopReason.LEFT if self._termination.has_ended(self.reaper.ended.get(pid, 0)) else None
-
-    def _killed_by_guard(self, pid: int) -> bool:
-        """Whether the guard killed the attempt because this slot was stopped while the lease ended. Compares with the
-        lease as it was before: an agent that woke up with us may have renewed it since, for other attempts."""
-        status = self.reaper.ended.get(pid, 0)
-        return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL and boot_ms() >= self._lease_seen
-
     def _read_results(self) -> None:
         """Process all results that have arrived. Several calls may have ended, so the monitor starts anew with the
         last."""
@@ -363,7 +345,8 @@ class SlotRunner:
     def _end_worker(self) -> None:
         """The worker is dead, and with it the current call; the calls behind it have not started and stay queued. If it
         was something earlier that ended the worker, the current one has not started either."""
-        status, guarded = self.reaper.ended.get(self._worker.pid, 0), self._killed_by_guard(self._worker.pid)
+        status = self.reaper.ended.get(self._worker.pid, 0)
+        guarded = self.outside_ends.is_killed_by_guard(self._worker.pid)
         if self._worker.descriptor >= 0:
             self._poll.unregister(self._worker.descriptor)
         self._napping_until = 0
@@ -371,7 +354,7 @@ class SlotRunner:
         if sent:
             assert monitor is not None and monitor.work is sent[0]
             if monitor.end is None:
-                monitor.end = StopReason.LEASE if guarded else self._stop_reason(monitor, self._worker.pid)
+                monitor.end = StopReason.LEASE if guarded else self.outside_ends.stop_reason(monitor, self._worker.pid)
             self._read_report(monitor, now_ms(), over=True)
         log, printed = self._worker.log_tail(), self._worker.printed_bytes() + self._worker.cut_bytes()
         unstarted = monitor is not None and monitor.end is None and self._worker.is_ignoring

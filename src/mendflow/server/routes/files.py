@@ -1,7 +1,7 @@
 """Stored files, known by their SHA-256. Their content streams through; it is never held whole in memory."""
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from litestar import Request, Response
@@ -77,20 +77,12 @@ async def read_file(
 ) -> Stream:
     """The gate has seen that the case `of` refers to the file, if somebody asks who has to name one."""
     size = await domain.file_size(sha256)
-    content: AsyncIterator[bytes] = domain.read_file(sha256)
     asked = _FROM.fullmatch(request.headers.get("range", ""))
     begin = int(asked[1]) if asked else 0
     if not 0 < begin < size:
-        return Stream(content, media_type=BYTES, headers=_headers(sha256, size))
+        return Stream(domain.read_file(sha256), media_type=BYTES, headers=_headers(sha256, size))
     headers = {**_headers(sha256, size - begin), "Content-Range": f"bytes {begin}-{size - 1}/{size}"}
-    return Stream(_from(content, begin), status_code=206, media_type=BYTES, headers=headers)
-
-
-async def _from(content: AsyncIterator[bytes], begin: int) -> AsyncIterator[bytes]:
-    async for piece in content:
-        if begin < len(piece):
-            yield piece[begin:]
-        begin = max(0, begin - len(piece))
+    return Stream(domain.read_file(sha256, begin), status_code=206, media_type=BYTES, headers=headers)
 
 
 async def file_size(

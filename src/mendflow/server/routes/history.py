@@ -1,18 +1,16 @@
 """The history of one case, as data or as XES for process mining; and the histories of all cases of a flow."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
 from litestar import Response
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 
-from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair_views import HistoryEntry
-from mendflow.core.model.views import CaseView
+from mendflow.core.model.views import CaseQuery
 from mendflow.formats import xes
 from mendflow.server.routes.parameters import CaseName, TheCaller, TheDomain, own_case
-from mendflow.services.api.domain import Domain
 
 CASES_MAX = 100_000
 PAGE_CASES = 200
@@ -42,22 +40,16 @@ async def history(
 
 
 async def flow_history(domain: TheDomain, caller: TheCaller, name: FromPath[str], limit: CasesLimit = 1000) -> Stream:
-    sight = caller.sight()
-    first = await domain.cases(flow=name, limit=min(limit, PAGE_CASES), sight=sight)
-    return Stream(_log(domain, name, first, limit, sight), media_type=XML)
+    query = CaseQuery(flow=name, limit=min(limit + 1, PAGE_CASES))
+    log = xes.log_of_cases(name, domain.each_case(query, sight=caller.sight()), domain.history, limit)
+    head = await anext(log)  # what can be refused is refused before the answer begins
+    return Stream(_from(head, log), media_type=XML)
 
 
-async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int, sight: Sight) -> AsyncIterator[str]:
-    """One trace at a time, so that the whole log is never in memory."""
-    yield xes.head(flow)
-    told = 0
-    while page:
-        for case in page:
-            yield xes.trace(case, await domain.history(case.id))
-        told += len(page)
-        left = min(limit - told, PAGE_CASES)
-        page = await domain.cases(flow=flow, limit=left, offset=told, sight=sight) if told < limit else []
-    yield xes.TAIL
+async def _from(first: str, rest: AsyncGenerator[str, None]) -> AsyncIterator[str]:
+    yield first
+    async for part in rest:
+        yield part
 
 
 HANDLERS: dict[str, Callable[..., Any]] = {"history": history, "flow_history": flow_history}

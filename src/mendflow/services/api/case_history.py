@@ -12,6 +12,7 @@ from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.repair import Decision
 from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.values import Value
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
 from mendflow.services.base.cluster import JOB_KIND
@@ -27,6 +28,7 @@ from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 BESIDE: Final = 50
 """So many entries more are read than were asked for: what belongs to the same instant stands together."""
 PAGE: Final = 1_000
+ANSWER_CHARS: Final = 200
 
 _decode_job = msgspec.json.Decoder(Job).decode
 _decode_talk = msgspec.json.Decoder(Conversation).decode
@@ -48,7 +50,7 @@ class CaseHistory:
         tasks = [_decode_task(found.body) async for found in self._store.scan(TASK_KIND, f"{self._case}/")]
         decisions = await self._server.runtime.exceptions.decisions.of_case(self._case)
         recent = [each for each in decisions if _last_change(each) >= since]
-        journal = _with_actors(told.entries, jobs, tasks)
+        journal = _with_actors(told.entries, jobs, tasks, _starter_of(self._document))
         attempts = history.attempts(jobs, decisions, now=self._server.clock.now())
         found = merge_entries(
             journal, [*attempts, *history.decision_entries(recent)], [step async for step in self._steps(recent)]
@@ -107,9 +109,10 @@ def _last_change(decision: Decision) -> Instant:
 
 
 def _with_actors(
-    entries: Iterable[HistoryEntry], jobs: Iterable[Job], tasks: Iterable[TaskDocument]
+    entries: Iterable[HistoryEntry], jobs: Iterable[Job], tasks: Iterable[TaskDocument], starter: str
 ) -> Iterator[HistoryEntry]:
-    """The engine's entries, with the pilot that each job ended on, and the person who ended a user task."""
+    """The engine's entries, with who started the case, the pilot that each job ended on, and the person who ended a
+    user task and what was answered."""
     pilots = {job.spec.item: job.history[-1].pilot for job in jobs if job.history}
     people = {task.item: task for task in tasks if task.ended_by}
     for entry in entries:
@@ -118,7 +121,29 @@ def _with_actors(
             yield msgspec.structs.replace(entry, by=pilots[entry.item])
         elif ends and entry.item in people:
             task = people[entry.item]
-            comment = task.comment or entry.message
-            yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=comment)
+            said = "; ".join(each for each in (_answer(task), task.comment) if each) or entry.message
+            yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=said)
+        elif starter and entry.what == "started" and entry.item is None:
+            yield msgspec.structs.replace(entry, by=starter)
         else:
             yield entry
+
+
+def _starter_of(document: CaseDocument) -> str:
+    """Who started the case. A case that another one called, or that mends one, nobody did."""
+    return document.owner if document.parent is None and document.mends is None else ""
+
+
+def _answer(task: TaskDocument) -> str:
+    """What was answered, in a few words."""
+    if task.state != "completed" or task.outputs in (None, {}, ""):
+        return ""
+    named = task.outputs if isinstance(task.outputs, dict) else {"answer": task.outputs}
+    text = " ".join(", ".join(f"{name}: {_value_text(value)}" for name, value in named.items()).split())
+    return text if len(text) <= ANSWER_CHARS else f"{text[:ANSWER_CHARS]} ..."
+
+
+def _value_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

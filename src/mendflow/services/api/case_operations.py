@@ -136,7 +136,7 @@ class CaseOperations(AlertOperations):
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
         if (foreign := self._foreign(case)) is not None:
             return await self.steer_foreign("suspend", foreign, item, who)
-        return await self._order(case, Suspend(item=ItemId(item) if item else None))
+        return await self._order(case, Suspend(item=ItemId(item) if item else None, who=who))
 
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
         if (foreign := self._foreign(case)) is not None:
@@ -152,7 +152,7 @@ class CaseOperations(AlertOperations):
             if live is None or live.case.status != "suspended":
                 await self._settled()
                 return await self.case(id)
-        view = await self._order(id, Resume(item=ItemId(item) if item else None))
+        view = await self._order(id, Resume(item=ItemId(item) if item else None, who=who))
         if not item:
             self._server.runtime.administration.let_go_on(id, who=who)
             await self._settled()
@@ -174,8 +174,8 @@ class CaseOperations(AlertOperations):
         if (foreign := self._foreign(case)) is not None:
             return await self.steer_foreign("cancel", foreign, item, who, reason)
         if not item:
-            return await self._order(case, Cancel(reason=reason))
-        view = await self._order(case, RemoveItem(item=ItemId(item), reason=reason))
+            return await self._order(case, Cancel(reason=reason, who=who))
+        view = await self._order(case, RemoveItem(item=ItemId(item), reason=reason, who=who))
         await self._server.runtime.recovery.item_removed(view.id, ItemId(item), reason)
         await self._settled()
         return view

@@ -257,8 +257,8 @@ class Domain(
         await self._server.file_store.keep_many(request.contents)
         return StoreAnswer(stored=len(request.contents))
 
-    def read_file(self, sha256: str) -> AsyncIterator[bytes]:
-        return self._server.file_store.read(sha256)
+    def read_file(self, sha256: str, offset: int = 0) -> AsyncIterator[bytes]:
+        return self._server.file_store.read(sha256, offset)
 
     async def clone_file(self, sha256: str, target: Path) -> bool:
         """Write a stored file to a path of this machine without copying its blocks; false where that is not

@@ -17,10 +17,10 @@ from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.principals import Principal, Sight
+from mendflow.keyed_semaphore import KeyedSemaphore
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, first_case_of
 from mendflow.services.base.loop_yielder import LoopYielder
-from mendflow.services.base.turns import Turns
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flows import FLOW_KIND, FlowDocument
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND
@@ -81,8 +81,8 @@ class FileReaders:
         self._next_removal: Instant = 0
         self._looks: OrderedDict[CaseId, _Look] = OrderedDict()
         self._remembered = 0
-        self._looking = Turns(1)  # one look at a time for each tree
-        self._searching = Turns(SEARCHES_AT_ONCE)
+        self._looking = KeyedSemaphore(1)  # one look at a time for each tree
+        self._searching = KeyedSemaphore(SEARCHES_AT_ONCE)
         self._of_jobs: OrderedDict[tuple[JobId, int], frozenset[bytes]] = OrderedDict()
         self._remembered_of_jobs = 0
 

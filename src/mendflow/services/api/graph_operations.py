@@ -1,6 +1,5 @@
 """The part of the domain that draws cases and flows."""
 
-import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
@@ -58,9 +57,10 @@ class GraphOperations(ViewOperations):
         return GraphView(flow=name, nodes=drawn.nodes, edges=drawn.edges, is_whole=drawn.is_whole)
 
     async def check_flow(self, text: str, name: str = "") -> FlowCheck:
-        if self._flow_texts is None:
+        texts = self._flow_texts
+        if texts is None:
             raise Conflict("this server was built without flow files; check them with `mendflow check`")
-        found = await asyncio.to_thread(self._flow_texts.check, text, name)
+        found = await self._server.long_reads.do(lambda: texts.check(text, name))
         if found.flow is None:
             return found
         drawn = flow_graph.draw_flow(found.flow)

@@ -6,13 +6,13 @@ serial that would have come next. An item that was restarted has several runs, s
 last."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from mendflow.core.engine import LiveItem, find_item, item_of, live_items
 from mendflow.core.model.errors import RequestError
-from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.ids import Instant, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import ITEM_END_STATES, ItemState, ItemView
 from mendflow.core.recovery.conversation import Conversation
@@ -25,6 +25,9 @@ from mendflow.services.observe import history
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from mendflow.services.runtime.server import Runtime
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
+
+if TYPE_CHECKING:
+    from mendflow.services.api.row_reasons import RowReasons
 
 WINDOW = 500
 RUNS_MAX = 1_000
@@ -96,13 +99,16 @@ class SerialDocuments(NamedTuple):
 
 
 class ItemList:
-    """The items of one case."""
+    """The items of one case. `reasons` says why each of them is as it is; without it, nothing is said of that."""
 
-    def __init__(self, runtime: Runtime, store: Store, document: CaseDocument) -> None:
+    def __init__(
+        self, runtime: Runtime, store: Store, document: CaseDocument, reasons: "RowReasons | None" = None
+    ) -> None:
         self._runtime = runtime
         self._store = store
         self._document = document
         self._case = document.id
+        self._reasons = reasons
         self._live: LiveCase | None = runtime.manager.live.get(document.id)
         self._few: dict[str, dict[str, StoredDocument] | None] = {}
 
@@ -222,7 +228,14 @@ class ItemList:
                 continue
             view = self._with_suspension(item_views.as_forced(view, counts_as.get(view.item)), live.get(serial))
             before = (self._view(past, each) for each in earlier if each != serial)
-            yield item_views.with_earlier_runs(view, [each for each in before if each is not None]), ItemCursor(serial)
+            view = item_views.with_earlier_runs(view, [each for each in before if each is not None])
+            yield self._explained(view, asked.jobs.get(serial)), ItemCursor(serial)
+
+    def _explained(self, view: ItemView, jobs: Sequence[Job] | None = None) -> ItemView:
+        if self._reasons is None:
+            return view
+        said = self._reasons.of_item(view, jobs[-1] if jobs else None, self._live)
+        return msgspec.structs.replace(view, why=said) if said != view.why else view
 
     def _with_suspension(self, view: ItemView, now: LiveItem | None) -> ItemView:
         """An item that waits and must not go on, or whose case must not, is suspended."""
@@ -273,9 +286,9 @@ class ItemList:
             return item_views.of_jobs(jobs, log, awaited=now is not None, runs=runs)
         if serial in asked.tasks:
             return item_views.of_task(asked.tasks[serial])
-        if now is not None:
-            return self._live_view(now)
         called = asked.called.get(serial)
+        if now is not None:
+            return self._live_view(now, called.started_at if called is not None else 0)
         return item_views.of_called(called) if called is not None and not called.live else None
 
     # Items without a serial
@@ -290,7 +303,7 @@ class ItemList:
             for each in noted:
                 latest, number = each.place, number + 1 if each.place == latest else 1
                 if each.serial not in listed:
-                    yield item_views.of_document(each), ItemCursor(latest, number)
+                    yield self._explained(item_views.of_document(each)), ItemCursor(latest, number)
             passed += len(found)
 
     def _rows_without_serial(self, after: ItemCursor) -> Iterator[tuple[ItemView, ItemCursor]]:
@@ -301,7 +314,7 @@ class ItemList:
         waiting = (self._live_view(item) for item in live_items(self._live.case) if not item.serial)
         for number, view in enumerate(waiting, 1):
             if ItemCursor(end, number).order > after.order:
-                yield view, ItemCursor(end, number)
+                yield self._explained(view), ItemCursor(end, number)
 
     def _live_item(self, serial: int) -> LiveItem | None:
         if self._live is None:
@@ -310,7 +323,7 @@ class ItemList:
         found = item_of(case, serial)
         return find_item(case, found.item) if found is not None and found.serial == serial else None
 
-    def _live_view(self, item: LiveItem) -> ItemView:
+    def _live_view(self, item: LiveItem, began_at: Instant = 0) -> ItemView:
         assert self._live is not None
         going_on: ItemState = "running" if item.kind == "call" else "waiting"
         state: ItemState = "suspended" if item.suspended else "staging" if item.phase == "staging" else going_on
@@ -321,7 +334,7 @@ class ItemList:
             kind=item.kind,
             serial=item.serial,
             state=state,
-            created_at=self._live.case.started_at,
+            created_at=began_at or self._live.case.started_at,
         )
 
     async def _exlet_views(self, passed: int) -> list[ItemView]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, Instant, JobId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobState, Resources
 from mendflow.core.model.overview import (
     HOURS,
@@ -24,10 +24,12 @@ from mendflow.core.model.overview import (
     WaitingReason,
 )
 from mendflow.core.model.principals import Sight
-from mendflow.core.model.repair import BY_HAND, ExceptionType
+from mendflow.core.model.repair import BY_HAND, TOLD, ExceptionType
 from mendflow.core.query.search_fields import CASES
 from mendflow.core.scheduling.jobs import effective_needs
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.visibility import in_sight
+from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failure_counts import HELPED
@@ -49,7 +51,13 @@ PAGE: Final = 5_000
 DECISIONS_READ: Final = 50_000
 """How many failures of the last day are read, the newest ones."""
 
+
+class _CaseStatus(msgspec.Struct):
+    status: str = "running"
+
+
 _decode = msgspec.json.Decoder(DecisionSummary).decode
+_decode_status = msgspec.json.Decoder(_CaseStatus).decode
 
 
 def first_hour(now: Instant) -> Instant:
@@ -100,10 +108,14 @@ async def _per_hour(store: Store, field: str, since: Instant, where: list[FieldC
 
 
 class RecentFailures:
-    """The failures of the last day, gathered by cause and by what mended them."""
+    """The failures of the last day, gathered by cause and by what mended them. Mended is what went on: a job that was
+    tried again and completed, and an item that was begun again, or let go on, and is over without another failure."""
 
-    def __init__(self, since: Instant) -> None:
+    def __init__(self, since: Instant, manager: FlowManager) -> None:
         self._since = since
+        self._manager = manager
+        self._failed_later = set[tuple[str, CaseId, ItemId | None]]()  # read so far, and the newest are read first
+        self._unsure: list[DecisionSummary] = []  # whether their items have gone on
         self._causes: dict[tuple[ExceptionType, str], list[DecisionSummary]] = {}
         self._mended = Counter[tuple[str, int, str]]()
 
@@ -114,17 +126,43 @@ class RecentFailures:
             for found in page:
                 self.take(_decode(found.body))
             if len(page) < PAGE:
-                return
+                break
             last = page[-1]
+        await self._settle(store)
+
+    async def _settle(self, store: Store) -> None:
+        """Count those whose items went on. Of a case that another server runs that is known when the case is over."""
+        statuses: dict[CaseId, str] = {}
+        cases = sorted({brief.case for brief in self._unsure if not brief.engine})
+        for at in range(0, len(cases), PAGE):
+            for found in await store.get_many(CASE_KIND, cases[at : at + PAGE]):
+                statuses[CaseId(found.id)] = _decode_status(found.body).status
+        for brief in self._unsure:
+            if brief.engine or self._went_on(brief, statuses.get(brief.case, "")):
+                self._count(brief)
+
+    def _went_on(self, brief: DecisionSummary, status: str) -> bool:
+        live = self._manager.live.get(brief.case)
+        if live is None:
+            return status in ("completed", "failed")
+        return brief.item is None or brief.item not in live.case.index.items
 
     def take(self, brief: DecisionSummary) -> None:
         replaced = brief.replaced_by and brief.state != "rejected"
         if replaced or brief.type is ExceptionType.SELECTION:
             return
         self._causes.setdefault((brief.type, brief.signature), []).append(brief)
-        if brief.exlet and brief.result in HELPED:
-            ruled = brief.conclusion if brief.conclusion is not None and brief.conclusion.rule != BY_HAND else None
-            self._mended[ruled.rules if ruled else "", ruled.rule if ruled else 0, brief.exlet] += 1
+        about = (brief.engine, brief.case, brief.item)
+        if brief.exlet and brief.result == "recovered":
+            self._count(brief)
+        elif brief.exlet and brief.result in HELPED and about not in self._failed_later:
+            self._unsure.append(brief)
+        if brief.type is ExceptionType.ABORT:
+            self._failed_later.add(about)
+
+    def _count(self, brief: DecisionSummary) -> None:
+        ruled = brief.conclusion if brief.conclusion is not None and brief.conclusion.rule != BY_HAND else None
+        self._mended[ruled.rules if ruled else "", ruled.rule if ruled else 0, brief.exlet] += 1
 
     def causes(self) -> list[FailureTrend]:
         """Those that most wait for first, then the most frequent."""
@@ -156,6 +194,7 @@ def _trend(type: ExceptionType, signature: str, members: list[DecisionSummary], 
         count=len(members),
         waiting=sum(each.state == "waiting" for each in members),
         unhandled=sum(each.state in ("ignored", "passive") and each.result != RETRIES for each in members),
+        told=sum(each.result == TOLD for each in members),
         last_at=max(each.at for each in members),
         per_hour=hours,
     )

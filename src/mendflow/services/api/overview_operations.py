@@ -84,7 +84,7 @@ class OverviewOperations(AlertOperations):
         )
 
     async def _count(self, sight: Sight, since: int) -> _Stored:
-        store, failures = await self._read(), overview.RecentFailures(since)
+        store, failures = await self._read(), overview.RecentFailures(since, self._server.runtime.manager)
         await failures.read(store, sight)
         cases, inner = await overview.count_cases_by_status(store, sight)
         return _Stored(

@@ -1,26 +1,23 @@
 """Why something is in its present state, for a case, a job, an item or a pilot."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.engine.partial_results import PartialResult, partial_in_case, removal_reason, tolerated_items
 from mendflow.core.engine.plan import walk_activities
-from mendflow.core.engine.state import Structure
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, PilotId
-from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.jobs import JobState
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
-from mendflow.core.model.values import Value, file_of
-from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason, UserTaskView
+from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason
 from mendflow.core.recovery.ids import flow_job_id
 from mendflow.core.results.reuse_checks import why_run
 from mendflow.core.scheduling import explanations
-from mendflow.core.scheduling.amounts import clock, duration, size
+from mendflow.core.scheduling.amounts import clock, size
+from mendflow.services.api.case_queries import CaseQueries
+from mendflow.services.api.case_reasons import partial_results, why_case
 from mendflow.services.api.domain_reasons import call_with_way, with_way
 from mendflow.services.api.job_reasons import asked_for_more, why_job_is_so
 from mendflow.services.cases import suspensions
@@ -28,24 +25,6 @@ from mendflow.services.cases.forced_items import was_forced
 from mendflow.services.messaging.waits import waits_for
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
-
-REMOVED_SHOWN = 5
-LOST_READ = 1_000
-FAILED_SHOWN = 5
-VALUE_CHARS_SHOWN = 200
-FILES_NAMED = 5
-LOOPS = frozenset({"while", "until", "for-each"})
-
-
-class CaseQueries(Protocol):
-    async def case(self, case: str) -> CaseView: ...
-    async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
-    async def items_named(self, case: CaseId, names: Collection[str]) -> list[ItemView]: ...
-    async def item(self, case: str, item: str) -> ItemView: ...
-    async def flow_of(self, case: str) -> Flow: ...
-    async def user_task(self, task: str) -> UserTaskView: ...
-    async def job(self, job: str) -> Job: ...
-    async def newest_submission(self, job: str) -> Job: ...
 
 
 async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
@@ -71,7 +50,7 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
             f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM), pilot or schedule here; `mendflow cases`"
             " lists cases"
         ) from error
-    return await why_case(domain, server, view)
+    return await why_case(domain, server, view, lambda item: why(domain, server, f"{view.id}:{item}"))
 
 
 async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reason:
@@ -88,18 +67,9 @@ async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reas
 
 async def _with_partial_results(domain: CaseQueries, item: ItemView, told: Reason) -> Reason:
     """What an item worked without, of the loops whose results it asks for."""
-    partial = await _partial_results(domain, await domain.case(item.case))
+    partial = await partial_results(domain, await domain.case(item.case))
     facts = [f"incomplete: {each.sentence}" for each in partial if each.name == item.name]
     return msgspec.structs.replace(told, facts=[*told.facts, *facts]) if facts else told
-
-
-async def _partial_results(domain: CaseQueries, case: CaseView) -> list[PartialResult]:
-    if not any(count.failed or count.cancelled for count in case.counts):
-        return []
-    lost = [
-        item for state in ("failed", "cancelled") for item in await domain.items(case.id, state=state, limit=LOST_READ)
-    ]
-    return partial_in_case(await domain.flow_of(case.id), case, lost)
 
 
 async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) -> Reason:
@@ -307,135 +277,3 @@ def why_pilot(pilot: PilotRecord, view: PilotView) -> Reason:
     if view.cache_files:
         facts.append(f"its cache has {view.cache_files} files, {size(view.cache_bytes)}")
     return Reason(subject=pilot.id, state=view.state, sentence=sentence, facts=facts)
-
-
-async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reason:
-    if case.status == "failed":
-        return await _why_case_failed(domain, case)
-    if case.status == "suspended":
-        sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` resumes it."
-        return Reason(subject=case.id, state=case.status, sentence=sentence, facts=_hold_sentences(case))
-    if case.status != "running":
-        said = f": {case.fault.message}" if case.fault else ""
-        took = f" after {duration(case.ended_at - case.started_at)}"
-        partial = [f"incomplete: {each.sentence}" for each in await _partial_results(domain, case)]
-        facts = [*_work_done(case), *partial, *_outputs(case), *await _removed_items(domain, case)]
-        return Reason(
-            subject=case.id,
-            state=case.status,
-            sentence=f"case {case.id} {_ENDS[case.status]}{took}{said}.",
-            facts=facts,
-        )
-    running = sum(count.running for count in case.counts)
-    waiting = sum(count.waiting for count in case.counts)
-    live = await domain.items(case.id, state="waiting", limit=3)
-    facts = []
-    for item in live if not case.stopped else [item for item in live if item.kind != "job"]:
-        told = await why(domain, server, f"{case.id}:{item.item}")
-        facts.append(told.sentence)
-    facts += [
-        *_disk_problems(server),
-        *_own_work(server, case),
-        *_hold_sentences(case),
-        *await _removed_items(domain, case),
-    ]
-    run = "1 item runs" if running == 1 else f"{running} items run"
-    state, sentence = "running", f"case {case.id} is running: {run}, {waiting} {'waits' if waiting == 1 else 'wait'}."
-    if case.tasks and not running:
-        more = f" and {case.tasks_open - 1} more" if case.tasks_open > 1 else ""
-        asked = f"{case.tasks[0].title}{more}"
-        state, sentence = "asked", f"case {case.id} waits for a person: {asked}{'' if asked[-1] in '.?!' else '.'}"
-    if case.stopped:
-        state = "stopped"
-        still = f", {running} still run" if running else ""
-        sentence = f"case {case.id} is stopped ({waiting} waiting{still}); `mendflow resume {case.id}` continues it."
-    return Reason(subject=case.id, state=state, sentence=sentence, facts=facts)
-
-
-async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
-    """The fault that the case ended by, the item that it came from, and the end of what that item printed."""
-    said = case.fault.message if case.fault else "a fault that no handler caught"
-    found = await domain.items(case.id, state="failed", limit=LOST_READ)
-    tolerated = tolerated_items(await domain.flow_of(case.id), case, found)
-    failed = [item for item in found if item.fault and item.item not in tolerated]
-    first = next((item for item in failed if item.fault and item.fault.message == said), None)
-    facts = [f"{item.shown}: {item.fault.message}" for item in failed if item.fault and item is not first]
-    facts = [*facts[:FAILED_SHOWN], *_work_done(case), *await _removed_items(domain, case)]
-    printed = explanations.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
-    where = f"{first.shown}: " if first and not said.startswith(f"{first.shown}: ") else ""
-    sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
-    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
-
-
-_ENDS = {"completed": "has completed", "cancelled": "was cancelled"}
-_WORK_WORDS = {
-    "done": "completed",
-    "cached": "cached",
-    "failed": "failed",
-    "cancelled": "cancelled",
-    "skipped": "skipped",
-}
-
-
-def _work_done(case: CaseView) -> list[str]:
-    """What a case did, by kinds of items: `jobs: 3 completed (1 of them repaired), 2 cached`."""
-    told = []
-    for kind in dict.fromkeys(count.kind for count in case.counts):
-        counts = [count for count in case.counts if count.kind == kind]
-        totals = {word: sum(getattr(count, word) for count in counts) for word in _WORK_WORDS}
-        mended = sum(count.mended for count in counts)
-        parts = [
-            f"{number:,} {_WORK_WORDS[word]}" + (f" ({mended:,} of them repaired)" if word == "done" and mended else "")
-            for word, number in totals.items()
-            if number
-        ]
-        told += [f"{kind.replace('-', ' ')}s: {', '.join(parts)}"] if parts else []
-    return told
-
-
-def _outputs(case: CaseView) -> list[str]:
-    """The outputs of a case; of a file its name and size."""
-    return [f"output {name}: {_value_text(value)}" for name, value in case.outputs.items()]
-
-
-def _value_text(value: Value) -> str:
-    ref = file_of(value)
-    if ref is not None:
-        return f"{ref.name or 'a file'}, {size(ref.bytes)}"
-    if isinstance(value, list) and value and all(refs := [file_of(each) for each in value]):
-        names = [each.name for each in refs if each is not None]
-        more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
-        return f"{len(names)} files: {', '.join(names[:FILES_NAMED])}{more}"
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "..."
-
-
-def _disk_problems(server: Server) -> list[str]:
-    return server.present.monitor.disk_problems() if server.present is not None else []
-
-
-def _own_work(server: Server, case: CaseView) -> list[str]:
-    """What a case computes by itself, without waiting for anything."""
-    present = server.present
-    live = present.manager.live.get(case.id) if present is not None else None
-    if live is None or not live.case.continuation:
-        return []
-    nodes, loops = live.case.plan.nodes, [each for each in live.case.instances.values() if isinstance(each, Structure)]
-    turning = [f"{nodes[each.node].shown}, iteration {each.next:,}" for each in loops if nodes[each.node].kind in LOOPS]
-    return [f"it works by itself, a piece at a time{': in ' if turning else ''}{'; '.join(turning[:3])}."]
-
-
-def _hold_sentences(case: CaseView) -> list[str]:
-    """Who suspends the case, or items of it."""
-    return [suspensions.sentence(case.id, [hold]) for hold in case.holds]
-
-
-async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
-    """Items that somebody removed, with the reason that was given; others were cancelled because of them."""
-    if not any(count.cancelled for count in case.counts):
-        return []
-    told = []
-    for item in await domain.items(case.id, state="cancelled", limit=100):
-        reason = removal_reason(item)
-        told += [f"{item.shown} was cancelled: {reason}"] if reason else []
-    return told[:REMOVED_SHOWN]

@@ -80,9 +80,10 @@ class RuleEditorOperations(DomainReader):
     async def read_xrs(self, text: str, name: str = "", *, sight: Sight = EVERYTHING) -> ReadRulesView:
         """The rules in a text. Its data is typed by what the flow of the set declares."""
         files = self._files()
-        read = files.read(text, name, {})
+        reads = self._server.long_reads
+        read = await reads.do(lambda: files.read(text, name, {}))
         types = await self._declared_types(read.rules.name, sight)
-        return files.read(text, name, types) if types else read
+        return await reads.do(lambda: files.read(text, name, types)) if types else read
 
     async def rules_as_xrs(self, name: str, version: int | None = None) -> RuleFileView:
         newest = self._rule_store.newest(name)
@@ -203,4 +204,4 @@ class RuleEditorOperations(DomainReader):
 
     @property
     def _preview(self) -> "preview.RulePreview":
-        return preview.RulePreview(self._rule_store, self._past)
+        return preview.RulePreview(self._rule_store, self._past, self._server.rule_trials)

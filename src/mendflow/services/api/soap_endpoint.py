@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mendflow.core.model.errors import NotFound, StoreUnavailable
+from mendflow.core.model.principals import EVERYTHING
 from mendflow.core.model.values import Value
 from mendflow.core.soap.endpoints import Endpoint, endpoint_of
 from mendflow.services.cases.flows import FlowDocument
@@ -56,7 +57,9 @@ class LocalSoapGateway:
         return flows.newest(name)
 
     async def post(self, flow: str, channel: str, message: Mapping[str, Value], *, id: str, who: str) -> PostReceipt:
-        posted = await self._server.runtime.message_router.post(flow, channel, dict(message), id=id, who=who)
+        """Whether the sender may tell this flow something was decided at the gate."""
+        router = self._server.runtime.message_router
+        posted = await router.post(flow, channel, dict(message), id=id, who=who, sight=EVERYTHING)
         self._server.counts.messages.add(flow, "repeated" if posted.repeated else "taken")
         return posted
 

@@ -59,7 +59,14 @@ def _attempt(attempt: AttemptView, before: Instant, now: Instant) -> Iterator[Ti
         )
     note = attempt.fault.message if attempt.fault is not None else ""
     yield TimelineBar(
-        kind="run", state=state, start=begun, end=end, attempt=attempt.number, pilot=attempt.pilot, note=note
+        kind="run",
+        state=state,
+        start=begun,
+        end=end,
+        attempt=attempt.number,
+        pilot=attempt.pilot,
+        note=note,
+        ran_ms=attempt.ran_ms if attempt.end else 0,
     )
     if attempt.stage_out_ms and attempt.ended_at:
         out = end + attempt.stage_out_ms

@@ -2,8 +2,8 @@
 
 What is live is read from memory and what is over from the store; rows look the same either way."""
 
-from collections.abc import AsyncIterator, Collection
-from typing import Final
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -12,6 +12,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import (
     CaseHold,
     CasePage,
@@ -26,6 +27,7 @@ from mendflow.core.model.views import (
 )
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import ITEMS
+from mendflow.lazy import LazyModule
 from mendflow.services.api.cases_for_people import cases_for_people
 from mendflow.services.api.engine_cases import EngineCaseOperations, view_of_case
 from mendflow.services.api.item_list import ItemList, split_skip, with_skip
@@ -33,23 +35,27 @@ from mendflow.services.api.job_logs import JobLogs
 from mendflow.services.base.loop_yielder import LoopYielder
 from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.base.search_budget import SearchBudget
-from mendflow.services.cases import case_search, item_views
+from mendflow.services.cases import item_views
+from mendflow.services.cases.case_search import CaseSearch, asks_for_people
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
 from mendflow.services.recovery.decisions import EngineCaseId
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling import job_search
-from mendflow.stores.contract import Store
+
+if TYPE_CHECKING:
+    from mendflow.services.api import row_reasons
+else:
+    row_reasons = LazyModule("mendflow.services.api.row_reasons")
 
 CONDITION_MAX = 20_000
 """So many items are asked about a cheap condition for one answer, and fewer about one that takes much work: the answer
 is there soon, and says from where to continue."""
 
-_decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 LISTED_BYTES_MAX: Final = 64 << 10
-"""Cases of which more is stored are listed without their larger inputs."""
-LISTED_INPUT_BYTES_MAX: Final = 4 << 10
+"""Cases of which more is stored are listed without their larger inputs and outputs."""
+LISTED_VALUE_BYTES_MAX: Final = 4 << 10
 TASKS_LISTED: Final = 10
 
 
@@ -69,35 +75,48 @@ class ViewOperations(EngineCaseOperations):
         offset: int = 0,
         sight: Sight = EVERYTHING,
     ) -> list[CaseView]:
-        query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset)
-        return (await self.find_cases(query, sight=sight)).rows
+        """So many, the newest first, however many answers of a search that takes."""
+        query, rows = CaseQuery(flow=flow, status=status, limit=limit, offset=offset), list[CaseView]()
+        while True:
+            page = await self.find_cases(query, sight=sight)
+            rows += page.rows
+            if not page.next or len(rows) >= limit:
+                return rows
+            query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
+
+    async def each_case(self, query: CaseQuery, *, sight: Sight = EVERYTHING) -> AsyncGenerator[CaseView, None]:
+        """All cases that match, in the query's order, of which `limit` are in memory at a time."""
+        while True:
+            page = await self.find_cases(query, sight=sight)
+            for view in page.rows:
+                yield view
+            if not page.next:
+                return
+            query = msgspec.structs.replace(query, offset=0, after=page.next)
 
     async def find_cases(self, query: CaseQuery, *, sight: Sight = EVERYTHING) -> CasePage:
         """Cases that match the query's condition, in its order, page by page. Raises InvalidSearch."""
-        store = await self._searchable(query)
-        live, now = self._server.runtime.manager.live, self._server.clock.now()
-        people = await self._for_people(store, query)
-        found = await case_search.search(store, live, query, now, sight, for_person=people)
+        page = await (await self._case_search(query, sight)).find()
         rows, yielder = list[CaseView](), LoopYielder()
-        for body in found.bodies:
+        for found in page.found:
             await yielder.pause()
-            view = self._view(_decode_case(body))
-            rows.append(view if len(body) <= LISTED_BYTES_MAX else _without_large_inputs(view))
+            view = self._view(found.document)
+            rows.append(view if len(found.body) <= LISTED_BYTES_MAX else _without_large_values(view))
         await self._settled()
-        return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
+        return CasePage(rows=rows, next=page.next, looked_at=page.looked_at)
 
     async def count_cases(
         self, query: CaseQuery = CaseQuery(), *, by: str = "", sight: Sight = EVERYTHING
     ) -> CountsView:
-        store = await self._searchable(query)
-        live, now = self._server.runtime.manager.live, self._server.clock.now()
-        people = await self._for_people(store, query, by)
-        counts = await case_search.count(store, live, query, by, now, sight, for_person=people)
+        counts = await (await self._case_search(query, sight, by)).count(by)
         await self._settled()
         return counts
 
-    async def _for_people(self, store: Store, query: CaseQuery, by: str = "") -> frozenset[str]:
-        return await cases_for_people(store) if case_search.asks_for_people(query, by) else frozenset()
+    async def _case_search(self, query: CaseQuery, sight: Sight, by: str = "") -> CaseSearch:
+        store = await self._searchable(query)
+        live, now = self._server.runtime.manager.live, self._server.clock.now()
+        people = await cases_for_people(store) if asks_for_people(query, by) else frozenset[str]()
+        return CaseSearch(store, live, query, now, sight, people)
 
     async def case(self, case: str) -> CaseView:
         if (foreign := self._foreign(case)) is not None:
@@ -188,7 +207,8 @@ class ViewOperations(EngineCaseOperations):
                 if not after or int(told.place) > int(after):
                     yield told
             return
-        async for view in (await self._items(await self._id(case))).rows(after, state):
+        items = await self._items(await self._id(case), row_reasons.RowReasons(self._server))
+        async for view in items.rows(after, state):
             yield view
 
     async def item(self, case: str, item: str) -> ItemView:
@@ -201,17 +221,21 @@ class ViewOperations(EngineCaseOperations):
             raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
         return found
 
-    async def _items(self, case: CaseId) -> ItemList:
-        return ItemList(self._server.runtime, await self._read(), await self._document(case))
+    async def _items(self, case: CaseId, reasons: "row_reasons.RowReasons | None" = None) -> ItemList:
+        return ItemList(self._server.runtime, await self._read(), await self._document(case), reasons)
 
     # Jobs
 
     async def jobs(self, query: JobQuery) -> list[Job]:
-        return (await self.find_jobs(query)).rows
+        return [*(await self.find_jobs(query)).rows]
 
     async def find_jobs(self, query: JobQuery, *, sight: Sight = EVERYTHING) -> JobPage:
         query, store = await self._of_case(query, sight), await self._searchable(query)
         page = await job_search.search(store, self._server.runtime.meta, query, self._server.clock.now(), sight)
+        reasons, yielder = row_reasons.RowReasons(self._server), LoopYielder()
+        for job in page.rows:
+            await yielder.pause()
+            job.why = reasons.of_job(self._server.runtime.meta.jobs.get(job.id, job))
         await self._settled()
         return page
 
@@ -247,8 +271,14 @@ class ViewOperations(EngineCaseOperations):
         return await self._logs.read(await self._submissions(job), attempt=attempt, offset=offset)
 
 
-def _without_large_inputs(view: CaseView) -> CaseView:
-    sizes = {name: len(msgspec.json.encode(value)) for name, value in view.inputs.items()}
-    large = sorted(name for name, size in sizes.items() if size > LISTED_INPUT_BYTES_MAX)
-    kept = {name: value for name, value in view.inputs.items() if name not in large}
-    return msgspec.structs.replace(view, inputs=kept, left_out=large)
+def _is_large(value: Value) -> bool:
+    size = len(value) if isinstance(value, str) else len(msgspec.json.encode(value))
+    return size > LISTED_VALUE_BYTES_MAX
+
+
+def _without_large_values(view: CaseView) -> CaseView:
+    inputs = {name: value for name, value in view.inputs.items() if not _is_large(value)}
+    outputs = {name: value for name, value in view.outputs.items() if not _is_large(value)}
+    left_out = [f"inputs.{name}" for name in sorted(view.inputs.keys() - inputs)]
+    left_out += [f"outputs.{name}" for name in sorted(view.outputs.keys() - outputs)]
+    return msgspec.structs.replace(view, inputs=inputs, outputs=outputs, left_out=left_out)

@@ -96,6 +96,7 @@ class AlertStore:
         self._kept_ms = kept_ms
         self.open: dict[str, StoredAlert] = {}
         self._seen: set[str] = set()  # open or over: clients were notified of these episodes
+        self._passed: dict[str, int] = {}  # over without that anybody acknowledged them, by version: they may come back
         self._unwritten: dict[str, AlertDocument] = {}  # the store did not take them, and they last
         self._hub = hub
 
@@ -107,7 +108,8 @@ class AlertStore:
         """Read what other servers have raised, closed and acknowledged; delete what has been over for long."""
         now, found = self._clock.now(), [each async for each in self._store.scan(ALERT_KIND)]
         known = {each.id: StoredAlert(_decode(each.body), each.version) for each in found}
-        self._seen = set(known)
+        self._passed = {id: each.version for id, each in known.items() if _may_come_back(each.alert)}
+        self._seen = set(known) - set(self._passed)
         self.open = {id: each for id, each in known.items() if each.alert.open}
         old = [each for each in known.values() if not each.alert.open and each.alert.closed_at < now - self._kept_ms]
         if old:
@@ -134,7 +136,7 @@ class AlertStore:
             raised_by=self._server(),
         )
         try:
-            is_first = await self._put(alert, 0)
+            is_first = await self._put(alert, self._passed.pop(alert.id, 0))
         except StoreUnavailable:
             self._seen.discard(alert.id)
             self._unwritten[alert.id] = alert
@@ -196,4 +198,12 @@ class AlertStore:
             self.open[alert.id] = StoredAlert(alert, result.version)
         else:
             self.open.pop(alert.id, None)
+        if isinstance(result, WriteDone) and _may_come_back(alert):
+            self._seen.discard(alert.id)
+            self._passed[alert.id] = result.version
         return isinstance(result, WriteDone)
+
+
+def _may_come_back(alert: AlertDocument) -> bool:
+    """Whether the same episode is raised again if it is found again: failures of one cause are one episode of a day."""
+    return alert.kind == "failure" and not alert.open and not alert.acknowledged_at

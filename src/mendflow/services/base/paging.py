@@ -6,10 +6,11 @@ is good for any number of pages, whatever is written meanwhile. One answer evalu
 it says how far it came. If it has not yet skipped all that it was asked to, the cursor also says how many are left to
 skip."""
 
+import asyncio
 import base64
 import binascii
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from typing import Annotated, Final, NamedTuple
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -30,11 +31,6 @@ FIRST_PAGE: Final = 40
 PAGE_BYTES: Final = 4 << 20
 """So much is read at once, estimated from the size of the previous page: others wait for their own meanwhile."""
 COUNTED_NAMES_MAX: Final = 10_000
-
-ReadDocument = Callable[[StoredDocument], bytes]
-"""The current body of a document: for what lives here, memory is ahead of the store."""
-
-_decode_data = msgspec.json.Decoder(dict[str, Value]).decode
 
 
 class SortOrder(NamedTuple):
@@ -83,8 +79,21 @@ class SearchCursor(msgspec.Struct, frozen=True, array_like=True):
     skip: Annotated[int, Meta(ge=0)] = 0
 
 
-class SearchPage(NamedTuple):
-    bodies: list[bytes]
+Found = TypeVar("Found")
+
+
+class CurrentDocuments(Protocol[Found]):
+    """What documents are by now: for what lives here, memory is ahead of the store."""
+
+    def read(self, document: StoredDocument, /) -> Found: ...
+
+    def data_of(self, found: Found, /) -> Mapping[str, Value]:
+        """What conditions are about; asked for only if there is one."""
+        ...
+
+
+class SearchPage(NamedTuple, Generic[Found]):
+    found: list[Found]
     next: str
     looked_at: int
 
@@ -126,24 +135,26 @@ def parse_query(
     return SearchQuery(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after, tuple(only))
 
 
-async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPage:
+async def find(store: Store, wanted: SearchQuery, current: CurrentDocuments[Found]) -> SearchPage[Found]:
     """The next page of results. What a page before could not skip any more is skipped before the offset."""
     if wanted.after:
         wanted = wanted._replace(offset=wanted.offset + _read_cursor(wanted.order, wanted.after).skip)
-    bodies, left, budget, yielder = list[bytes](), wanted.offset, SearchBudget(EXAMINED_MAX), LoopYielder()
+    found, left, budget, yielder = list[Found](), wanted.offset, SearchBudget(EXAMINED_MAX), LoopYielder()
     async for document in _documents(store, wanted):
         await yielder.pause()
-        body = see(document)
+        one = current.read(document)
         budget.look()
-        if wanted.all or budget.holds(wanted, _decode_data(body)):
+        if wanted.all or budget.holds(wanted, current.data_of(one)):
             left -= 1
-            bodies += [body] if left < 0 else []
-        if len(bodies) == wanted.limit or budget.is_spent:
-            return SearchPage(bodies, _make_cursor(wanted.order, document, max(0, left)), budget.looked_at)
-    return SearchPage(bodies, "", budget.looked_at)
+            found += [one] if left < 0 else []
+        if len(found) == wanted.limit or budget.is_spent:
+            return SearchPage(found, _make_cursor(wanted.order, document, max(0, left)), budget.looked_at)
+    return SearchPage(found, "", budget.looked_at)
 
 
-async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -> tuple[dict[str, int], str, int]:
+async def count(
+    store: Store, wanted: SearchQuery, by: str, current: CurrentDocuments[Any]
+) -> tuple[dict[str, int], str, int]:
     """Counts by the values of a field, or of all under the empty name; the cursor to continue from, if there are more;
     and how many documents were evaluated."""
     name = count_field(wanted.search.words, by) if by else None
@@ -151,7 +162,7 @@ async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -
     budget, yielder = SearchBudget(EXAMINED_MAX), LoopYielder()
     async for document in _documents(store, wanted):
         await yielder.pause()
-        data = _decode_data(see(document))
+        data = current.data_of(current.read(document))
         budget.look()
         if budget.holds(wanted, data):
             word = word_of(value_of(name, data)) if name else ""
@@ -177,7 +188,8 @@ def word_of(value: Value) -> str:
 async def _documents(store: Store, wanted: SearchQuery) -> AsyncIterator[StoredDocument]:
     """The documents of all kinds that the search is over, in one order."""
     streams = [_documents_of_kind(store, wanted, kind) for kind in wanted.search.words.kinds]
-    heads = [(document, stream) for stream in streams if (document := await anext(stream, None)) is not None]
+    firsts = await asyncio.gather(*(anext(stream, None) for stream in streams))
+    heads = [(document, stream) for document, stream in zip(firsts, streams, strict=True) if document is not None]
     nearest = max if wanted.order.descending else min
     while len(heads) > 1:
         head = nearest(heads, key=lambda each: _position(wanted.order, each[0]))

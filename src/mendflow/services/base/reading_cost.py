@@ -16,6 +16,11 @@ def tell_cost_of_reading(tell: ReadingCost) -> ReadingCost:
     return before
 
 
+def who_pays() -> ReadingCost:
+    """For whom this is done; the same for all requests of one principal."""
+    return READING_COST.get()
+
+
 def context_for_everybody() -> Context:
     """This context, for a task that outlives whoever starts it: what it reads is nobody's cost."""
     context = copy_context()

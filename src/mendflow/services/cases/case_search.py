@@ -1,6 +1,7 @@
 """Search for cases. A case that lives here is read from memory, which is never behind the store."""
 
 from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,10 +17,20 @@ from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
-_encode = msgspec.json.Encoder().encode
-_decode_data = msgspec.json.Decoder(dict[str, Value]).decode
+_decode = msgspec.json.Decoder(CaseDocument).decode
+_decode_data: Final = msgspec.json.Decoder(dict[str, Value]).decode
 
-Living = Mapping[CaseId, LiveCase]
+
+class FoundCase(NamedTuple):
+    """A case as it is stored, and as it is by now if it lives here. Large cases are not made into text again."""
+
+    id: str
+    body: bytes
+    live: CaseDocument | None = None
+
+    @property
+    def document(self) -> CaseDocument:
+        return self.live if self.live is not None else _decode(self.body)
 
 
 def asks_for_people(query: CaseQuery, by: str = "") -> bool:
@@ -27,57 +38,49 @@ def asks_for_people(query: CaseQuery, by: str = "") -> bool:
     return FOR_PERSON in query.where + query.also or by == FOR_PERSON
 
 
-async def search(
-    store: Store,
-    living: Living,
-    query: CaseQuery,
-    now: Instant,
-    sight: Sight = EVERYTHING,
-    *,
-    for_person: Collection[str] = (),
-) -> SearchPage:
-    """The bodies of their documents; by default the newest first. `for_person` are the cases that wait for a person."""
-    wanted = _search_query(query, now, sight)
-    return await paging.find(store, wanted, lambda document: _current_body(living, document, for_person))
+class CaseSearch(msgspec.Struct, frozen=True):
+    """`living` are the cases that live here, `sight` what may be found, and `for_person` the cases that wait for a
+    person."""
 
+    store: Store
+    living: Mapping[CaseId, LiveCase]
+    query: CaseQuery
+    now: Instant
+    sight: Sight = EVERYTHING
+    for_person: Collection[str] = ()
 
-async def count(
-    store: Store,
-    living: Living,
-    query: CaseQuery,
-    by: str,
-    now: Instant,
-    sight: Sight = EVERYTHING,
-    *,
-    for_person: Collection[str] = (),
-) -> CountsView:
-    counts, place, looked_at = await paging.count(
-        store, _search_query(query, now, sight), by, lambda document: _current_body(living, document, for_person)
-    )
-    return CountsView(counts=counts, next=place, looked_at=looked_at)
+    async def find(self) -> SearchPage[FoundCase]:
+        """By default the newest first."""
+        return await paging.find(self.store, self._wanted(), self)
 
+    async def count(self, by: str) -> CountsView:
+        counts, place, looked_at = await paging.count(self.store, self._wanted(), by, self)
+        return CountsView(counts=counts, next=place, looked_at=looked_at)
 
-def _search_query(query: CaseQuery, now: Instant, sight: Sight = EVERYTHING) -> SearchQuery:
-    also = [equals(name, value) for name, value in (("flow", query.flow), ("status", query.status)) if value]
-    also += [query.also] if query.also else []
-    return paging.parse_query(
-        CASES,
-        query.where,
-        also,
-        Paging(query.limit, query.offset, query.after),
-        now=now,
-        order=query.order,
-        only=[FieldCondition("void", None), *in_sight(sight)],  # what never began is no case to anybody
-        usual="-started",
-    )
+    def _wanted(self) -> SearchQuery:
+        query = self.query
+        also = [equals(name, value) for name, value in (("flow", query.flow), ("status", query.status)) if value]
+        also += [query.also] if query.also else []
+        return paging.parse_query(
+            CASES,
+            query.where,
+            also,
+            Paging(query.limit, query.offset, query.after),
+            now=self.now,
+            order=query.order,
+            only=[FieldCondition("void", None), *in_sight(self.sight)],  # what never began is no case to anybody
+            usual="-started",
+        )
 
+    def read(self, document: StoredDocument) -> FoundCase:
+        live = self.living.get(CaseId(document.id))
+        if live is None:
+            return FoundCase(document.id, document.body)
+        now: CaseDocument = msgspec.structs.replace(live.document, counts=live.tally.counts())
+        return FoundCase(document.id, document.body, now)
 
-def _current_body(living: Living, document: StoredDocument, for_person: Collection[str]) -> bytes:
-    live, body = living.get(CaseId(document.id)), document.body
-    if live is not None:
-        seen: CaseDocument = msgspec.structs.replace(live.document, counts=live.tally.counts())
-        body = _encode(seen)
-    if document.id not in for_person:
-        return body
-    data = _decode_data(body)
-    return _encode({**data, FOR_PERSON: data.get("status", "running") in LIVE_STATUSES})
+    def data_of(self, found: FoundCase) -> Mapping[str, Value]:
+        data = _decode_data(found.body) if found.live is None else msgspec.to_builtins(found.live, str_keys=True)
+        if found.id in self.for_person:
+            data[FOR_PERSON] = data.get("status", "running") in LIVE_STATUSES
+        return data

@@ -8,7 +8,7 @@ orders; every order can be repeated."""
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -17,13 +17,10 @@ from mendflow.core.engine import (
     LiveItem,
     StaleAnswer,
     decide,
-    evolve_new,
     find_item,
     outstanding_orders,
-    snapshot,
 )
 from mendflow.core.engine.messages import (
-    CUT_AT_ONCE,
     Command,
     Event,
     FinishItem,
@@ -51,6 +48,7 @@ from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.case_reader import SNAPSHOT_EVERY_EVENTS, CaseReader
+from mendflow.services.cases.event_recorder import EventRecorder
 from mendflow.services.cases.facts import (
     CaseAdmission,
     CaseEnded,
@@ -61,14 +59,12 @@ from mendflow.services.cases.facts import (
     UndoLibrary,
 )
 from mendflow.services.cases.interception_points import InterceptionPoints
-from mendflow.services.cases.interrupted_cases import InterruptedCases
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
     RUNS_KIND,
     SNAPSHOT_KIND,
     CaseDocument,
     LiveCase,
-    Snapshot,
     journal_of,
 )
 from mendflow.services.cases.long_steps import LongSteps, StepFailed
@@ -76,11 +72,6 @@ from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.cases")
 
-SNAPSHOT_EVERY_WORK = 300_000
-"""Work on XML, as the engine's meter counts it: after more than this a snapshot is written, so that it is not
-repeated."""
-
-_encode = msgspec.json.Encoder().encode
 _decode_event = msgspec.json.Decoder(Event).decode
 _decode_document = msgspec.json.Decoder(CaseDocument).decode
 
@@ -106,7 +97,7 @@ class FlowManager:
         self.reader = CaseReader(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub, long_steps=long_steps
         )
-        self._interrupted = InterruptedCases(self.reader, ledger)
+        self._recorder = EventRecorder(ledger, self.reader, live, long_steps, self._give_up)
         self._hub = hub
         self._hear_ends = hub.listeners(ItemFinished)
         self._homes = homes
@@ -209,7 +200,7 @@ class FlowManager:
         self.counts.cases_started.add(document.flow)
         self._ledger.touch(CASE_KIND, live.id, document)
         self._events.tell(now, "case", live.id, state="running")
-        await self._carry_out(live, await self._recorded(live, events))
+        await self._carry_out(live, await self._recorder.recorded(live, events))
         return live
 
     async def document(self, case: CaseId) -> CaseDocument | None:
@@ -240,21 +231,21 @@ class FlowManager:
         if live is None:
             raise NotFound(f"case {case} is not running")
         events = decide(live.case, command, self._clock.now())
-        if isinstance(command, Proceed) and self._long_steps is not None and self._is_aside(live):
+        if isinstance(command, Proceed) and self._long_steps is not None and self._recorder.is_aside(live):
             async with self._long_steps.turn(live.document.project):
                 await asyncio.sleep(await self._proceed_aside(case, command, self._long_steps))
             return
         with self._ledger.atomic():
             begun = find_item(live.case, command.item) if isinstance(command, RestartItem) else None
             try:
-                orders = self._record(live, events)
+                orders = self._recorder.record(live, events)
             except LongWork:
-                if not await self._take_back(live):
+                if not await self._recorder.take_back(live):
                     raise NotFound(f"case {case} is not running") from None
                 if isinstance(command, Proceed):
                     await self.command(case, command)
                     return
-                orders = self._record(live, events)
+                orders = self._recorder.record(live, events)
             if begun is not None:
                 self._note_run(live, begun)
             if isinstance(command, Suspend | Resume):
@@ -269,9 +260,6 @@ class FlowManager:
             await self._points.recheck(live)
 
     # Long steps
-
-    def _is_aside(self, live: LiveCase) -> bool:
-        return self._long_steps is not None and self._long_steps.wants(live.document.project, live.case)
 
     async def at_hand(self, case: CaseId) -> LiveCase | None:
         """The case in memory, when no step of it is being done aside."""
@@ -315,11 +303,11 @@ class FlowManager:
         with self._ledger.atomic():
             if problem:
                 log.error("case %s has failed: %s", live.id, problem, extra={"case": live.id})
-                self._note_event(live, event)
+                self._recorder.append(live, event)
                 self._give_up(live.document, problem)
                 return 0.0
             live.case = done.case
-            self._note_event(live, done.event)
+            self._recorder.append(live, done.event)
             live.work += done.work
             await self._go_on(live, done.orders)
         return done.rest_s
@@ -338,7 +326,7 @@ class FlowManager:
         if self._hear_ends:
             self._hub.publish(ItemFinished(live, serial, outcome))
         with self._ledger.atomic():
-            orders = await self._recorded(live, events)
+            orders = await self._recorder.recorded(live, events)
             if self.live.get(case) is not live:
                 return
             live.note_told(serial)
@@ -372,51 +360,6 @@ class FlowManager:
         except (StaleAnswer, NotFound):
             pass  # the case has gone on without it
 
-    async def _recorded(self, live: LiveCase, events: list[Event]) -> list[Order]:
-        """Apply new events and append them to the journal, each with where it was cut. One that turns out to be long is
-        taken back, and then applied without its steps, which are done aside."""
-        try:
-            return self._record(live, events)
-        except LongWork:
-            return self._record(live, events) if await self._take_back(live) else []
-
-    async def _take_back(self, live: LiveCase) -> bool:
-        """Take back the event that was interrupted. Returns whether the case is still here."""
-        assert self._long_steps is not None
-        self._long_steps.was_long(live.document.project)
-        await self._interrupted.take_back(live)
-        return self.live.get(live.id) is live
-
-    def _record(self, live: LiveCase, events: list[Event]) -> list[Order]:
-        orders: list[Order] = []
-        is_aside = self._is_aside(live)
-        steps = self._long_steps if not is_aside else None
-        for event in events:
-            problem = ""
-            if is_aside and not isinstance(event.fact, Proceed):
-                event = Event(event.at, event.fact, CUT_AT_ONCE)
-            try:
-                with steps.interrupting(live.case) if steps is not None else nullcontext():
-                    event, given = evolve_new(live.case, event)
-                orders += given
-            except LongWork:
-                raise
-            except Exception as error:  # a case that cannot continue must not affect the others
-                log.exception("case %s has failed by an internal error; run it again", live.id, extra={"case": live.id})
-                problem = f"internal error of mendflow: {error!r:.300}; run the case again"
-            self._note_event(live, event)
-            if problem:
-                self._give_up(live.document, problem)
-                return []
-            live.work += live.case.meter.work
-            if self._long_steps is not None:
-                self._long_steps.count(live.document.project, live.case.meter.work)
-        return orders
-
-    def _note_event(self, live: LiveCase, event: Event) -> None:
-        self._ledger.append(journal_of(live.id), live.position, _encode(event))
-        live.position += 1
-
     def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
         """An item was restarted: its earlier orders belong to an earlier run."""
         if begun.serial and begun.serial not in live.case.index.serials:
@@ -432,19 +375,9 @@ class FlowManager:
             self._ledger.touch(CASE_KIND, live.id, live.document)
             self._events.tell(self._clock.now(), "case", live.id, state=status)
 
-    def _save_snapshot(self, live: LiveCase) -> None:
-        """Write a snapshot, to bound the replay. The interval between two snapshots grows with the size of the state,
-        so that their cost does not."""
-        state = snapshot(live.case)
-        live.snapshot_due = live.position + max(SNAPSHOT_EVERY_EVENTS, len(state) // 200)
-        live.work = -len(state) // 2
-        self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
-
     async def _execute(self, live: LiveCase, orders: Sequence[Order], *, reissued: bool = False) -> None:
         await self._executor().carry_out(live, orders, reissued=reissued)
 
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
         await self._execute(live, orders)
-        due = live.position >= live.snapshot_due or live.work >= SNAPSHOT_EVERY_WORK
-        if due and live.id in self.live:
-            self._save_snapshot(live)
+        self._recorder.save_snapshot_if_due(live)

@@ -16,7 +16,7 @@ from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import BadFlow, Conflict, NotFound
 from mendflow.core.model.flow import Flow, PrimitiveStep
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.primitive_checks import step_problems
@@ -243,10 +243,10 @@ class Flows:
         document = self._newest.get(name)
         return document.project if document is not None else None
 
-    def newest(self, name: str) -> FlowDocument:
+    def newest(self, name: str, sight: Sight = EVERYTHING) -> FlowDocument:
         """The refusal does not name the others: they may be of other projects."""
         document = self._newest.get(name)
-        if document is None:
+        if document is None or not sight.sees(document.project):
             raise NotFound(
                 f"there is no flow {name!r} here; `mendflow flows` lists those that are, and `mendflow flows deploy"
                 " FILE` makes another known"

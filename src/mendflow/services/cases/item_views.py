@@ -23,6 +23,10 @@ _TASK_STATES: dict[str, ItemState] = {
     "expired": "failed",
     "withdrawn": "cancelled",
 }
+_TASK_WAITS = {
+    "offered": "it waits for somebody with the role {task.role}",
+    "claimed": "{task.claimed_by} has claimed it",
+}
 _MEASURE_FIELDS = tuple(
     (set(AttemptView.__struct_fields__) & set(Measurements.__struct_fields__)) - {"started_at", "ended_at"}
 )
@@ -115,6 +119,7 @@ def of_task(task: TaskDocument) -> ItemView:
         fault=outcome_of(task).fault if task.state in ("rejected", "expired") else None,
         outputs=task.outputs,
         reason=task.comment if task.state == "withdrawn" else "",
+        why=_TASK_WAITS.get(task.state, "").format(task=task),
         element=task.element,
     )
 

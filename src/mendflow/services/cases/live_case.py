@@ -80,6 +80,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     notify: str = ""  # a URL that gets a notification of its end
     origin: CaseOrigin | None = None
     counts: list[NameCount] = []
+    to_come: int = 0  # of a case that is over and has not completed: how many names of its flow's work never began
     serials: int = 0  # of a case that is over: how many serials there are
     posted: bool = False  # it is over, and a job that nobody waits for is still under way
     mends: CaseId | None = None  # of an exlet: the case that it mends, the item there, and its decision
@@ -122,6 +123,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             again=self.again,
             on_unhandled=self.on_unhandled,
             counts=self.counts if counts is None else counts,
+            to_come=self.to_come,
             mends=self.mends,
             mends_item=self.mends_item,
             decision=self.decision,
@@ -410,4 +412,9 @@ class LiveCase:
             self.tally.count_mended(name)
 
     def view(self) -> CaseView:
-        return self.document.view(self.tally.counts())
+        return msgspec.structs.replace(self.document.view(self.tally.counts()), to_come=self.to_come)
+
+    @property
+    def to_come(self) -> int:
+        """How many names of the flow's work nothing has begun of, nor been skipped. A loop counts as one until then."""
+        return len(self.case.plan.work.difference(self.tally.names()))

@@ -9,9 +9,9 @@ journal: a step is a function of the state and the event."""
 
 import asyncio
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Final, Protocol
 
 import msgspec
@@ -20,8 +20,9 @@ from mendflow.core.engine import Case, snapshot
 from mendflow.core.engine.messages import Event, Order
 from mendflow.core.engine.state import restore, restore_beside
 from mendflow.core.expressions.work_budget import WORK
+from mendflow.keyed_semaphore import KeyedSemaphore
 from mendflow.services.base.buckets import Bucket, BucketTable
-from mendflow.services.base.module_processes import start_module
+from mendflow.services.base.module_processes import ENDED, TaskProcess
 
 UNITS_PER_S: Final = 100_000
 UNITS_AT_ONCE: Final = 400_000
@@ -42,8 +43,6 @@ that is work of the server too, and grows with the case."""
 
 PROJECTS_MAX: Final = 10_000
 RUNNER_MODULE: Final = "mendflow.services.cases.step_process"
-BUFFER_BYTES: Final = 1 << 24
-LENGTH_BYTES: Final = 8
 ATTEMPTS_MAX: Final = 3
 AGAIN_S: Final = 0.5
 
@@ -92,8 +91,7 @@ class LongSteps:
         self._now_s = now_s
         self._buckets = BucketTable(lambda now: Bucket(UNITS_PER_S, UNITS_AT_ONCE, now), PROJECTS_MAX)
         self._long_until: OrderedDict[str, float] = OrderedDict()
-        self._turns: dict[str, asyncio.Lock] = {}  # of the projects that have steps by now
-        self._waiting: Counter[str] = Counter()
+        self._turns = KeyedSemaphore(1)  # one step at a time for each project
         self._one_at_a_time = asyncio.Lock()
 
     def count(self, project: str, units: int) -> None:
@@ -124,19 +122,10 @@ class LongSteps:
         bucket = self._buckets.find(project)
         return bucket is not None and bucket.wait_s(0, now) > 0
 
-    @asynccontextmanager
-    async def turn(self, project: str) -> AsyncIterator[None]:
+    def turn(self, project: str) -> AbstractAsyncContextManager[None]:
         """Wait until a step of this project may be done. The steps of a project wait for each other, so that each
         project that has some gets its turn."""
-        lock = self._turns.setdefault(project, asyncio.Lock())
-        self._waiting[project] += 1
-        try:
-            async with lock:
-                yield
-        finally:
-            self._waiting[project] -= 1
-            if not self._waiting[project]:
-                del self._waiting[project], self._turns[project]
+        return self._turns.of(project)
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
@@ -180,50 +169,31 @@ class StepFailed(Exception):
     """The engine has raised an internal error; the message has it."""
 
 
-_encode = msgspec.msgpack.Encoder().encode
-
-
 class ProcessStepRunner:
     """Does steps in a process, which is started for the first of them and stays."""
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
-        self._decoder: msgspec.msgpack.Decoder[StepResult] | None = None
+        self._process = TaskProcess[StepTask, StepResult](RUNNER_MODULE, StepResult)
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid if self._process is not None else None
+        return self._process.pid
 
     async def run(self, task: StepTask) -> StepResult:
         """A process that was killed is started anew. Whatever kills it again and again is in this case, which fails."""
-        given, problem = _encode(task), ""
+        problem = ""
         for attempt in range(ATTEMPTS_MAX):
             try:
-                return await self._ask(given)
-            except (OSError, asyncio.IncompleteReadError) as error:
+                await self._process.start()
+                return await self._process.do(task)
+            except ENDED as error:
                 await self.stop()
                 problem = f"the process for long steps has ended {attempt + 1} times: {error}"
                 await asyncio.sleep(AGAIN_S)
             except asyncio.CancelledError:
-                await self.stop()  # what it answers now would be taken for the answer to the next one
+                await self.stop()
                 raise
         return StepResult(problem=problem)
 
-    async def _ask(self, given: bytes) -> StepResult:
-        if self._process is None or self._process.returncode is not None:
-            self._process = await start_module(RUNNER_MODULE, is_heard=True, buffer_bytes=BUFFER_BYTES)
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(len(given).to_bytes(LENGTH_BYTES, "big"))
-        self._process.stdin.write(given)
-        await self._process.stdin.drain()
-        length = int.from_bytes(await self._process.stdout.readexactly(LENGTH_BYTES), "big")
-        found = await self._process.stdout.readexactly(length)
-        self._decoder = self._decoder or msgspec.msgpack.Decoder(StepResult)
-        return self._decoder.decode(found)
-
     async def stop(self) -> None:
-        process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        await self._process.stop()

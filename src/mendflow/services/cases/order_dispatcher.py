@@ -36,10 +36,9 @@ from mendflow.core.engine.messages import (
     WithdrawTask,
 )
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
+from mendflow.core.model.ids import CaseId, JobId, item_name
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.repair import ExceptionType
-from mendflow.core.model.views import ItemState
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import LIVE_STATUSES, root_of
 from mendflow.services.base.contracts import Clock, MetaScheduler, NewJob
@@ -47,12 +46,12 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
-from mendflow.services.cases import forced_items
 from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
 from mendflow.services.cases.earlier_tasks import case_that_asked_the_same
 from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.interception_points import OUTGOING, InterceptionPoints
+from mendflow.services.cases.item_ends import ItemEnds
 from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase
 from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
 from mendflow.services.cases.result_cache import ResultCache
@@ -106,6 +105,7 @@ class OrderDispatcher:
         self._notices = notices
         self._calls = calls
         self._background = BackgroundTasks(ledger)
+        item_ends = ItemEnds(ledger, clock, events, hub, self._background)
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
             CancelJob: self._cancel_job,
@@ -123,10 +123,10 @@ class OrderDispatcher:
             SendReply: self._send_reply,
             RunPrimitive: self._run_primitive,
             ContinueLater: self._begin_case,
-            ItemSkipped: self._item_skipped,
-            ItemFailed: self._item_failed_early,
-            ItemDone: self._item_done,
-            ItemEnded: self._item_ended,
+            ItemSkipped: item_ends.skipped,
+            ItemFailed: item_ends.failed_early,
+            ItemDone: item_ends.done,
+            ItemEnded: item_ends.forced,
             EndCase: self._end,
         }
 
@@ -343,70 +343,7 @@ class OrderDispatcher:
                 board.case_listens(live, order.channel)
         return [order for order in orders if not isinstance(order, ListenerAdded)]
 
-    # Ends
-
-    async def _item_skipped(self, live: LiveCase, order: ItemSkipped, reissued: bool) -> None:
-        self._note_item(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
-
-    async def _item_done(self, live: LiveCase, order: ItemDone, reissued: bool) -> None:
-        """Write the item's document for lists of items; it is not work, so it is not counted, unless it was mended."""
-        name, id, at = item_name(order.item), f"{live.id}/{order.item}", self._clock.now()
-        if order.kind == "invoke" and order.fault is None and not reissued:
-            live.count_call(order.item, name)
-        state: ItemState = "completed" if order.fault is None else "failed"
-        done = ItemDocument(
-            case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state=state, place=live.place
-        )
-        done.ended_at, done.outputs, done.fault = at, order.outputs, order.fault
-        live.noted.add(id)
-        self._ledger.touch(ITEM_KIND, id, done)
-        message = order.fault.message if order.fault else ""
-        self._events.tell(at, "item", live.id, order.item, state=state, message=message)
-
-    async def _item_ended(self, live: LiveCase, order: ItemEnded, reissued: bool) -> None:
-        noted = forced_items.record_end(live, order, self._clock.now())
-        if noted is not None:
-            id = f"{live.id}/{noted.item}"
-            live.noted.add(id)
-            self._ledger.touch(ITEM_KIND, id, noted)
-            self._events.tell(noted.ended_at, "item", live.id, noted.item, noted.state, noted.reason)
-
-    async def _item_failed_early(self, live: LiveCase, order: ItemFailed, reissued: bool) -> None:
-        self._note_item(live, order, "failed", fault=order.fault)
-        recovery = self._hub.provider(RecoveryHooks) if order.early else None
-        if recovery is not None:
-            self._background.start(recovery.item_failed_early(live, order))
-
-    def _note_item(
-        self,
-        live: LiveCase,
-        order: ItemSkipped | ItemFailed,
-        state: ItemState,
-        *,
-        reason: str = "",
-        fault: Fault | None = None,
-    ) -> None:
-        """Write a document for an item that was never started, or whose result is not used, so that people see it."""
-        now, name = self._clock.now(), item_name(order.item)
-        serial = order.serial if isinstance(order, ItemSkipped) else 0
-        live.tally.move(name, order.kind, live.take_back(serial), state)
-        noted = ItemDocument(
-            case=live.id,
-            item=order.item,
-            name=name,
-            kind=order.kind,
-            serial=serial,
-            state=state,
-            place=live.place,
-            created_at=now,
-            ended_at=now,
-            reason=reason,
-            fault=fault,
-        )
-        live.noted.add(f"{live.id}/{order.item}")
-        self._ledger.touch(ITEM_KIND, f"{live.id}/{order.item}", noted)
-        message = fault.message if fault else reason
-        self._events.tell(now, "item", live.id, ItemId(order.item), state=state, message=message)
+    # The end
 
     async def _end(self, live: LiveCase, order: EndCase, reissued: bool) -> None:
         go = partial(self._publish_end, live, order)
@@ -420,6 +357,7 @@ class OrderDispatcher:
             document.outputs = order.outputs
             document.fault = order.fault
             document.counts = live.tally.counts()
+            document.to_come = 0 if order.status == "completed" else live.to_come
             document.serials = live.case.last_serial
             self._apply_end_amendments(live)
             self._hub.publish(CaseEnded(document))

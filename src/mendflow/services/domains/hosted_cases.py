@@ -12,10 +12,11 @@ from mendflow.core.expressions import is_template
 from mendflow.core.model.domains import DomainRights, SentWork, TriesThere
 from mendflow.core.model.errors import BadFlow, Forbidden, NotFound
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import NO_FOLDER, Call, Flow, Invoke, JobActivity, PrimitiveStep, ResourceTemplates
+from mendflow.core.model.flow import NO_FOLDER, Call, Flow, Invoke, JobActivity, PrimitiveStep
 from mendflow.core.model.ids import CaseId, FlowName, item_name
 from mendflow.core.model.jobs import Job, JobSpec, Outcome, Resources, Submission
 from mendflow.core.model.secrets import SecretUse
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.recovery.ids import generation_of
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import JOB_KIND

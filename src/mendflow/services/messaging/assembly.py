@@ -11,6 +11,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hub import Hub
+from mendflow.services.base.long_reads import LongReads
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
 from mendflow.services.cases.called_cases import CalledCases
@@ -47,6 +48,7 @@ class PortEnvironment(Protocol):
     poster: Poster
     chance: Callable[[int], str]
     read_job: JobReader
+    long_reads: LongReads
     caller: PartnerClient
     transformer: Transformer
     url: str
@@ -76,10 +78,11 @@ class MessagingServices:
             poster=ground.poster,
             find=self._cases.find,
             router=self.message_router,
+            project_of=runtime.flows.project_of,
             chance=random.random,
         )
         self.by_name: dict[str, ServerPort] = {
-            "jobs": JobsPort(self._cases, self.callbacks, ground.read_job),
+            "jobs": JobsPort(self._cases, self.callbacks, ground.read_job, ground.long_reads),
             "proxy": ProxyPort(self._cases, ground.chance),
         }
 

@@ -12,8 +12,9 @@ from typing import Final, Protocol
 import msgspec
 
 from mendflow.address_guard import check_url
-from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
+from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.values import Value
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, header, write_envelope
 from mendflow.lazy import lazy_pattern
@@ -36,12 +37,14 @@ FLOW_ADDRESS: Final = lazy_pattern(r"mendflow:flows/([^/]+)/([^/]+)")
 
 class CallbackTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A SOAP address, with the `soap_headers` to send; or a channel of a flow here; or the administrator, who is told
-    of failures only. `own` is false if somebody else has asked for the job."""
+    of failures only. `project` was that of the flow when somebody asked for this who may send it messages. `own` is
+    false if somebody else has asked for the job."""
 
     url: str = ""
     soap_headers: tuple[str, ...] = ()
     flow: str = ""
     channel: str = ""
+    project: str = ""
     administrator: bool = False
     own: bool = True
 
@@ -57,14 +60,17 @@ class CallbackDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class MessageSink(Protocol):
-    async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> object: ...
+    async def post(
+        self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str, sight: Sight
+    ) -> object: ...
 
 
 CaseLookup = Callable[[str], Awaitable[CaseDocument | None]]
 
 
 class Callbacks:
-    """`find` returns the case of a job; `router` takes messages for flows of this server."""
+    """`find` returns the case of a job; `router` takes messages for flows of this server, and `project_of` says whose a
+    flow is, None if there is none."""
 
     def __init__(
         self,
@@ -77,6 +83,7 @@ class Callbacks:
         poster: Poster,
         find: CaseLookup,
         router: MessageSink,
+        project_of: Callable[[str], str | None],
         chance: Callable[[], float],
     ) -> None:
         self._ledger = ledger
@@ -85,6 +92,7 @@ class Callbacks:
         self._find = find
         self._sender = RetryingSender(clock, chance)
         self.router = router
+        self._project_of = project_of
         self._outbox = Outbox(CALLBACK_KIND, CallbackDocument, store, ledger, homes)
         self._by_job: dict[CaseId, list[CallbackDocument]] = {}
 
@@ -103,11 +111,17 @@ class Callbacks:
     async def stop(self) -> None:
         await self._outbox.stop()
 
-    def check(self, address: str, soap_headers: tuple[str, ...] = ()) -> CallbackTarget:
-        """Check an address. Raises InvalidRequest if nothing may be sent there."""
+    def check(
+        self, address: str, soap_headers: tuple[str, ...] = (), *, may_tell: Callable[[str], bool]
+    ) -> CallbackTarget:
+        """Check an address. Raises InvalidRequest if nothing may be sent there. `may_tell` says whether whoever asks
+        may send messages to the flows of a project."""
         demand_address(address)
         if (here := FLOW_ADDRESS.fullmatch(address)) is not None:
-            return CallbackTarget(flow=here[1], channel=f"{here[2]}.{NOTIFY}")
+            project = self._project_of(here[1])
+            if project is None or not may_tell(project):
+                raise InvalidRequest(f"there is no flow {here[1]} that you may send messages to", field="callback")
+            return CallbackTarget(flow=here[1], channel=f"{here[2]}.{NOTIFY}", project=project)
         check_url(address, guard=self._poster.guard)
         return CallbackTarget(url=address, soap_headers=soap_headers)
 
@@ -171,8 +185,9 @@ class Callbacks:
             id = header(OURS, MESSAGE_ID, f"urn:mendflow:{callback.id}/{document.started_at}")
             headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": f'"{NOTIFY_ACTION}"'}
             return await self._poster.post(to.url, write_envelope([element], [id, *to.soap_headers]), headers)
+        sight = Sight(frozenset({to.project or document.project}))
         try:
-            await self.router.post(to.flow, to.channel, as_message(element), id=callback.id, who=who)
+            await self.router.post(to.flow, to.channel, as_message(element), id=callback.id, who=who, sight=sight)
         except StoreUnavailable:
             raise
         except NotFound as gone:

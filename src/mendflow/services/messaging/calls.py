@@ -16,6 +16,7 @@ from mendflow.core.model.errors import Forbidden, NotFound, StoreUnavailable, Wr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlDefinitions, element_text, element_value
 from mendflow.core.soap import messages, split_name
@@ -126,12 +127,13 @@ class PartnerCaller:
         live: LiveCase,
         order: CallPartner,
     ) -> Outcome:
-        """Give a message to a flow of this server."""
+        """Give a message to a flow of this server, of the case's own project."""
         flow, link = own_link(address)
         channel, id = f"{link}.{order.operation}", f"{live.id}/{order.serial}"
         try:
             await self._files_of_case().demand_value(live.id, message)
-            posted = await self._router.post(flow, channel, message, id=id, who=live.document.owner)
+            own = Sight(frozenset({live.document.project}))
+            posted = await self._router.post(flow, channel, message, id=id, who=live.document.owner, sight=own)
         except (NotFound, WrongServer) as error:
             fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=error.message)
             raise CallFailed(fault) from error

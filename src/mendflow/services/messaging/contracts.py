@@ -75,7 +75,9 @@ class ServerPort(Protocol):
 class MessageInbox(Protocol):
     """Takes messages for flows, and returns their answers."""
 
-    async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> PostReceipt: ...
+    async def post(
+        self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str, sight: Sight
+    ) -> PostReceipt: ...
     async def answer(self, id: str) -> MessageReply: ...
 
 

@@ -23,6 +23,7 @@ from mendflow.core.model.errors import (
 )
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.values import Value
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import root_of
@@ -84,13 +85,16 @@ class MessageRouter:
 
     # Incoming messages
 
-    async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> PostReceipt:
+    async def post(
+        self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str, sight: Sight
+    ) -> PostReceipt:
         """Take a message for a flow; it is on disk when this returns. From one sender, the same id is the same message.
-        Raises NotFound if the flow, or the channel, does not exist; WrongServer if its cases live on another server;
+        `sight` are the projects whose flows the sender may tell something. Raises NotFound if there is no such flow, or
+        channel; WrongServer if its cases live on another server;
         Conflict if the id was used for another message; another RequestError if the flow does not accept the message;
         TemporarilyUnavailable if too many wait already."""
         await self._flows.refresh(flow)
-        newest = self._flows.newest(flow)
+        newest = self._flows.newest(flow, sight)
         plan, name = self._plan(newest), message_key(flow, who, id)
         self._demand_channel(plan, Deliver(id=name, channel=channel, value=message))
         await self._claim_endpoint(flow)

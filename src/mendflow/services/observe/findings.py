@@ -32,7 +32,7 @@ def job_finding(
     ran, silence = ran_ms(job, pilot, now), now - pilot.seen_at if pilot.seen_at else 0
     if not expected_ms or ran <= max(expected_ms, rules.long_min_ms):
         return None
-    sentence = f"job {job.id} ({job.spec.item}) has run for {duration(ran)} on pilot {pilot.id}"
+    sentence = f"job {job.id} ({job.spec.item!r}) has run for {duration(ran)} on pilot {pilot.id}"
     sentence += f" at {pilot.host}" if pilot.host else ""
     sentence += f", {duration(expected_ms)} were expected"
     if silence >= silent_ms:
@@ -124,11 +124,12 @@ def needs_text(needs: Resources) -> str:
 
 
 def held_finding(held: UnhandledFailure) -> AlertFinding:
+    what = repr(held.item) if held.item is not None else "it"
     return AlertFinding(
         kind="case-held",
         subject=held.subject,
         episode=str(held.since),
-        sentence=f"{held.case} is held: {held.item} failed and no rule took it up: {held.message}. `mendflow failures`"
+        sentence=f"{held.case} is held: {what} failed and no rule took it up: {held.message}. `mendflow failures`"
         f" offers a rule; `mendflow resume {held.case}` tries it again, `mendflow cancel {held.case}` ends it",
         case=held.case,
         item=held.item,
@@ -199,12 +200,12 @@ def level_finding(level: int, server: str, growth: Growth, wait_ms: int) -> Aler
 
 def limit_finding(limit: str, waiting: WaitingGroup, first: Job) -> AlertFinding:
     """Jobs wait for a limit that nobody has set: they would do so for ever."""
-    who = first.spec.shown if waiting.jobs == 1 else f"{waiting.jobs} jobs, first {first.spec.shown},"
+    who = repr(first.spec.shown) if waiting.jobs == 1 else f"{waiting.jobs} jobs, first {first.spec.shown!r},"
     return AlertFinding(
         kind="limit-unset",
         subject=limit,
         episode=str(waiting.since),
-        sentence=f"{first.case}: {who} {'waits' if waiting.jobs == 1 else 'wait'} for limit {limit}, which nobody has"
+        sentence=f"{first.case}: {who} {'waits' if waiting.jobs == 1 else 'wait'} for limit {limit!r}, which nobody has"
         f" set, and would do so for ever; an administrator sets it with `mendflow limits set {limit} COUNT`",
         case=first.case,
         item=first.spec.item,

@@ -10,7 +10,7 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.jobs import Attempt, Job, Requeue
-from mendflow.core.model.repair import BY_HAND, RETRYING, Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair import BY_HAND, RETRYING, TOLD, Conclusion, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ItemView
@@ -19,6 +19,7 @@ from mendflow.services.observe.journal_reader import JournalReader
 from mendflow.stores.contract import Store
 
 PAGE_EVENTS = 500
+ONLY_TOLD = "a person was told, and nothing else was done"
 UNDER_WAY = "under way: its job was submitted again, and has not ended"
 
 
@@ -156,13 +157,18 @@ def decision_entries(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
         yield known
         if decision.ended_at and decision.state in ("done", "failed", "rejected"):
             under_way = decision.result == RETRYING
-            came = UNDER_WAY if under_way else decision.result or decision.state
+            came = _RESULT_WORDS.get(decision.result, decision.result) or decision.state
             text = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
             what, how = "repaired", "complete" if decision.state == "done" else "ate_abort"
+            if decision.result == TOLD:
+                what = "told"
             if under_way:
                 what, how = "repairing", ""
             at = max(decision.ended_at, decision.settled_at)
             yield msgspec.structs.replace(known, at=at, what=what, message=text, lifecycle=how)
+
+
+_RESULT_WORDS = {RETRYING: UNDER_WAY, TOLD: ONLY_TOLD}
 
 
 def _trigger_entry(decision: Decision) -> HistoryEntry | None:

@@ -47,5 +47,5 @@ def _ranked_journal(
 def _rank(entry: HistoryEntry) -> int:
     """The end of an attempt comes before what the engine made of it, its start after the order."""
     if entry.source == "service" or entry.what == "raised":
-        return _REPAIRED if entry.what in ("repaired", "repairing") else _DECIDED
+        return _REPAIRED if entry.what in ("repaired", "repairing", "told") else _DECIDED
     return _BEGAN if entry.what == "began" else _ATTEMPT_ENDED

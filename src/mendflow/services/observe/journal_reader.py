@@ -100,6 +100,7 @@ class FactReader:
         self._flow_name = flow
         self._items = dict(items)
         self.entries: list[HistoryEntry] = []
+        self._cancelled = False  # by a person, who is named there
         self._ends: list[tuple[int, int]] = []  # the place of each entry that ends an item, and the item's serial
 
     def last_entries(self, last: int, *, brief: bool = False) -> tuple[list[HistoryEntry], list[int]]:
@@ -124,7 +125,9 @@ class FactReader:
         return [serial for _, serial in self._ends[first:]]
 
     def add_end(self, at: Instant, status: str, message: str) -> None:
-        """The case is over."""
+        """The case is over. That somebody cancelled it was told with who that was."""
+        if status == "cancelled" and self._cancelled:
+            return
         self._add(at, status, name=self._flow_name, lifecycle=_END_LIFECYCLES[status], message=message)
 
     def add_fact(self, at: Instant, fact: Fact) -> None:
@@ -173,8 +176,12 @@ class FactReader:
 
     def _add_command(self, at: Instant, fact: Fact) -> None:
         what, lifecycle = _COMMAND_WORDS[type(fact)]
-        by, item = getattr(fact, "by", ""), getattr(fact, "item", None)
+        by, item, who = getattr(fact, "by", ""), getattr(fact, "item", None), getattr(fact, "who", "")
         message = getattr(fact, "reason", "")
+        if who and message == f"removed by {who}":
+            message = ""
+        if who and isinstance(fact, Cancel):
+            what, self._cancelled = "cancelled", True
         if isinstance(fact, ForceFail):
             message = fact.fault.message
         if isinstance(fact, WriteData):
@@ -188,7 +195,7 @@ class FactReader:
                 name=item_name(item) if item else self._flow_name,
                 item=item,
                 lifecycle=lifecycle,
-                by=by.rpartition("/")[0],
+                by=by.rpartition("/")[0] or who,
                 message=message,
             )
         )

@@ -6,14 +6,13 @@ much as has happened since. When nobody has asked for a while, it is ended."""
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 import msgspec
 
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair_views import HistoryEntry
-from mendflow.services.base.module_processes import start_module
+from mendflow.services.base.module_processes import ENDED, TaskProcess
 from mendflow.services.cases.live_case import journal_of
 from mendflow.services.observe import history
 from mendflow.stores.contract import Store
@@ -25,8 +24,6 @@ LONG_ENTRIES: Final = 5_000
 ENTRIES_AT_ONCE: Final = 5_000
 IDLE_S: Final = 120.0
 PROCESS_MODULE: Final = "mendflow.services.observe.replay_process"
-BUFFER_BYTES: Final = 1 << 24
-LENGTH_BYTES: Final = 8
 
 
 class ReplayTask(msgspec.Struct, frozen=True, array_like=True):
@@ -48,15 +45,14 @@ class ReplayedJournal(msgspec.Struct, frozen=True, array_like=True):
     serials: list[int] = []
 
 
-class _Replay(NamedTuple):
-    """A process, and how far it has come with which case."""
+class _Replayed(NamedTuple):
+    """How far the process has come with which case."""
 
-    process: asyncio.subprocess.Process
     case: CaseId
     position: int
 
 
-_encode = msgspec.msgpack.Encoder().encode
+UNKNOWN: Final = _Replayed(CaseId(""), 0)
 
 
 class LongJournals:
@@ -64,13 +60,14 @@ class LongJournals:
 
     def __init__(self, *, aside: bool) -> None:
         self._aside = aside
-        self._replay: _Replay | None = None
+        self._process = TaskProcess[ReplayTask, ReplayedJournal](PROCESS_MODULE, ReplayedJournal)
+        self._known = UNKNOWN
         self._one_at_a_time = asyncio.Lock()
         self._end: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int | None:
-        return self._replay.process.pid if self._replay is not None else None
+        return self._process.pid
 
     async def read(self, store: Store, case: CaseId, last: int = 0, *, brief: bool = False) -> ReplayedJournal:
         """What the engine did: the last so many entries, or all; `brief`: so many without what it ordered."""
@@ -78,11 +75,11 @@ class LongJournals:
             async with self._one_at_a_time:
                 try:
                     return await self._ask(store, case, last, brief=brief)
-                except (OSError, asyncio.IncompleteReadError) as error:
-                    await self._stop()
+                except ENDED as error:
+                    await self._process.stop()
                     log.warning("the process that replays journals has ended: %r", error, extra={"case": case})
                 except BaseException:
-                    await self._stop()  # what it answers now would be taken for the answer to the next task
+                    await self._process.stop()
                     raise
         reader = await history.read_journal(store, case)
         return ReplayedJournal(*reader.last_entries(last, brief=brief))
@@ -90,37 +87,18 @@ class LongJournals:
     async def _ask(self, store: Store, case: CaseId, last: int, *, brief: bool) -> ReplayedJournal:
         if self._end is not None:
             self._end.cancel()
-        known = self._replay
-        if known is None or known.process.returncode is not None:
-            process = await start_module(PROCESS_MODULE, is_heard=True, buffer_bytes=BUFFER_BYTES)
-            known = _Replay(process, CaseId(""), 0)
-        position = known.position if known.case == case else 0
-        self._replay = _Replay(known.process, CaseId(""), 0)
+        is_new = await self._process.start()
+        position = self._known.position if self._known.case == case and not is_new else 0
+        self._known = UNKNOWN
         while page := await store.read(journal_of(case), position, ENTRIES_AT_ONCE):
-            await self._send(known.process, ReplayTask(case, page, anew=position == 0))
+            await self._process.do(ReplayTask(case, page, anew=position == 0))
             position += len(page)
-        told = await self._send(known.process, ReplayTask(case, [], last, brief=brief))
-        self._replay = _Replay(known.process, case, position)
-        self._end = asyncio.get_running_loop().call_later(IDLE_S, known.process.kill)
-        return msgspec.msgpack.decode(told, type=ReplayedJournal)
-
-    async def _send(self, process: asyncio.subprocess.Process, task: ReplayTask) -> bytes:
-        assert process.stdin is not None and process.stdout is not None
-        given = _encode(task)
-        process.stdin.write(len(given).to_bytes(LENGTH_BYTES, "big"))
-        process.stdin.write(given)
-        await process.stdin.drain()
-        length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "big")
-        return await process.stdout.readexactly(length)
+        told = await self._process.do(ReplayTask(case, [], last, brief=brief))
+        self._known = _Replayed(case, position)
+        self._end = asyncio.get_running_loop().call_later(IDLE_S, self._process.kill)
+        return told
 
     async def stop(self) -> None:
         if self._end is not None:
             self._end.cancel()
-        await self._stop()
-
-    async def _stop(self) -> None:
-        replay, self._replay = self._replay, None
-        if replay is not None and replay.process.returncode is None:
-            with suppress(ProcessLookupError):
-                replay.process.kill()
-            await replay.process.wait()
+        await self._process.stop()

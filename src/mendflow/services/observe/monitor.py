@@ -298,6 +298,11 @@ class Monitor:
             case "case-held":
                 held = {(each.subject, str(each.since)) for each in self._held()}
                 return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)
+            case "failure":
+                failures = self._hub.provider(UnhandledFailures)
+                if failures is None or not alert.case:
+                    return False
+                return await failures.are_over(alert.case, alert.group, alert.raised_at)
             case "limit-unset":
                 unset = {finding.id for finding in self._unset_limits()}
                 return alert.id not in unset if mine else self._has_ended(alert.raised_by)

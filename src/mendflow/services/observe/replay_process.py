@@ -1,45 +1,27 @@
-"""The process that replays long journals: it reads their entries, and tells what the engine did, until its input ends,
-as it does when the server has ended. It gives way to everything else on the machine."""
-
-import os
-import resource
-import sys
-from typing import BinaryIO, Final
-
-import msgspec
+"""The process that replays long journals: it is given their entries, and tells what the engine did."""
 
 from mendflow.core.model.ids import CaseId
+from mendflow.services.base.module_processes import serve_tasks
 from mendflow.services.observe.journal_reader import JournalReader
-from mendflow.services.observe.long_journals import LENGTH_BYTES, ReplayedJournal, ReplayTask
-
-NICENESS: Final = 10
-MEMORY_BYTES_MAX: Final = 4 << 30
+from mendflow.services.observe.long_journals import ReplayedJournal, ReplayTask
 
 
-def main() -> None:
-    os.nice(NICENESS)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+class JournalReplay:
+    """Keeps what it knows of the case of the last task."""
 
+    def __init__(self) -> None:
+        self._case = CaseId("")
+        self._reader = JournalReader(self._case)
 
-def serve(source: BinaryIO, target: BinaryIO) -> None:
-    decode = msgspec.msgpack.Decoder(ReplayTask).decode
-    encode = msgspec.msgpack.Encoder().encode
-    reader, case = JournalReader(CaseId("")), CaseId("")
-    while length := source.read(LENGTH_BYTES):
-        task = decode(source.read(int.from_bytes(length, "big")))
-        if task.anew or task.case != case:
-            reader, case = JournalReader(task.case), task.case
+    def take(self, task: ReplayTask) -> ReplayedJournal:
+        if task.anew or task.case != self._case:
+            self._reader, self._case = JournalReader(task.case), task.case
         for entry in task.entries:
-            reader.take(entry)
-        told = ReplayedJournal()
-        if task.last is not None:
-            told = ReplayedJournal(*reader.last_entries(task.last, brief=task.brief))
-        answer = encode(told)
-        target.write(len(answer).to_bytes(LENGTH_BYTES, "big"))
-        target.write(answer)
-        target.flush()
+            self._reader.take(entry)
+        if task.last is None:
+            return ReplayedJournal()
+        return ReplayedJournal(*self._reader.last_entries(task.last, brief=task.brief))
 
 
 if __name__ == "__main__":
-    main()
+    serve_tasks(ReplayTask, JournalReplay().take)

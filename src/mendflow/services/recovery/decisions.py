@@ -12,7 +12,15 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import BY_HAND, RETRYING, Conclusion, Decision, DecisionState, ExceptionEvent
+from mendflow.core.model.repair import (
+    BY_HAND,
+    RETRYING,
+    Conclusion,
+    Decision,
+    DecisionState,
+    ExceptionEvent,
+    ExceptionType,
+)
 from mendflow.core.recovery.signature import normalize_message, signature
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
@@ -35,7 +43,16 @@ def signature_of(event: ExceptionEvent) -> str:
         return signature(event.fault)
     trigger = event.facts.get("trigger")
     about = normalize_message(trigger) if isinstance(trigger, str) and trigger else event.task
+    if reason := why_unavailable(event).partition("; `")[0]:  # what a person could type is no part of the cause
+        about = normalize_message(reason)
     return f"{event.type.value}: {about}" if about else event.type.value
+
+
+def why_unavailable(event: ExceptionEvent) -> str:
+    """Of a job that nobody takes: what it asks for and what there is, as a sentence. Empty where that is not known."""
+    job = event.facts.get("job")
+    why = job.get("why") if isinstance(job, dict) and event.type is ExceptionType.UNAVAILABLE else ""
+    return why if isinstance(why, str) else ""
 
 
 class EngineCaseId(NamedTuple):
@@ -108,6 +125,7 @@ def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
         ended_at=0,
         settled_at=0,
         result="",
+        steps=[],
         note="",
         replaced_by="",
         request=None,

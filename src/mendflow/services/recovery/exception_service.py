@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
@@ -33,6 +33,7 @@ from mendflow.services.recovery.decisions import (
     OPEN_STATES,
     DecisionStore,
     EngineCaseId,
+    why_unavailable,
 )
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
@@ -41,6 +42,7 @@ from mendflow.services.recovery.new_decisions import decision_about
 from mendflow.services.recovery.repair_runner import RepairRunner
 from mendflow.services.recovery.rule_errors import RuleErrorCounts, error_text
 from mendflow.services.recovery.rules.store import RuleStore
+from mendflow.services.recovery.settled_failures import are_settled
 from mendflow.services.recovery.statistics import ExceptionHistory
 from mendflow.services.recovery.worklet_choices import NO_CHOICE
 from mendflow.stores.contract import Store
@@ -188,6 +190,7 @@ class ExceptionService(RepairRunner):
             return await self._pending(before)
         decision = self.new_decision(event, context, verdict.conclusion)
         self.note_verdict(decision, verdict)
+        decision.note = "; ".join(each for each in (why_unavailable(event), decision.note) if each)
         if verdict.conclusion is None:
             if not goes_on and self._holding.hold(decision):
                 return decision
@@ -213,6 +216,9 @@ class ExceptionService(RepairRunner):
 
     def held_failures(self) -> list[UnhandledFailure]:
         return self._holding.held_failures()
+
+    async def are_over(self, case: CaseId, group: str, since: Instant) -> bool:
+        return await are_settled(self._store, self._manager, case, group, since)
 
     def _demand_ours(self, known: Decision) -> None:
         """An open decision is in memory at the home of its case. One that is not there was made by a server that had

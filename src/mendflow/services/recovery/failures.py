@@ -13,9 +13,9 @@ import msgspec
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
-from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
-from mendflow.core.model.repair import BY_HAND, Decision, DecisionState, ExceptionType
+from mendflow.core.model.repair import BY_HAND, TOLD, Decision, DecisionState, ExceptionType
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.recovery.decisions import DECISION_KIND
@@ -59,6 +59,7 @@ class DecisionSummary(msgspec.Struct):
     type: ExceptionType
     at: Instant
     state: DecisionState
+    item: ItemId | None = None
     task: str = ""
     signature: str = ""
     result: str = ""
@@ -95,12 +96,13 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
     if exlet_depth(decision.case):
         return None
     at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
+    who = f"{decision.case}: {decision.item!r}" if decision.item is not None else decision.case
     group = group_id(decision.type, decision.signature)
     return AlertFinding(
         kind="failure",
         subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
         episode=f"{group}-{decision.at // DAY_MS}",
-        sentence=f"{at} failed, and no rule took it up: {_ended(fault.message)} See `mendflow why {at}`; when the"
+        sentence=f"{who} failed, and no rule took it up: {_ended(fault.message)} See `mendflow why {at}`; when the"
         " reason is put right, run the case again; `mendflow rules add` makes a rule for the next time",
         case=decision.case,
         item=decision.item,
@@ -141,7 +143,7 @@ class _GroupBuilder:
         self.type = first.type
         self.signature = first.signature
         self.category = first.fault.category if first.fault else ""
-        self.count = self.waiting = self.unhandled = 0
+        self.count = self.waiting = self.unhandled = self.told = 0
         self.first_at = self.last_at = first.at
         self.cases: set[CaseId] = set()
         self.flows: Counter[str] = Counter()
@@ -158,6 +160,7 @@ class _GroupBuilder:
         self.waiting += brief.state == "waiting"
         retried = brief.state in ("ignored", "passive") and brief.result == RETRIES
         self.unhandled += brief.state in ("ignored", "passive") and not retried
+        self.told += brief.result == TOLD
         for trial in brief.trials:
             key = _Key(trial.rules, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
@@ -187,6 +190,7 @@ class _GroupBuilder:
             tasks=_names(self.tasks),
             waiting=self.waiting,
             unhandled=self.unhandled,
+            told=self.told,
             handled=sorted(map(_handling, self.handled.items()), key=lambda handling: -handling.count),
         )
 

@@ -32,6 +32,7 @@ from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.scheduling.facts import AttemptHeartbeat, FarWaits
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.services.scheduling.waiting_reasons import WaitingReasons
 
 log = logging.getLogger("mendflow.recovery")
 
@@ -172,19 +173,31 @@ class ExceptionMonitor:
     async def _tell_waiting(self, waiting: WaitingGroup) -> None:
         """The longest wait first. If no rule holds for an item, none is asked for items of the same task that have
         waited less: a loop may have a great many."""
-        in_vain: set[tuple[CaseId, str]] = set()
+        in_vain, why = set[tuple[CaseId, str]](), ""
         like = [self._meta.jobs[id] for id in self._meta.queue.similar_jobs(waiting.first, ALIKE_JOBS_MAX)]
         for job in sorted(like, key=lambda each: each.available_at):
             live, alike = self._case_with_rules(job, ExceptionType.UNAVAILABLE), (job.case, item_name(job.spec.item))
             if live is None or alike in in_vain or job.id not in self._meta.jobs:
                 continue
+            why = why or self._why(job.id)  # jobs of like needs wait for the same
             now = self._clock.now()
             unable_ms = max(0, now - max(waiting.unable_since, job.created_at)) if not waiting.has_pilot else 0
-            facts = {"able": waiting.has_pilot, "unable_ms": unable_ms, "waiting_ms": max(0, now - job.available_at)}
+            facts: dict[str, Value] = {
+                "able": waiting.has_pilot,
+                "unable_ms": unable_ms,
+                "waiting_ms": max(0, now - job.available_at),
+                "why": why,
+            }
             event = self._event(job, live, ExceptionType.UNAVAILABLE, {}, job.fence, facts)
             with self._ledger.atomic():
                 if not await self._service.tell_lasting(event):
                     in_vain.add(alike)
+
+    def _why(self, job: JobId) -> str:
+        """What the job asks for and what there is, as a sentence that is true of all jobs like it."""
+        reasons = self._hub.provider(WaitingReasons)
+        told = reasons.of(job, is_of_many=True) if reasons is not None else None
+        return told.sentence if told is not None else ""
 
     # All of them
 

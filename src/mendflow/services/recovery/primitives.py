@@ -119,6 +119,7 @@ class Primitives:
         mended = await self._targets.resolve(live, order)
         if not reissued:
             self._note_absence(mended, order)
+        self._note_primitive(mended, order.do)
         if order.do is Primitive.UNWIND:
             return await self._unwind(mended, live, order)
         if order.do is Primitive.RETRY_LATER:
@@ -136,6 +137,12 @@ class Primitives:
         if order.target != "item" or self._is_settled(mended):
             self._note_step(mended, order.do)
         return Outcome()
+
+    def _note_primitive(self, mended: RepairTarget, do: Primitive) -> None:
+        """Record in the decision what its exlet does: one that only tells somebody has mended nothing."""
+        if mended.decision is not None and do not in mended.decision.steps:
+            mended.decision.steps = [*mended.decision.steps, do]
+            self._service.decisions.note(mended.decision)
 
     def _note_refusal(self, mended: RepairTarget, order: RunPrimitive) -> None:
         """Record in the decision that another engine said of a step that there is nothing to do it to."""

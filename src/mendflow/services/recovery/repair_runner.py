@@ -10,7 +10,7 @@ from typing import Any, Final
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import RETRYING, Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair import RETRYING, TOLD, Conclusion, Decision, ExceptionType, Primitive
 from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value
 from mendflow.services.base.background_tasks import BackgroundTasks
@@ -197,7 +197,8 @@ class RepairRunner:
         if decision is None or decision.exlet_case != document.id or decision.state != "running":
             return
         if document.status == "completed":
-            await self._finish(decision, "done")
+            has_only_told = decision.steps == [Primitive.NOTIFY] and not document.counts
+            await self._finish(decision, "done", result=TOLD if has_only_told else "completed")
         elif reason := await self.removals.reason(decision):
             await self.removals.end(decision, reason)
         else:
@@ -206,13 +207,13 @@ class RepairRunner:
             holds = await self.held.remaining_holds(decision, document.id)
             await self._finish(decision, "failed", "; ".join((note, *holds)))
 
-    async def _finish(self, decision: Decision, state: Any, note: str = "") -> None:
-        """The repair is over: what was held continues."""
+    async def _finish(self, decision: Decision, state: Any, note: str = "", *, result: str = "failed") -> None:
+        """The repair is over: what was held continues. `result` holds where no step of the exlet has set one."""
         passes_on = decision.type is ExceptionType.ABORT and decision.result not in SETTLING_RESULTS
         decision.note = note or decision.note
         await self.held.release_case(decision)
         held = passes_on and self._holding.hold_in_place_of(decision, self._clock)
-        self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
+        self.decisions.end(decision, state, "passed-on" if passes_on else result)
         self.past.count_result(decision)
         if note:
             self._notices.post(f"{decision.type.value} of {decision.case}: {note}", case=decision.case)

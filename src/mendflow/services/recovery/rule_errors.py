@@ -46,7 +46,7 @@ def _finding(error: RuleError) -> AlertFinding:
         subject=where,
         episode=str(error.version),
         sentence=(
-            f"{rule_text(error.rules, error.rule)} for {error.type.value}{f' of {error.task}' if error.task else ''}"
+            f"{rule_text(error.rules, error.rule)} for {error.type.value}{f' of {error.task!r}' if error.task else ''}"
             f" has erred {ERRORS_ALERTED} times, and counts as not held: {error.error}; `mendflow rules show"
             f" '{error.rules}'` shows it, `has(...)` asks first whether a value is there"
         ),

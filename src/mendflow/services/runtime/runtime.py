@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.core.model.repair import Decision
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.lazy import LazyModule
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.case_trees import LiveCaseTable
-from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import MetaScheduler
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import CaseTree, HomeRegistry
@@ -35,6 +34,7 @@ from mendflow.services.cases.staging import FileStaging
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import UserTasks
+from mendflow.services.cluster.inherited_promises import InheritedPromises
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.progress import ProgressWriter
 from mendflow.services.cluster.shared_secret import known_secret, shared_secret
@@ -46,7 +46,6 @@ from mendflow.services.learning.ended_jobs import EndedJobs
 from mendflow.services.learning.sizes import SizeLearner
 from mendflow.services.messaging.assembly import MessagingServices
 from mendflow.services.observe.assembly import ObservabilityServices
-from mendflow.services.recovery.assembly import RecoveryServices
 from mendflow.services.recovery.decisions import DecisionBegun, DecisionEnded
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
@@ -57,6 +56,7 @@ from mendflow.services.runtime.service_wiring import (
     data_services_of,
     learning_of,
     projects_of,
+    recovery_of,
     relay_of,
     secrets_of,
     sites_of,
@@ -86,7 +86,7 @@ class Runtime:
     def __init__(self, server: ServerContext) -> None:
         settings, store, clock = server.settings, server.store, server.clock
         self._server = server
-        self._membership = membership = server.membership
+        membership = server.membership
         self.ledger = ledger = Ledger(
             store,
             lambda reason: server.on_broken(self, reason),
@@ -107,8 +107,7 @@ class Runtime:
         self._stopped = server.stopped
         queue = JobQueue(data_wait_ms=settings.data_wait_ms)
         self._signals = Nudges(membership, server.peers, queue, clock) if membership.shared else None
-        self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
-        self._inherited: dict[JobId, int] = {}  # by job: the same, where the last server has promised nothing
+        self._promises = InheritedPromises()
         self.meta = PilotScheduler(
             store=store,
             ledger=ledger,
@@ -125,7 +124,7 @@ class Runtime:
             spec_for_pilot=lambda job: self.sealer.opened(
                 server.tracer.spec_for_pilot(job) if server.tracer is not None else job.spec
             ),
-            promised_until=self._promised_until,
+            promised_until=lambda job: self._promises.until(job, self.meta),
         )
         self.ended_jobs = EndedJobs(ledger=ledger, clock=clock, hub=hub, learns=settings.learning)
         self.sizes = SizeLearner(
@@ -243,7 +242,7 @@ class Runtime:
             secrets=self.secrets,
             drains=self.drains,
         )
-        self.recovery = self._build_recovery(server, repairing)
+        self.recovery = recovery_of(self, server, repairing)
         self.exceptions = self.recovery.exceptions
         self.administration = self.recovery.administration
         self.engines = self.recovery.engines
@@ -255,32 +254,6 @@ class Runtime:
         self._reading: asyncio.Task[None] | None = None
         hub.check()
         repairing.check()
-
-    def _build_recovery(self, server: ServerContext, hub: Hub) -> RecoveryServices:
-        return RecoveryServices(
-            store=server.store,
-            ledger=self.ledger,
-            clock=server.clock,
-            events=self.events,
-            notices=self.notices,
-            manager=self.manager,
-            flows=self.flows,
-            interception_points=self.interception_points,
-            tasks=self.tasks,
-            meta=self.meta,
-            proxy=self.proxy,
-            levels=self.levels,
-            homes=self.homes,
-            shipped=server.shipped,
-            check_ms=server.settings.check_ms,
-            holds_unhandled=server.settings.holds_unhandled,
-            hub=hub,
-            shared=self._membership.shared,
-            is_pilot_coming=self.sites.monitor.is_pilot_coming,
-            take_up=self.take_up,
-            sealer=self.sealer,
-            source_reader=server.source_reader,
-        )
 
     @cached_property
     def schedules(self) -> "ScheduleServices":
@@ -343,10 +316,7 @@ class Runtime:
         """Load these trees of cases from the store, and continue them. Requests about them wait until all are
         loaded."""
         roots = {tree.root for tree in trees}
-        now = self.meta.steady_ms_now()
-        self._promised |= {each.root: now + each.promised_ms for each in trees if each.promised_ms is not None}
-        inherited = {job: now + left for each in trees for job, left in each.inherited_ms.items()}
-        self._inherited |= inherited
+        self._promises.note(trees, self.meta.steady_ms_now())
         self.homes.begin_loading(trees)
         await self.watch.load(roots)
         await self.messaging.load(roots)
@@ -363,24 +333,12 @@ class Runtime:
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
         self.meta.enqueue_held_back()
-        for root in roots:
-            self._promised.pop(root, None)
-        for job in inherited:
-            self._inherited.pop(job, None)
+        self._promises.forget(trees)
 
     def release(self, case: CaseId) -> None:
         """Continue the tree of a case that was found unfinished and not continued so far."""
         self._stopped.release(case)
         self.meta.enqueue_held_back()
-
-    def _promised_until(self, job: Job) -> int:
-        """When the promise of another server to the pilot of a job is over. The lease of the server that granted it may
-        have been longer than that of the server that took it over."""
-        promised = self._promised.get(root_of(job.case))
-        if promised is None:
-            return self.meta.full_lease_end(job)
-        longer_ms = job.history[-1].lease_ms - self.meta.leases.lease_ms
-        return min(promised + max(0, longer_ms), self._inherited.get(job.id, promised + max(0, longer_ms)))
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()

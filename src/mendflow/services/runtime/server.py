@@ -24,9 +24,11 @@ from mendflow.services.base.cluster import NO_PEERS, Peers, ServerDocument
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
 from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hidden_texts import HiddenTexts
+from mendflow.services.base.long_reads import LongReads
 from mendflow.services.base.membership import OwnMembership, SingleServer
 from mendflow.services.base.poster import NO_POSTER, Poster
 from mendflow.services.base.reading_cost import context_for_everybody
+from mendflow.services.base.rested_work import RestedWork
 from mendflow.services.base.secret_sources import MemorySecretSources, SecretSources
 from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
@@ -148,6 +150,8 @@ class Server:
         self.counts = counts or ServerMetrics()
         self.transformer = transformer or ProcessTransformer(counted=self.counts.transforms)
         self.long_steps = LongSteps(ProcessStepRunner()) if settings.long_steps_aside else None
+        self.rule_trials = RestedWork()
+        self.long_reads = LongReads()
         self.long_journals = LongJournals(aside=settings.long_steps_aside)
         self.tracer = tracer
         self.meter = meter or clock.now

@@ -12,6 +12,7 @@ from mendflow.services.base.cluster import Peers
 from mendflow.services.base.contracts import Clock, MetaScheduler
 from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.hidden_texts import HiddenTexts
+from mendflow.services.base.long_reads import LongReads
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.poster import Poster
 from mendflow.services.base.secret_sources import SecretSources
@@ -55,6 +56,7 @@ class ServerContext(Protocol):
     long_steps: LongSteps | None
     url: str
     read_job: JobReader
+    long_reads: LongReads
     read_table: TableReader
     elements: StorageReader
     batch_systems: SiteBatchSystems | None

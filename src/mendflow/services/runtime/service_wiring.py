@@ -13,6 +13,7 @@ from mendflow.services.cluster.remote_pilots import RemotePilots
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.data.assembly import DataServices
 from mendflow.services.learning.service import LearningService
+from mendflow.services.recovery.assembly import RecoveryServices
 from mendflow.services.runtime.server_context import ServerContext
 from mendflow.services.scheduling.project_service import ProjectService
 from mendflow.services.scheduling.secret_service import SecretService
@@ -84,6 +85,34 @@ def data_services_of(runtime: "Runtime", server: ServerContext) -> DataServices:
         starting=CaseStarter(runtime, server.store, server.clock, server.chance),
         notices=runtime.notices,
         hub=runtime.hub,
+    )
+
+
+def recovery_of(runtime: "Runtime", server: ServerContext, hub: Hub) -> RecoveryServices:
+    """`hub` is the one over which repairs are asked for."""
+    return RecoveryServices(
+        store=server.store,
+        ledger=runtime.ledger,
+        clock=server.clock,
+        events=runtime.events,
+        notices=runtime.notices,
+        manager=runtime.manager,
+        flows=runtime.flows,
+        interception_points=runtime.interception_points,
+        tasks=runtime.tasks,
+        meta=runtime.meta,
+        proxy=runtime.proxy,
+        levels=runtime.levels,
+        homes=runtime.homes,
+        shipped=server.shipped,
+        check_ms=server.settings.check_ms,
+        holds_unhandled=server.settings.holds_unhandled,
+        hub=hub,
+        shared=server.membership.shared,
+        is_pilot_coming=runtime.sites.monitor.is_pilot_coming,
+        take_up=runtime.take_up,
+        sealer=runtime.sealer,
+        source_reader=server.source_reader,
     )
 
 

@@ -278,7 +278,8 @@ class DueStarter:
                 kind=NOT_STARTED,
                 subject=document.spec.name,
                 episode=str(document.refused_since),
-                sentence=f"schedule {document.spec.name} cannot start cases of flow {document.spec.flow} since {due}:"
+                sentence=f"schedule {document.spec.name!r} cannot start cases of flow {document.spec.flow!r} since"
+                f" {due}:"
                 f" {reason}; mend that, and start what is missing by `mendflow schedules backfill"
                 f" {document.spec.name}`",
             )

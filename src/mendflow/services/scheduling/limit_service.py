@@ -21,7 +21,6 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, Store
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.named_limits import (
-    LimitDemand,
     LimitDocument,
     LimitView,
     NamedLimits,
@@ -41,6 +40,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
 from mendflow.services.scheduling.case_quota import EndedCases, holds_enough, with_room, with_trees
 from mendflow.services.scheduling.facts import JobMoved
+from mendflow.services.scheduling.limit_demands import LimitDemands
 from mendflow.services.scheduling.limit_store import LimitStore
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.quota_holds import (
@@ -64,8 +64,6 @@ LOOK_EVERY_S: Final = 0.5
 """How often limits are read while jobs of this server wait for some."""
 REST_S: Final = 5.0
 """How often while none waits."""
-DEMAND_EVERY_MS: Final = 5_000
-"""How often a server repeats what it has said of its waiting jobs."""
 
 
 class CancelledAttempt(NamedTuple):
@@ -110,7 +108,7 @@ class LimitService:
         self._ended: dict[JobId, EndedHold] = {}
         self._cancelled: dict[JobId, CancelledAttempt] = {}
         self._orphans: dict[tuple[JobId, int], Instant] = {}  # holds whose attempt we do not know, since when
-        self._said: dict[str, LimitDemand] = {}
+        self._demands = LimitDemands(self.store, meta.queue, homes, clock)
         self._has_read = False
         self._task: asyncio.Task[None] | None = None
         meta.hub.subscribe(JobMoved, self._job_moved)
@@ -251,7 +249,7 @@ class LimitService:
                 continue
 
     def _pause_s(self) -> float | None:
-        if self._said or self._cancelled or self._ended or self._ended_cases:
+        if self._demands.said or self._cancelled or self._ended or self._ended_cases:
             return LOOK_EVERY_S
         return REST_S if self.store.documents else None
 
@@ -261,15 +259,15 @@ class LimitService:
         async with self._lock:
             await self._give_back_ended()
             await self._give_back_cases()
-            demands = self._demands()
-            if self._has_read and not (demands or self._said or self.store.documents):
+            demands = self._demands.now()
+            if self._has_read and not (demands or self._demands.said or self.store.documents):
                 return
             await self.store.read_all()
             self._has_read = True
             self._note_quotas()
             await self._hold_unheld()
             await self._give_back_orphans()
-            await self._say_demands(demands)
+            await self._demands.say(demands)
             self._show_levels()
 
     async def _give_back_ended(self) -> None:
@@ -339,35 +337,7 @@ class LimitService:
         counted = running or id in self._taking or id in self._ended or self._homes.is_loading(id)
         return counted or self._live.in_tree(CaseId(id)) > 0
 
-    # What waits
-
-    def _demands(self) -> dict[str, LimitDemand]:
-        """How many jobs of this server wait for each limit, and since when."""
-        found: dict[str, LimitDemand] = {}
-        now = self._clock.now()
-        for group in self._meta.queue.limited():
-            for name, _ in group.needs.named_limits:
-                before = found.get(name)
-                jobs, since = group.jobs, group.since
-                if before is not None:
-                    jobs, since = jobs + before.jobs, min(since, before.since)
-                found[name] = LimitDemand(jobs=jobs, since=since, at=now)
-        return found
-
-    async def _say_demands(self, demands: dict[str, LimitDemand]) -> None:
-        """Tell the other servers, and people, what waits here, if that has changed or is long ago."""
-        now = self._clock.now()
-        news: dict[str, LimitDemand | None] = {name: None for name in self._said if name not in demands}
-        for name, demand in demands.items():
-            said = self._said.get(name)
-            if said is None or (said.jobs, said.since) != (demand.jobs, demand.since) or _is_old(said, now):
-                news[name] = demand
-        await self.store.say_demand(self._homes.server, news, now)
-        for name, each in news.items():
-            if each is None:
-                del self._said[name]
-            else:
-                self._said[name] = each
+    # What is free
 
     def _show_levels(self) -> None:
         """Tell the queue what is free, and wake pilots if that is more than before."""
@@ -443,7 +413,3 @@ class LimitService:
 
     def _view(self, document: LimitDocument) -> LimitView:
         return limit_views.view_of(document, self._clock.now())
-
-
-def _is_old(said: LimitDemand, now: Instant) -> bool:
-    return now - said.at >= DEMAND_EVERY_MS

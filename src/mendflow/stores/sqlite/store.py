@@ -18,6 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.keyed_semaphore import KeyedSemaphore
 from mendflow.stores.contract import READING_COST, FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import check
 from mendflow.stores.file_lock import FileLock
@@ -113,13 +114,19 @@ class SqliteStore:
         self._ready()
 
     async def _rows(self, statement: str, params: Sequence[Any]) -> Rows:
-        loop, readers = asyncio.get_running_loop(), self._ready().readers
-        rows, took_s = await loop.run_in_executor(
+        readers, payer = self._ready().readers, READING_COST.get()
+        if payer is None:
+            return (await self._read(readers, statement, params))[0]
+        async with readers.turns.of(payer):
+            rows, took_s = await self._read(readers, statement, params)
+        payer(took_s)
+        return rows
+
+    async def _read(self, readers: "_Readers", statement: str, params: Sequence[Any]) -> tuple[Rows, float]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
             readers.threads, self._translating_errors, lambda: readers.read(statement, params)
         )
-        if (tell := READING_COST.get()) is not None:
-            tell(took_s)
-        return rows
 
     def _ready(self) -> "_Opened":
         if self._opened is None:
@@ -136,11 +143,13 @@ class SqliteStore:
 
 class _Readers:
     """Threads that read, each with a connection of its own: a long read holds up no short one unless there are as many
-    long ones as threads."""
+    long ones as threads. One of them is always left by each who asks: whoever asks for much does not keep others
+    waiting."""
 
     def __init__(self, path: Path) -> None:
         self.connections = [_reader(path) for _ in range(READING_THREADS)]
         self._free = list(self.connections)
+        self.turns = KeyedSemaphore(READING_THREADS - 1)
         self.threads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
 
     def read(self, statement: str, params: Sequence[Any]) -> tuple[Rows, float]:

@@ -32,8 +32,9 @@ Key = tuple[str, str]
 
 ON_THE_LOOP_WRITES_MAX = 512
 ON_THE_LOOP_BYTES_MAX = 256 * 1024
-"""A group up to this size blocks the event loop for a few milliseconds at most: SQLite reads all of a document for its
-columns, several times."""
+ON_THE_LOOP_DOCUMENT_BYTES_MAX = 32 * 1024
+"""A group up to this size, of documents up to that size, blocks the event loop for a few milliseconds at most: SQLite
+reads all of a document for its columns, several times."""
 
 COMMIT_HERE_WRITES_MAX = 16
 COMMIT_HERE_MS_MAX = 1.0
@@ -167,6 +168,8 @@ def _is_small(group: list[WriteBatch]) -> bool:
     for writes, _ in group:
         for write in writes:
             if isinstance(write, Put):
+                if len(write.body) > ON_THE_LOOP_DOCUMENT_BYTES_MAX:
+                    return False
                 size += len(write.body)
             elif isinstance(write, Append):
                 size += sum(map(len, write.entries))

@@ -110,7 +110,7 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
             </GridListItem>
           )}
         </GridList>
-        <Field label="Name of the exlet" required problem={draft.steps.length && !draft.name.trim() ? "Give it a name, by which rules conclude it" : null}>
+        <Field label="Name of the exlet" required problem={draft.steps.length && !draft.name.trim() ? "Give it a name: rules refer to it by that" : null}>
           {(ids) => <input {...ids} value={draft.name} onChange={(event) => props.onChange({ ...draft, name: event.target.value.replace(/\s+/g, "-") })} />}
         </Field>
         {checked.data?.problems.map((each) => <p key={each} className="field-problem" role="alert">{each}</p>)}

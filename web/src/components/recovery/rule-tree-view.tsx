@@ -80,7 +80,7 @@ function RuleRow({ walked, at, onOpen }: { walked: WalkedRule; at: boolean; onOp
         {rule.passive && <span className="chip trial">on trial</span>}
       </span>
       <span className="rule-line second">
-        <span className="rule-does">{rule.exlet ? <>→ <strong>{rule.exlet}</strong></> : <span className="muted">→ nothing</span>}</span>
+        <span className="rule-does" title={rule.exlet || undefined}>{rule.exlet ? <>→ <strong>{rule.exlet}</strong></> : <span className="muted">→ nothing</span>}</span>
         <span className="rule-counts" title={`asked ${walked.asked} times: held ${walked.held} times, not ${walked.asked - walked.held} times, and decided ${walked.decided}`}>
           <span className="rule-hits" aria-hidden="true">
             <span style={{ flexGrow: walked.held }} className="hit" />

@@ -4,9 +4,9 @@ import { api, ask } from "@/api/client";
 import { alertsQuery } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { useAct } from "@/components/acts";
-import { deedsOf, type Alert } from "@/components/alert-deeds";
+import { actionsOf, type Alert } from "@/components/alert-actions";
 import { withoutCommands } from "@/components/commands";
-import { DeedRow, Sentence } from "@/components/deed-buttons";
+import { ActionRow, Sentence } from "@/components/action-buttons";
 import { CheckField } from "@/components/form-fields";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
@@ -47,7 +47,7 @@ function AlertRow({ alert }: { alert: Alert }) {
         <p className="alert-text">
           <Sentence text={withoutCommands(alert.sentence)} />
         </p>
-        <DeedRow deeds={deedsOf(alert)} label={`What can be done: ${alert.subject}`} />
+        <ActionRow actions={actionsOf(alert)} label={`What can be done: ${alert.subject}`} />
       </div>
       <span className="alert-times">
         <Time at={alert.raised_at} />

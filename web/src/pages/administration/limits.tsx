@@ -28,7 +28,7 @@ function LimitDialog({ limit, onClose }: { limit: Limit | null; onClose: () => v
       disabled={!name.trim() || !/^\d+$/.test(count.trim())}
       will={
         <div className="stack">
-          <p>Jobs that name it use no more than this together, on all pilots. It holds at once, and stops no job that runs.</p>
+          <p>Jobs that name it use no more than this together, on all pilots. It takes effect at once, and stops no job that runs.</p>
           {!limit && <TextField label="Name" required value={name} onChange={setName} placeholder="licences" hint="Jobs name it: limits: {licences: 1}" />}
           <TextField label="Together at most" required type="number" value={count} onChange={setCount} />
         </div>

@@ -69,7 +69,7 @@ function ProjectDialog({ project, onClose }: { project: Project | null; onClose:
       disabled={wrong}
       will={
         <div className="stack">
-          <p>It holds at once, and stops nothing that runs. A field that is left empty bounds nothing.</p>
+          <p>It takes effect at once, and stops nothing that runs. An empty field sets no limit.</p>
           {!project && <TextField label="Project" required value={name} onChange={setName} />}
           <TextField label="Weight" required value={weight} onChange={setWeight} problem={Number(weight) > 0 ? null : "Write a number above 0"} hint="Of two projects whose jobs wait, one of twice the weight gets twice as much." />
           <CheckField label="Its users share in the same way among themselves" checked={shareUsers} onChange={setShareUsers} />

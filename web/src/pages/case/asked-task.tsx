@@ -13,7 +13,7 @@ export function ItemState({ item }: { item: ItemView }) {
 
 export function AskedTask({ item }: { item: ItemView }) {
   return (
-    <span>
+    <span title={item.why || undefined}>
       waits for a person:{" "}
       <Link to="/worklist/$case/$serial" params={{ case: item.case, serial: String(item.serial) }}>
         the task in the worklist

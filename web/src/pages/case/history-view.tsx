@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
+import { useMay } from "@/api/session";
 import { DataTable, type Column } from "@/components/data-table";
 import { clock, exact, plural } from "@/components/format";
 import { EmptyState, Loaded } from "@/components/states-of-page";
@@ -43,6 +44,7 @@ export function compacted(entries: readonly HistoryEntry[]): Entry[] {
 export default function HistoryView({ id }: { id: string }) {
   const { full, entries } = route.useSearch();
   const query = useQuery(historyQuery(id, { all: entries === "all", brief: !full }));
+  const mayAudit = useMay("find_audit");
   const cut = entries !== "all" && query.data?.length === HISTORY_LAST;
   const columns = useMemo<Column<Entry>[]>(
     () => [
@@ -88,6 +90,11 @@ export default function HistoryView({ id }: { id: string }) {
           </Link>
         )}
         <span className="spread" />
+        {mayAudit && (
+          <Link to="/administration" search={{ view: "audit", object: id }}>
+            Who did what with this case
+          </Link>
+        )}
         <a className="button small" href={`/api/v1/cases/${encodeURIComponent(id)}/history?format=xes`} download={`${id}.xes`}>
           XES, for process mining
         </a>

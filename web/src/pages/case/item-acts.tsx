@@ -9,6 +9,7 @@ import { Menu, type MenuAct } from "@/components/menu";
 import { Facts, Panel } from "@/components/page";
 import type { Job } from "../jobs/needs";
 import { jobQuery } from "./queries";
+import { attemptMs } from "./ran";
 
 const LIVE = ["waiting", "staging", "running"];
 
@@ -64,7 +65,7 @@ export function Asked({ job, view }: { job: string; view: ItemView }) {
   if (!found) return null;
   const { cpus = 1, memory_bytes: memory = 0, disk_bytes: disk = 0, gpus = 0, wall_ms: wall = 0, site = "", memory_auto: learned = false } = found.spec.resources ?? {};
   const last = view.attempts.findLast((each) => each.started_at);
-  const ran = last ? (last.ended_at || Date.now()) - last.started_at : 0;
+  const ran = last ? (attemptMs(last, Date.now()) ?? 0) : 0;
   const named = found.spec.limits?.named ?? [];
   return (
     <Panel title="Asked for and used">

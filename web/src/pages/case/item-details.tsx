@@ -10,13 +10,13 @@ import { LogView } from "@/components/log-view";
 import { Facts, Panel } from "@/components/page";
 import { ErrorState, Loaded } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
-import { Duration, Time } from "@/components/time";
+import { Time } from "@/components/time";
 import { Why } from "@/components/why";
 import { AskedTask, isAsked, ItemState } from "./asked-task";
 import { Files } from "./files";
 import { Asked, ItemActs } from "./item-acts";
-import { itemQuery, readLog } from "./queries";
-import { Ran } from "./ran";
+import { elementOf, itemQuery, readLog } from "./queries";
+import { AttemptRan, Ran, triesOf } from "./ran";
 
 /** One item: why it is as it is, what it printed, what it asked for and used, what it made. */
 export default function ItemDetails({ caseId, item, onClose }: { caseId: string; item: string; onClose: () => void }) {
@@ -37,7 +37,7 @@ function ItemParts({ view }: { view: ItemView }) {
         facts={[
           ["State", <ItemState key="state" item={view} />],
           ["Task", isAsked(view) && <AskedTask key="task" item={view} />],
-          ["For", view.element],
+          ["For", elementOf(view)],
           ["Kind", view.kind],
           ["Pilot", view.pilot ?? view.attempts.at(-1)?.pilot],
           ["Began", <Time key="began" at={view.created_at} />],
@@ -48,7 +48,7 @@ function ItemParts({ view }: { view: ItemView }) {
           ["Left running", view.left_running],
         ]}
       />
-      {view.job && <JobLog key={view.job} job={view.job} attempts={view.attempts.length} />}
+      {view.job && <JobLog key={view.job} job={view.job} attempts={triesOf(view)} />}
       {view.job && <Asked job={view.job} view={view} />}
       {view.attempts.length > 0 && <Attempts view={view} />}
       {view.command && (
@@ -79,7 +79,7 @@ function ItemParts({ view }: { view: ItemView }) {
 
 function Attempts({ view }: { view: ItemView }) {
   return (
-    <Panel title={plural(view.attempts.length, "attempt")}>
+    <Panel title={plural(triesOf(view), "attempt")}>
       <table className="attempts">
         <thead>
           <tr>
@@ -95,15 +95,15 @@ function Attempts({ view }: { view: ItemView }) {
         </thead>
         <tbody>
           {view.attempts.map((each, at) => (
-            <tr key={each.number}>
+            <tr key={at}>
               <td>{each.number}</td>
               <td>
-                {each.end || "running"}
+                {each.end === "returned" ? "not begun, given back" : each.end || "running"}
                 {each.fault && <div className="muted">{each.fault.message}</div>}
               </td>
               <td>{each.host || each.pilot}</td>
               <td>{each.started_at ? duration(each.started_at - (at ? (view.attempts[at - 1]?.ended_at ?? each.granted_at) : view.created_at)) : ""}</td>
-              <td>{each.ran_ms ? duration(each.ran_ms) : each.started_at ? <Duration from={each.started_at} to={each.ended_at} /> : ""}</td>
+              <td><AttemptRan attempt={each} /></td>
               <td>{each.cpu_ms ? duration(each.cpu_ms) : ""}</td>
               <td>{each.peak_bytes ? bytes(each.peak_bytes) : ""}</td>
               <td>{each.stage_in_ms + each.stage_out_ms ? duration(each.stage_in_ms + each.stage_out_ms) : ""}</td>
@@ -183,7 +183,7 @@ function JobLog({ job, attempts }: { job: string; attempts: number }) {
       ) : (
         error === null && <p className="panel-note muted">{log.note || (log.over ? "It printed nothing." : "Nothing printed yet.")}</p>
       )}
-      {log.skipped && <p className="panel-note muted">The log is longer than its bound; a part of it was left out.</p>}
+      {log.skipped && <p className="panel-note muted">The log is longer than what is kept of it: a part was left out.</p>}
     </Panel>
   );
 }

@@ -3,32 +3,35 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo } from "react";
 import type { ItemView } from "@/api/queries";
 import { DataTable, type Column } from "@/components/data-table";
+import { RowWhy } from "@/components/row-why";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { ITEM_NAMES, WhereField } from "@/components/where-field";
 import { AskedTask, isAsked, ItemState } from "./asked-task";
-import { itemsQuery, itemState } from "./queries";
-import { Ran, ranMs } from "./ran";
+import { elementOf, itemsQuery, itemState } from "./queries";
+import { Ran, ranMs, triesOf } from "./ran";
 
 const route = getRouteApi("/cases/$case");
 const FIRST_ROWS = 40;
 const SHOWN = ["failed", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
 
-function ItemReason({ item }: { item: ItemView }) {
-  const text = item.fault?.message || item.reason;
-  return isAsked(item) ? <AskedTask item={item} /> : <span title={text}>{text}</span>;
+function ItemWhy({ item }: { item: ItemView }) {
+  return isAsked(item) ? <AskedTask item={item} /> : <RowWhy text={item.why} />;
 }
 
 const COLUMNS: readonly Column<ItemView>[] = [
   { id: "state", phone: 1, header: "State", width: "124px", value: (item) => item.state, cell: (item) => <ItemState item={item} /> },
-  { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {item.element && <span className="muted">{item.element}</span>}</> },
+  { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {elementOf(item) && <span className="muted">{elementOf(item)}</span>}</> },
   { id: "kind", header: "Kind", width: "80px", value: (item) => item.kind, cell: (item) => item.kind },
-  { id: "reason", phone: 2, header: "Why", width: "minmax(160px, 2fr)", cell: (item) => <ItemReason item={item} /> },
-  { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (item) => item.attempts.length, cell: (item) => item.attempts.length || "" },
+  { id: "why", phone: 2, header: "Why", width: "minmax(160px, 2fr)", cell: (item) => <ItemWhy item={item} /> },
+  { id: "attempts", header: "Attempts", width: "88px", align: "end", value: triesOf, cell: (item) => triesOf(item) || "" },
   { id: "pilot", header: "Pilot", width: "minmax(120px, 0.8fr)", value: (item) => item.pilot, cell: (item) => item.pilot ?? item.attempts.at(-1)?.pilot ?? "" },
   { id: "began", phone: 2, header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
   { id: "took", header: "Took", width: "92px", align: "end", value: (item) => ranMs(item, Date.now()), cell: (item) => <Ran item={item} /> },
 ];
+
+/** Beside an item's pane there is room for these. */
+const BESIDE = COLUMNS.filter(({ id }) => ["state", "item", "why", "took"].includes(id));
 
 export default function ItemsView({ id }: { id: string }) {
   const search = route.useSearch();
@@ -70,7 +73,7 @@ export default function ItemsView({ id }: { id: string }) {
         <DataTable
           label="Items"
           rows={rows}
-          columns={COLUMNS}
+          columns={search.item ? BESIDE : COLUMNS}
           rowId={(item) => item.item}
           at={search.item ?? ""}
           onOpen={(item) => void navigate({ search: (before) => ({ ...before, item: item.item, line: undefined }), replace: Boolean(search.item) })}

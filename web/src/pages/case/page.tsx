@@ -7,7 +7,7 @@ import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
 import { CaseActDialog } from "@/components/case-act-dialog";
 import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
-import { CaseProgress } from "@/components/case-progress";
+import { CaseProgress, itemCount } from "@/components/case-progress";
 import { CopyButton } from "@/components/copy-button";
 import { WithDetails } from "@/components/drawer";
 import { Menu } from "@/components/menu";
@@ -53,7 +53,6 @@ export default function CasePage() {
     );
   }
   const data = query.data;
-  const items = data.counts.reduce((total, each) => total + each.done + each.cached + each.running + each.waiting + each.failed + each.cancelled + each.skipped, 0);
   return (
     <Page
       title={data.id}
@@ -87,7 +86,7 @@ export default function CasePage() {
       <Tabs
         label="Views of the case"
         current={view}
-        tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? items : undefined, link: { to: "/cases/$case", params: { case: id }, search: (before) => ({ view: each, item: before.item }) } }))}
+        tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? itemCount(data) : undefined, link: { to: "/cases/$case", params: { case: id }, search: (before) => ({ view: each, item: before.item }) } }))}
       />
       <WithDetails details={item ? <Suspense fallback={<Loading lines={6} />}><ItemDetails key={item} caseId={data.id} item={item} onClose={close} /></Suspense> : null}>
         <Suspense fallback={<Loading lines={6} />}>

@@ -16,6 +16,15 @@ export function graphQuery(id: string) {
   });
 }
 
+/** The flow that the case was started with. It stays as it is. */
+export function flowOfCaseQuery(id: string) {
+  return queryOptions({
+    queryKey: ["flow of case", id],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/{case}/flow", { params: path(id), signal })),
+    staleTime: Infinity,
+  });
+}
+
 type ItemState = NonNullable<NonNullable<Parameters<typeof itemsQuery>[1]>["state"]>;
 const ITEM_STATES = ["staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"] as const;
 
@@ -32,6 +41,11 @@ export function itemsQuery(id: string, wish: { name?: string; state?: (typeof IT
     getNextPageParam: (page) => page.next || (page.data.length === 200 ? page.data.at(-1)?.place : undefined) || undefined,
     placeholderData: keepPreviousData,
   });
+}
+
+/** What an item of a loop is for, where its number does not say it already: `measure[0]` is for `m31`, `count[3]` for 3. */
+export function elementOf({ item, element }: { item: string; element: string }): string {
+  return item.endsWith(`[${element}]`) ? "" : element;
 }
 
 export function itemQuery(id: string, item: string) {

@@ -1,18 +1,33 @@
+/** How long items and their attempts ran: one definition for the lists, the panes and the timeline. */
 import type { ItemView } from "@/api/queries";
 import { duration } from "@/components/format";
 import { Duration } from "@/components/time";
 
-/** How long a job ran, all its attempts together, without what it waited for a pilot, a slot or its files; of any other item
-    the time since its start. Null if it never ran. */
+type Attempt = ItemView["attempts"][number];
+
+/** How long an attempt ran, without what it waited for a pilot, a slot or its files; null if it never began. */
+export function attemptMs(attempt: Attempt, now: number): number | null {
+  if (attempt.end === "returned" || (attempt.ended_at && !attempt.started_at && !attempt.ran_ms)) return null;
+  if (attempt.ended_at && attempt.ran_ms) return attempt.ran_ms;
+  return Math.max((attempt.ended_at || now) - (attempt.started_at || attempt.granted_at), 0);
+}
+
+/** How long a job ran, all its attempts together; of any other item the time since its start. Null if it never ran. */
 export function ranMs(item: ItemView, now: number): number | null {
   if (item.kind !== "job" && item.attempts.length === 0) return (item.ended_at || now) - item.created_at;
-  let ran: number | null = null;
-  for (const each of item.attempts) {
-    if (each.end === "returned" || (each.ended_at && !each.started_at && !each.ran_ms)) continue;
-    const until = each.ended_at || now;
-    ran = (ran ?? 0) + (each.ran_ms || Math.max(until - (each.started_at || each.granted_at), 0));
-  }
-  return ran;
+  const ran = item.attempts.map((each) => attemptMs(each, now)).filter((ms) => ms !== null);
+  return ran.length ? ran.reduce((total, ms) => total + ms, 0) : null;
+}
+
+/** How often it was tried. What a pilot gave back before it began was no attempt. */
+export function triesOf(item: ItemView): number {
+  return item.attempts.filter((each) => each.end !== "returned").length;
+}
+
+export function AttemptRan({ attempt }: { attempt: Attempt }) {
+  if (!attempt.ended_at && attempt.started_at) return <Duration from={attempt.started_at} />;
+  const ran = attempt.ended_at ? attemptMs(attempt, 0) : null;
+  return <span className="duration">{ran === null ? "" : duration(ran)}</span>;
 }
 
 export function Ran({ item }: { item: ItemView }) {

@@ -1,8 +1,8 @@
 /** Draws the rows of a timeline that are in sight: as many as the window is high, however many there are. */
 import { stateOf } from "@/api/states";
 import { cssColour } from "@/app/theme";
-import { clock, day, duration } from "@/components/format";
-import type { TimelineRow } from "./queries";
+import { clock, day, duration, ticking } from "@/components/format";
+import { elementOf, type TimelineRow } from "./queries";
 
 export const ROW_PX = 18;
 export const LABEL_PX = 190;
@@ -90,7 +90,7 @@ export function drawTimeline(board: HTMLCanvasElement, scene: Scene): void {
     pen.arc(14, y + ROW_PX / 2, 3.5, 0, Math.PI * 2);
     pen.fill();
     pen.fillStyle = colour("--text");
-    pen.fillText(clipped(row.element ? `${row.item} ${row.element}` : row.item), 24, y + ROW_PX / 2);
+    pen.fillText(clipped(`${row.item} ${elementOf(row)}`.trimEnd()), 24, y + ROW_PX / 2);
   }
 
   pen.fillStyle = colour("--panel");
@@ -123,9 +123,11 @@ export function barAt(rows: readonly TimelineRow[], span: Span, width: number, x
   const at = span.from + ((x - LABEL_PX) / Math.max(1, width - LABEL_PX)) * (span.to - span.from);
   const slack = ((span.to - span.from) / Math.max(1, width)) * 3;
   const bar = x < LABEL_PX ? undefined : row.bars.findLast((each) => at >= each.start - slack && at <= each.end + slack);
-  const name = row.element ? `${row.item} (${row.element})` : row.item;
+  const name = elementOf(row) ? `${row.item} (${row.element})` : row.item;
   if (!bar) return `${name}: ${row.state}`;
-  const what = { wait: "waited", stage: "staged files", run: "ran", repair: "was repaired", hold: "waited for a person" }[bar.kind];
-  const parts = [`${name} ${what} ${duration(bar.end - bar.start)}`, `from ${clock(bar.start)}`, bar.attempt > 1 && `attempt ${bar.attempt}`, bar.pilot && `on ${bar.pilot}`, bar.note, bar.kind === "run" && bar.state];
+  const what = { wait: "waited", stage: "staged files", run: "ran", repair: "was under repair", hold: "waited for a person" }[bar.kind];
+  const open = bar.state === "running" || bar.state === "waiting";
+  const took = open ? ticking(Math.max(bar.end, Date.now()) - bar.start) : duration(bar.ran_ms || bar.end - bar.start);
+  const parts = [`${name} ${what} ${took}`, `from ${clock(bar.start)}`, bar.attempt > 1 && `attempt ${bar.attempt}`, bar.pilot && `on ${bar.pilot}`, bar.note, bar.kind === "run" && bar.state];
   return parts.filter(Boolean).join(" · ");
 }

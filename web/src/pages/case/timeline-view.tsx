@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTheme } from "@/app/theme";
-import { clock, duration, number, plural } from "@/components/format";
+import { clock, number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import type { TimelineRow } from "./queries";
@@ -35,7 +35,7 @@ export default function TimelineView({ id }: { id: string }) {
       <div className="toolbar">
         <span className="muted">
           {plural(loaded.total, "item")}
-          {!loaded.whole && `, ${number(loaded.rows.length)} read`} · {clock(shown.from)} to {clock(shown.to)}, {duration(shown.to - shown.from)}
+          {!loaded.whole && `, ${number(loaded.rows.length)} read`} · shown from {clock(shown.from)} to {clock(shown.to)}
         </span>
         <span className="spread" />
         <span className="timeline-key"><i className="key-wait" /> waits <i className="key-stage" /> staging <i className="key-run" /> runs <i className="key-fail" /> failed <i className="key-repair" /> repair</span>

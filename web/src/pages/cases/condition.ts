@@ -34,7 +34,7 @@ export function withinSpan(name: string, span: Span | undefined, from?: string, 
 export function filtersOf(search: CasesSearch, without: "status" | "" = ""): string {
   const status = without === "status" ? undefined : search.status;
   const parts = [
-    status === "person" ? "status == 'running' && for_person" : status ? `status == ${quoted(status)}` : "",
+    status === "person" || status === "running" ? `status == 'running' && ${status === "person" ? "" : "!"}for_person` : status ? `status == ${quoted(status)}` : "",
     search.flow ? `flow == ${quoted(search.flow)}` : "",
     ...withinSpan("started", search.since, search.from, search.to),
     ...withinSpan("ended", search.ended, search.endedFrom, search.endedTo),

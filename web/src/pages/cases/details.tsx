@@ -33,11 +33,11 @@ export function CaseDetails({ id, onClose }: { id: string; onClose: () => void }
             <Facts
               facts={[
                 ["State", <StateBadge key="state" state={caseState(view)} word={caseState(view) === "stopped" ? wordOf(view.status) : undefined} />],
-                ["Waits", view.status === "running" && view.tasks_open > 0 && <WaitsForPerson key="waits" view={view} />],
+                ["Task", view.status === "running" && view.tasks_open > 0 && <WaitsForPerson key="waits" view={view} />],
                 ["Flow", <Link key="flow" to="/flows/$name" params={{ name: view.flow }}>{view.flow}</Link>],
                 ["Started", <Time key="started" at={view.started_at} />],
-                ["Took", <Duration key="took" from={view.started_at} to={view.ended_at} />],
-                ["Owner", view.owner],
+                [view.ended_at ? "Took" : "So far", <Duration key="took" from={view.started_at} to={view.ended_at} />],
+                ["Started by", view.owner],
                 ["Items", <CaseProgress key="items" view={view} />],
                 ["Runs again", view.rerun_of && <Link key="rerun" to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>],
               ]}

@@ -12,7 +12,7 @@ import { StateIcon } from "@/components/state-badge";
 import { CASE_NAMES, WhereField } from "@/components/where-field";
 import { stateOf } from "@/api/states";
 import { conditionOf, fieldTime, filtersOf } from "./condition";
-import { CHOICES, SPANS, STATUSES, type CasesSearch, type Span } from "./search";
+import { CHOICES, SPANS, type CasesSearch, type Span } from "./search";
 import { removeView, saveView, useSavedViews } from "./views";
 
 /** How many cases there are of each status, and that wait for a person, whatever status is chosen. */
@@ -30,21 +30,22 @@ function useCounts(search: CasesSearch): Partial<Record<string, number>> {
     queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where, also: forPerson } }, signal })),
     placeholderData: (before) => before,
   });
-  return { ...byStatus.data?.counts, person: people.data?.counts[""] };
+  const person = people.data?.counts[""] ?? 0;
+  return { ...byStatus.data?.counts, running: Math.max(0, (byStatus.data?.counts["running"] ?? 0) - person), person };
 }
 
 const WORDS: Record<(typeof CHOICES)[number], string> = { running: "running", person: "for a person", suspended: "suspended", completed: "done", failed: "failed", cancelled: "cancelled" };
 
 export function StatusFilter({ search }: { search: CasesSearch }) {
   const counts = useCounts(search);
-  const all = STATUSES.reduce((total, status) => total + (counts[status] ?? 0), 0);
+  const all = CHOICES.reduce((total, status) => total + (counts[status] ?? 0), 0);
   return (
     <nav className="segments" aria-label="Status">
       <Link from="/cases" to="/cases" search={(before) => ({ ...before, status: undefined })} className="segment" aria-current={!search.status ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
         all <span className="number">{number(all)}</span>
       </Link>
       {CHOICES.map((status) => (
-        <Link key={status} from="/cases" to="/cases" search={(before) => ({ ...before, status })} className="segment" aria-current={search.status === status ? "true" : undefined} title={status === "person" ? "Of those that run, these wait for a person: for a task, or for a failure that no rule takes up" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
+        <Link key={status} from="/cases" to="/cases" search={(before) => ({ ...before, status })} className="segment" aria-current={search.status === status ? "true" : undefined} title={status === "person" ? "They are not over, and wait for a person: for a task, or for a failure that no rule takes up" : status === "running" ? "Those that run, without those that wait for a person" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
           <StateIcon state={stateOf(status)} />
           {WORDS[status]} <span className="number">{number(counts[status] ?? 0)}</span>
         </Link>

@@ -8,7 +8,7 @@ import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
 import { CaseActDialog } from "@/components/case-act-dialog";
 import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
-import { CaseProgress } from "@/components/case-progress";
+import { caseCounts, CaseProgress } from "@/components/case-progress";
 import { BulkBar, DataTable, type Column, type Sort } from "@/components/data-table";
 import { WithDetails } from "@/components/drawer";
 import { number, plural } from "@/components/format";
@@ -26,6 +26,8 @@ import { useStillRows } from "./still-rows";
 
 const route = getRouteApi("/cases");
 const idOf = (view: CaseView) => view.id;
+const READ_AGAIN_MS = 4000;
+const PAGES_READ_AGAIN = 2;
 
 /** The reason in the list: what failed, or who has to do something. */
 function reasonOf(view: CaseView): string {
@@ -33,7 +35,17 @@ function reasonOf(view: CaseView): string {
   if (view.status === "running" && view.tasks_open && !view.held.length) return waitsForPerson(view);
   if (view.held.length) return `${plural(view.held.length, "item failed and waits", "items failed and wait")} for a person`;
   if (view.holds.length) return `suspended by ${view.holds[0]?.by || "somebody"}`;
-  return "";
+  return standsStill(view) ? `nothing runs: ${plural(caseCounts(view).waiting ?? 0, "waits", "wait")}` : "";
+}
+
+function standsStill(view: CaseView): boolean {
+  const { running, waiting } = caseCounts(view);
+  return view.status === "running" && !running && Boolean(waiting);
+}
+
+/** That an item begins to run is no event of its case: a list that says that nothing runs is read again soon, unless it is long. */
+function readAgainMs(pages: readonly { data: CaseView[] }[]): number | false {
+  return pages.length <= PAGES_READ_AGAIN && pages.some((page) => page.data.some(standsStill)) ? READ_AGAIN_MS : false;
 }
 
 function Reason({ view }: { view: CaseView }) {
@@ -53,11 +65,14 @@ const columns = (idTrack: string): readonly Column<CaseView>[] => [
   { id: "id", phone: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
   { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
   { id: "items", header: "Items", width: "minmax(92px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
-  { id: "reason", phone: 2, header: "Why", width: "minmax(170px, 3fr)", cell: (view) => <Reason view={view} /> },
+  { id: "reason", phone: 2, header: "Why", width: "minmax(150px, 3fr)", cell: (view) => <Reason view={view} /> },
   { id: "started", phone: 2, header: "Started", width: "86px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
-  { id: "runtime", header: "Took", width: "84px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
-  { id: "owner", header: "Owner", width: "minmax(60px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
+  { id: "runtime", header: "Took", width: "104px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
+  { id: "owner", header: "Started by", width: "minmax(96px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
 ];
+
+/** Beside a case's pane there is room for these; the pane has the others. */
+const BESIDE = ["status", "id", "items", "reason"];
 
 export default function CasesPage() {
   const search = route.useSearch();
@@ -65,7 +80,7 @@ export default function CasesPage() {
   const { where } = search;
   const also = filtersOf(search);
   const question = `${where ?? ""} ${also}`;
-  const query = useInfiniteQuery(casesQuery({ where, also, order: search.order }));
+  const query = useInfiniteQuery({ ...casesQuery({ where, also, order: search.order }), refetchInterval: ({ state }) => readAgainMs(state.data?.pages ?? []) });
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
   const loaded = useMemo(() => query.data?.pages.flatMap((page) => page.data) ?? [], [query.data]);
   // Until its own answer is there, another question shows the rows of the one before: these are not kept.
@@ -83,7 +98,8 @@ export default function CasesPage() {
   }
   const chosen = matching ?? still.rows.filter((view) => selected.has(view.id));
   const idTrack = idWidth(still.rows);
-  const shownColumns = useMemo(() => columns(idTrack), [idTrack]);
+  const beside = Boolean(search.at);
+  const shownColumns = useMemo(() => columns(idTrack).filter((each) => !beside || BESIDE.includes(each.id)), [idTrack, beside]);
   const select = (next: Set<string>) => {
     setMatching(null);
     setSelected(next);
@@ -141,11 +157,14 @@ export default function CasesPage() {
             Select all that match
           </button>
         )}
-        {acts.map((each) => (
-          <button key={each.name} type="button" className={each.danger ? "button small danger" : "button small"} onClick={() => setAct(each)}>
-            {each.label}
-          </button>
-        ))}
+        {acts.map((each) => {
+          const fits = chosen.some((view) => each.fits(view));
+          return (
+            <button key={each.name} type="button" className={each.danger ? "button small danger" : "button small"} disabled={!fits} title={fits ? undefined : `Not for ${chosen.length === 1 ? "this case" : "any of these cases"}: ${each.why}`} onClick={() => setAct(each)}>
+              {each.label}
+            </button>
+          );
+        })}
       </BulkBar>
       {still.fresh > 0 && (
         <button type="button" className="button small new-rows" onClick={still.adopt}>

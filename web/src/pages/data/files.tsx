@@ -65,7 +65,7 @@ export function Files() {
         {query.isPending && <Loading />}
         {query.data && (
           <DataTable label="Files" rows={rows} columns={COLUMNS} rowId={(row) => row.name} at={name ?? ""} onOpen={(row) => void navigate({ search: (before) => ({ ...before, name: row.name }) })} onEnd={() => query.hasNextPage && !query.isFetching && void query.fetchNextPage()}
-            empty={narrowed ? <EmptyState title="No file matches" icon="search">Names are compared from their beginning. Clear the field to see all.</EmptyState> : <EmptyState title="No logical file yet" icon="file" action={<Link to="/cases" className="button">See the cases and their files</Link>}>A logical file has a name of its own, and lies on one or several storage elements. Jobs make them with publish:, and <code>mendflow data add</code> takes in what is there. The files that a case was given and made are not here: they stand on its page, under Inputs and outputs, and beside each of its items.</EmptyState>}
+            empty={narrowed ? <EmptyState title="No file matches" icon="search">Names are found by how they begin. Clear the field to see all.</EmptyState> : <EmptyState title="No logical file yet" icon="file" action={<Link to="/cases" className="button">See the cases and their files</Link>}>A logical file has a name of its own, and lies on one or several storage elements. Jobs make them with publish:, and <code>mendflow data add</code> takes in what is there. The files that a case was given and made are not here: they stand on its page, under Inputs and outputs, and beside each of its items.</EmptyState>}
           />
         )}
       </div>

@@ -1,4 +1,4 @@
-/** One cause of failures: its cases, what their contexts have in common, and what rules did and would do. */
+/** One cause of failures: its cases, what tells them from others, and what rules did and would do. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMay } from "@/api/session";
@@ -92,7 +92,7 @@ export default function FailurePage() {
                 )}
                 {current && <Sample decision={current} />}
               </Panel>
-              <Panel title="What these cases have in common" className="flush group-values">
+              <Panel title="What tells these cases apart" className="flush group-values">
                 <Loaded query={values}>{(found) => <TellingValues values={found} group={group} mayTeach={mayTeach} />}</Loaded>
               </Panel>
               <RulesOfGroup view={view} decision={current} mayTeach={mayTeach} />
@@ -112,14 +112,16 @@ function canBeWrong(decision: DecisionView): boolean {
   return Boolean(decision.exlet) && decision.state !== "waiting" && decision.state !== "rejected";
 }
 
-function kindOf(decision: DecisionView): "waiting" | "unhandled" | "handled" {
+function kindOf(decision: DecisionView): "waiting" | "unhandled" | "told" | "handled" {
   if (decision.state === "waiting") return "waiting";
+  if (decision.result === "told") return "told";
   return decision.exlet ? "handled" : "unhandled";
 }
 
 export function DecisionState({ decision }: { decision: DecisionView }) {
   if (decision.state === "waiting") return <StateBadge state="person" word="waits" />;
   if (decision.result === "recovered") return <StateBadge state="done" word="recovered" />;
+  if (decision.result === "told") return <StateBadge state="person" word="a person was told" />;
   if (decision.state === "running") return <StateBadge state="repairing" />;
   if (!decision.exlet) return <StateBadge state="failed" word="no rule" />;
   return <StateBadge state={decision.result && decision.result !== "failed" ? "stopped" : "failed"} word={decision.result || decision.state} />;
@@ -129,6 +131,7 @@ function Lead({ group }: { group: FailureGroup }) {
   const parts = [
     `${plural(group.count, "failure")} in ${plural(group.cases, "case")}`,
     `${group.category || group.type} failure of ${group.flows.join(", ")}: ${group.tasks.join(", ")}`,
+    ...(group.told ? [`of ${group.told} a person was told, and nothing else was done`] : []),
     ...(group.waiting ? [`${plural(group.waiting, "waits", "wait")} for a person`] : []),
   ];
   return (
@@ -150,7 +153,7 @@ function Sample({ decision }: { decision: DecisionView }) {
           open the case
         </Link>
       </div>
-      <p>{decision.fault?.message}</p>
+      <p>{decision.fault?.message ?? decision.note}</p>
       {log ? <FailingLog log={log} message={decision.fault?.message ?? ""} /> : <p className="muted">The job has printed nothing.</p>}
       {decision.exlet && (
         <p className="muted">

@@ -37,7 +37,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
                 "a person"
               )}{" "}
               {each.passive ? "would have done" : "did"} <strong>{each.exlet || "nothing"}</strong> {plural(each.count, "time")}
-              {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}
+              {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${word === "told" ? "only told to a person" : word}`).join(", ")}`}
             </p>
           ))}
           {!group.waiting && !group.unhandled && !group.handled.length && <p className="muted">Nothing yet.</p>}

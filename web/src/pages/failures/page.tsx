@@ -18,7 +18,7 @@ const route = getRouteApi("/failures");
 const HOUR = 3_600_000;
 const SINCE: Record<string, number> = { hour: HOUR, day: 24 * HOUR, week: 7 * 24 * HOUR };
 const PERIOD_WORDS = { hour: "last hour", day: "last day", week: "last week", all: "all time" } as const;
-const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "no rule took them up", handled: "handled by a rule" } as const;
+const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "no rule took them up", told: "a person was only told", handled: "handled by a rule" } as const;
 
 /** The moment that the list begins with, by whole minutes, so that the same list is not read under many names. */
 function sinceOf(period: string): number {
@@ -99,8 +99,8 @@ export default function FailuresPage() {
   );
 }
 
-function shown(groups: readonly FailureGroup[], only: string | undefined): FailureGroup[] {
-  const kept = groups.filter((each) => !only || (only === "waiting" ? each.waiting > 0 : only === "unhandled" ? each.unhandled > 0 : each.handled.length > 0));
+function shown(groups: readonly FailureGroup[], only: (typeof HANDLING)[number] | undefined): FailureGroup[] {
+  const kept = groups.filter((each) => !only || (only === "handled" ? each.handled.some((one) => one.count > (one.results["told"] ?? 0)) : each[only] > 0));
   return kept.toSorted((one, other) => other.waiting - one.waiting || other.unhandled - one.unhandled || other.count - one.count);
 }
 
@@ -114,11 +114,12 @@ function Hours({ group }: { group: FailureGroup }) {
 function Handled({ group }: { group: FailureGroup }) {
   const [first, ...others] = group.handled;
   if (!first) return <span className="muted">{group.waiting ? "" : "nobody"}</span>;
-  const helped = first.results["recovered"] ?? 0;
-  if (!first.rules) return <span>by hand: {first.exlet || "nothing"} {helped}/{first.count}{others.length > 0 && ` and ${others.length} more`}</span>;
+  const told = first.results["told"] ?? 0;
+  const helped = told === first.count ? "told a person" : `${first.results["recovered"] ?? 0}/${first.count}`;
+  if (!first.rules) return <span>by hand: {first.exlet || "nothing"} {helped}{others.length > 0 && ` and ${others.length} more`}</span>;
   return (
     <Link to="/rules/$name" params={{ name: first.rules }} search={{ rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
-      {first.exlet || "nothing"} {helped}/{first.count}
+      {first.exlet || "nothing"} {helped}
       {others.length > 0 && ` and ${others.length} more`}
     </Link>
   );
@@ -128,7 +129,7 @@ const COLUMNS: Column<FailureGroup>[] = [
   {
     id: "cause",
     header: "Cause",
-    width: "minmax(240px, 3.2fr)",
+    width: "minmax(190px, 3.2fr)",
     value: (row) => row.message,
     cell: (row) => (
       <Link to="/failures/$group" params={{ group: row.id }} className="cause-link" title={row.message}>
@@ -136,13 +137,13 @@ const COLUMNS: Column<FailureGroup>[] = [
       </Link>
     ),
   },
-  { id: "kind", header: "Kind", width: "76px", value: (row) => row.category, cell: (row) => row.category || row.type },
-  { id: "where", header: "Flow and task", width: "minmax(140px, 1.5fr)", value: (row) => row.flows.join(), cell: (row) => <span title={`${row.flows.join(", ")}: ${row.tasks.join(", ")}`}>{row.flows.join(", ")}: {row.tasks.join(", ")}</span> },
-  { id: "hours", header: "Last 24 hours", width: "112px", cell: (row) => <Hours group={row} /> },
+  { id: "kind", header: "Kind", width: "100px", value: (row) => row.category, cell: (row) => row.category || row.type },
+  { id: "where", header: "Flow and task", width: "minmax(110px, 1.5fr)", value: (row) => row.flows.join(), cell: (row) => <span title={`${row.flows.join(", ")}: ${row.tasks.join(", ")}`}>{row.flows.join(", ")}: {row.tasks.join(", ")}</span> },
+  { id: "hours", header: "Last 24 hours", width: "104px", cell: (row) => <Hours group={row} /> },
   { id: "count", header: "Failures", width: "78px", align: "end", value: (row) => row.count, cell: (row) => number(row.count) },
   { id: "cases", header: "Cases", width: "64px", align: "end", value: (row) => row.cases, cell: (row) => <CountLink count={row.cases} what="cases" link={{ to: "/failures/$group", params: { group: row.id } }} /> },
   { id: "waiting", header: "Waiting", width: "72px", align: "end", value: (row) => row.waiting, cell: (row) => <CountLink count={row.waiting} what="wait for a person" className={row.waiting ? "waiting-count" : ""} link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "waiting" } }} /> },
   { id: "unhandled", header: "No rule", width: "70px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that no rule took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
-  { id: "handled", header: "Handled by", width: "minmax(124px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
+  { id: "handled", header: "Handled by", width: "minmax(100px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
   { id: "last", header: "Last", width: "92px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
 ];

@@ -1,7 +1,7 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
-import { deedsOf } from "@/components/alert-deeds";
+import { actionsOf } from "@/components/alert-actions";
 import { withoutCommands } from "@/components/commands";
-import { DeedRow, Sentence } from "@/components/deed-buttons";
+import { ActionRow, Sentence } from "@/components/action-buttons";
 import { number, percent, plural } from "@/components/format";
 import { Panel } from "@/components/page";
 import { Sparkline } from "@/components/sparkline";
@@ -28,6 +28,8 @@ export function FailuresPanel({ overview }: { overview: Overview }) {
                   <StateBadge state="person" word={`${number(failure.waiting)} waiting`} />
                 ) : failure.unhandled > 0 ? (
                   <StateBadge state="failed" word={`${number(failure.unhandled)} unhandled`} />
+                ) : failure.told > 0 ? (
+                  <StateBadge state="person" word={`${number(failure.told)} told`} />
                 ) : (
                   <StateBadge state="done" word="handled" />
                 )}
@@ -66,10 +68,15 @@ export function WaitingPanel({ overview }: { overview: Overview }) {
 
 type Waiting = Overview["waiting"][number];
 
+/** What the server says of several, said of one. */
+function ofOne(reason: string): string {
+  return reason.replace(/^user tasks /, "user task ").replace(/^failures that no rule takes up, and that wait /, "failure that no rule takes up, and that waits ");
+}
+
 /** A reason is true of each of those that it is the reason of. */
 function said({ kind, jobs, reason }: Waiting): string {
   const ofJobs = (kind === "job" || kind === "retry") && !reason.startsWith("other jobs");
-  if (!ofJobs) return reason;
+  if (!ofJobs) return jobs === 1 ? ofOne(reason) : reason;
   return jobs === 1 ? `job: ${reason}` : `jobs, each: ${reason}`;
 }
 
@@ -133,7 +140,7 @@ export function PilotsPanel({ overview }: { overview: Overview }) {
   return (
     <Panel title="Pilots and sites" className="flush" actions={<Link to="/pilots">{plural(pilots.up, "pilot")}</Link>}>
       <div className="home-slots">
-        <StateBar counts={{ running: pilots.busy, ready: Math.max(0, pilots.slots - pilots.busy) }} label="Slots" />
+        <StateBar counts={{ running: pilots.busy }} rest={Math.max(0, pilots.slots - pilots.busy)} label="Slots" words={`${number(pilots.busy)} of ${plural(pilots.slots, "slot")} busy`} />
         <span className="muted nowrap">
           {pilots.slots ? `${number(pilots.busy)} of ${plural(pilots.slots, "slot")} busy, ${percent(pilots.busy, pilots.slots)}` : "no pilot is connected"}
         </span>
@@ -162,14 +169,14 @@ export function AlertsPanel({ overview }: { overview: Overview }) {
   const { alerts } = overview;
   return (
     <Panel title="Alerts" className="flush" actions={<Link to="/administration" search={{ view: "alerts" }}>All alerts</Link>}>
-      {alerts.length === 0 && <p className="panel-note muted">Nothing that somebody should look at.</p>}
+      {alerts.length === 0 && <p className="panel-note muted">Nothing needs attention.</p>}
       <ul className="rows">
         {alerts.slice(0, 6).map((alert) => (
           <li key={alert.id} className="home-alert">
             <StateBadge state={alert.severity === "critical" ? "failed" : alert.severity === "warning" ? "repairing" : "ready"} word={alert.severity} />
             <div className="home-alert-text">
               <p title={withoutCommands(alert.sentence)}><Sentence text={withoutCommands(alert.sentence)} /></p>
-              <DeedRow deeds={deedsOf(alert).filter((each) => each.kind === "link" || !each.danger)} label={`What can be done: ${alert.subject}`} />
+              <ActionRow actions={actionsOf(alert).filter((each) => each.kind === "link" || !each.danger)} label={`What can be done: ${alert.subject}`} />
             </div>
             <span className="muted"><Time at={alert.raised_at} /></span>
           </li>

@@ -20,7 +20,7 @@ export function RunningPanel() {
   const query = useInfiniteQuery(casesQuery({ where: RUNNING }));
   const cases = workFirst(query.data?.pages[0]?.data ?? []).slice(0, 12);
   return (
-    <Panel title="Not over yet" className="flush" actions={<Link to="/cases" search={{ status: "running" }}>All that run</Link>}>
+    <Panel title="Not over yet" className="flush" actions={<Link to="/cases" search={{ where: "status == 'running'" }}>All that are not over</Link>}>
       {query.isPending && <Loading />}
       {query.isError && <ErrorState error={query.error} />}
       {query.isSuccess && cases.length === 0 && <p className="panel-note muted">No case runs.</p>}

@@ -1,9 +1,11 @@
 /** The numbers on top: each leads to exactly what it counts. */
+import { useQuery } from "@tanstack/react-query";
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { number, plural } from "@/components/format";
 import { Sparkline } from "@/components/sparkline";
 import { StateIcon } from "@/components/state-badge";
+import { runningForPersonQuery } from "@/api/queries";
 import type { State } from "@/api/states";
 import { fieldTime } from "../cases/condition";
 import type { Overview } from "./page";
@@ -35,9 +37,10 @@ export function Tiles({ overview }: { overview: Overview }) {
   // What cases called, and what mends them, is not counted with them, and the list shows it only if it is asked for.
   const besides = (status: string) => (overview.inner[status] ? `, besides ${number(overview.inner[status])} called or mending` : "");
   const { busy, slots } = overview.pilots;
+  const forPerson = useQuery(runningForPersonQuery).data?.counts[""] ?? 0;
   return (
     <div className="tiles">
-      <Tile state="running" title="Cases running" count={cases["running"] ?? 0} link={{ to: "/cases", search: { status: "running" } }} note={`${plural(sum(hours.started), "case")} started in 24 h`}>
+      <Tile state="running" title="Cases running" count={Math.max(0, (cases["running"] ?? 0) - forPerson)} link={{ to: "/cases", search: { status: "running" } }} note={`${plural(sum(hours.started), "case")} started in 24 h${forPerson ? `; ${plural(forPerson, "more waits", "more wait")} for a person` : ""}`}>
         <Sparkline values={hours.started} label="Started, by the hour" tone="running" />
       </Tile>
       <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`in 24 h; ${number(cases["failed"] ?? 0)} in all${besides("failed")}`}>

@@ -3,6 +3,7 @@ import type { Schemas } from "@/api/client";
 import { bytes, duration, plural } from "@/components/format";
 
 export type Job = Schemas["Job"];
+export type ListedJob = Schemas["ListedJob"];
 
 /** The same text for jobs of like needs. */
 export function needsOf(job: Pick<Job, "spec">): string {

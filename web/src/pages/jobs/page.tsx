@@ -8,13 +8,14 @@ import { DataTable, type Column } from "@/components/data-table";
 import { DetailsPane, WithDetails } from "@/components/drawer";
 import { number, plural } from "@/components/format";
 import { Facts, Page } from "@/components/page";
+import { RowWhy } from "@/components/row-why";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge, StateIcon } from "@/components/state-badge";
 import { Duration, Time } from "@/components/time";
 import { JOB_NAMES, WhereField } from "@/components/where-field";
 import { Why } from "@/components/why";
 import { jobQuery } from "../case/queries";
-import { asksFor, needsOf, type Job } from "./needs";
+import { asksFor, needsOf, type Job, type ListedJob } from "./needs";
 import { JOB_STATES } from "./search";
 import "@/styles/resources.css";
 
@@ -32,11 +33,12 @@ function stateOfJob(job: Job) {
   return job.suspended ? <StateBadge of="suspended" /> : <StateBadge state="waiting" />;
 }
 
-const COLUMNS: readonly Column<Job>[] = [
+const COLUMNS: readonly Column<ListedJob>[] = [
   { id: "state", phone: 1, header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
   { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
-  { id: "case", phone: 2, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
-  { id: "asks", header: "Asks for", width: "minmax(160px, 1.4fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
+  { id: "case", phone: 1, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
+  { id: "why", phone: 2, header: "Why", width: "minmax(170px, 2fr)", cell: (job) => <RowWhy text={job.why} /> },
+  { id: "asks", header: "Asks for", width: "minmax(110px, 0.9fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
   { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (job) => job.history.length, cell: (job) => job.history.length || "" },
   { id: "created", phone: 2, header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
@@ -78,7 +80,7 @@ export default function JobsPage() {
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
   const pages = query.data?.pages.length ?? 0;
   const rows = useMemo(() => {
-    const all = (query.data?.pages.flatMap((page) => page.data) ?? []) as Job[];
+    const all = (query.data?.pages.flatMap((page) => page.data) ?? []) as ListedJob[];
     return lots ? all.filter((job) => lots.has(needsOf(job))) : all;
   }, [query.data, lots]);
   const onEnd = useCallback(() => {
@@ -90,7 +92,7 @@ export default function JobsPage() {
   const badCondition = search.where && query.error ? query.error : null;
   const count = { waiting: counts?.["available"] ?? 0, running: counts?.["running"] ?? 0 };
   return (
-    <Page title="Jobs" fill lead={search.like ? undefined : "Jobs that have not ended. Those that are over stand in their cases."}>
+    <Page title="Jobs" fill lead={search.like ? undefined : "Jobs that have not ended. Those that have are on the pages of their cases."}>
       <div className="toolbar">
         <nav className="segments" aria-label="State of jobs">
           <Link from="/jobs" to="/jobs" search={(before) => ({ where: before.where })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
@@ -119,7 +121,7 @@ export default function JobsPage() {
             onEnd={onEnd}
             empty={
               <EmptyState title={search.where || search.like ? "No job matches" : state === "running" ? "No job runs" : "No job waits"} icon="check" action={search.where || search.like ? <Link to="/jobs" className="button">Show all jobs</Link> : undefined}>
-                {search.like ? "Those that waited have begun meanwhile." : "What is over stands in its case."}
+                {search.like ? "Those that waited have begun meanwhile." : "Jobs that have ended are on the pages of their cases."}
               </EmptyState>
             }
           />

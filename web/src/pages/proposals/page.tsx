@@ -144,7 +144,7 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
         onAct={async () => { await dismissProposal(proposal.id, why); decided("It is not proposed again"); }}
         will={
           <>
-            <p>It is remembered with your reason, and not proposed again unless such failures become clearly more.</p>
+            <p>It is remembered with your reason, and not proposed again unless such failures become clearly more frequent.</p>
             <Field label="Why" required>{(ids) => <textarea {...ids} rows={2} value={why} onChange={(event) => setWhy(event.target.value)} />}</Field>
             <div className="row wrap">{REASONS.map((each) => <button key={each} type="button" className="chip pick" onClick={() => setWhy(each)}>{each}</button>)}</div>
           </>

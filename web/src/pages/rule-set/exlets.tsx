@@ -9,7 +9,7 @@ import { Word } from "@/components/word";
 export function Exlets({ set }: { set: RuleSetView }) {
   const results = useQuery(exletResultsQuery);
   const exlets = Object.entries(set.rules?.exlets ?? {});
-  if (!exlets.length) return <EmptyState title="This set has no exlets of its own" icon="tool">Its rules conclude those of the default rules.</EmptyState>;
+  if (!exlets.length) return <EmptyState title="This set has no exlets of its own" icon="tool">Its rules use the exlets of the default rules.</EmptyState>;
   return (
     <div className="scrolls" role="region" aria-label="Exlets" tabIndex={0}>
       <table className="plain-table framed">

@@ -58,7 +58,7 @@ function BackfillDialog({ schedule, open, onClose }: { schedule: Schedule; open:
       disabled={!missing}
       will={
         <div className="stack">
-          <p>Each due time between these that has no case gets one. See first which.</p>
+          <p>A case is started for each due time in between that has none. Look first which these are.</p>
           <div className="two-fields">
             <TextField label="From" type="datetime-local" value={from} onChange={(value) => { setFrom(value); setPlan(null); }} />
             <TextField label="To" type="datetime-local" value={to} onChange={(value) => { setTo(value); setPlan(null); }} />
@@ -67,7 +67,7 @@ function BackfillDialog({ schedule, open, onClose }: { schedule: Schedule; open:
             <Icon name="search" size={14} /> What would start
           </button>
           {refused !== null && <ErrorState error={refused} compact />}
-          {plan && <p role="status">{missing ? `${plural(missing, "case")} would be started, one for each of these times:` : "Every due time between these has its case, or there is none."}</p>}
+          {plan && <p role="status">{missing ? `${plural(missing, "case")} would be started, one for each of these times:` : "No due time in between lacks its case."}</p>}
           {plan && (
             <ul className="plain-list" aria-label="Due times">
               {plan.times.slice(0, 100).map((each) => (

@@ -43,7 +43,7 @@ function SiteDetails({ view, onClose }: { view: SiteView; onClose: () => void })
   const remove = (force: boolean) =>
     askFirst({
       title: `Remove ${site.name}`,
-      will: force ? "Its pilots are ended now, and their jobs run elsewhere, from the beginning." : "No more pilots are submitted. The site goes with its last pilot, when that has done its jobs.",
+      will: force ? "Its pilots are ended now, and their jobs run elsewhere, from the beginning." : "No more pilots are submitted. The site is removed when its last pilot has done its jobs.",
       act: "Remove",
       danger: true,
       done: `${site.name} is being removed`,

@@ -2,13 +2,15 @@
  * condition. */
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { Fold } from "@/components/fold";
+import { number } from "@/components/format";
 import { JsonTree, type Path } from "@/components/json-tree";
 import { Panel } from "@/components/page";
 import { pathOf, readTerms, steadyPart, termFor, withTerm, writeTerm } from "@/components/recovery/conditions";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { failureValuesQuery, type DecisionView, type FailureView, type ValueCount } from "@/components/recovery/queries";
+import { howOften, kindOf, NOT_TOLD, sorted, split, telling, type ValueKind } from "@/components/recovery/telling";
 import { Loaded } from "@/components/states-of-page";
-import { howOften, telling } from "@/pages/failure/telling-values";
 
 /** What the tree begins with: what mostly tells a failure. */
 const ORDER = ["fault", "job", "item", "case", "outcome", "history", "site", "capacity", "items", "values", "measures", "event", "sources"];
@@ -25,7 +27,7 @@ export function CaseAtHand(props: {
   const values = useQuery(failureValuesQuery(props.view.group.id));
   const counts = useMemo(() => {
     const found = new Map<string, ValueCount>();
-    for (const each of values.data ?? []) found.set(`${each.path}=${JSON.stringify(each.value)}`, each);
+    for (const each of values.data ?? []) found.set(keyOf(each.path, each.value), each);
     return found;
   }, [values.data]);
   const used = new Set(readTerms(condition).map((each) => each.path));
@@ -34,6 +36,21 @@ export function CaseAtHand(props: {
     // What is selected is meant as it is; of a whole line only what other cases have too.
     const steady = steadyPart(text);
     onTerm(withTerm(condition, writeTerm("job.log_tail", "contains", JSON.stringify(steady.length >= 6 ? steady : text))));
+  };
+  const here = values.data?.[0]?.of_here ?? 0;
+  const shared = {
+    onPick: pick,
+    beside: (path: Path, value: unknown) => {
+      if (typeof value === "object" && value !== null) return null;
+      const name = pathOf(path);
+      const often = counts.get(keyOf(name, value));
+      return (
+        <>
+          {used.has(name) && <span className="chip used">in the condition</span>}
+          {often && howOften(often) && <span className={telling(often) > 0.5 ? "teach-often telling" : "teach-often"}>{howOften(often)}</span>}
+        </>
+      );
+    },
   };
   return (
     <Panel
@@ -52,34 +69,44 @@ export function CaseAtHand(props: {
         {(decision) => {
           const job = (decision.context["job"] ?? {}) as Record<string, unknown>;
           const log = decision.fault?.log_tail || String(job["log_tail"] ?? "");
+          const countOf = (path: string, value: unknown) => counts.get(keyOf(path, value));
+          const parts = split(arranged(decision.context), (path, value) => kindAt(path, value, countOf(path, value)));
+          const weight = (path: string, value: unknown) => telling(countOf(path, value) ?? NOT_COUNTED);
           return (
             <div className="stack">
               <p className="teach-hint muted">Click a value or a line of the log, or select text: it becomes a part of the condition.</p>
               {log && <FailingLog log={log} message={decision.fault?.message ?? ""} onPick={pickLog} />}
-              <JsonTree
-                value={arranged(decision.context)}
-                open={1}
-                openPaths={["fault", "job"]}
-                label="Context of the case"
-                onPick={pick}
-                beside={(path, value) => {
-                  if (typeof value === "object" && value !== null) return null;
-                  const name = pathOf(path);
-                  const often = counts.get(`${name}=${JSON.stringify(value)}`);
-                  return (
-                    <>
-                      {used.has(name) && <span className="chip used">in the condition</span>}
-                      {often && telling(often) !== 0 && <span className={telling(often) > 0.5 ? "teach-often telling" : "teach-often"}>{howOften(often)}</span>}
-                    </>
-                  );
-                }}
-              />
+              {parts.tells ? <JsonTree {...shared} value={sorted(parts.tells, weight)} open={9} label="Context of the case" /> : <p className="muted">Nothing that is known tells these cases from others.</p>}
+              {parts.same && (
+                <Fold title={here > 1 ? `Also the same in all ${number(here)}` : "Also known of this case"}>
+                  <JsonTree {...shared} value={parts.same} open={2} label="Also the same" />
+                </Fold>
+              )}
+              {parts.varies && (
+                <Fold title="Differs among them, or is long">
+                  <JsonTree {...shared} value={parts.varies} open={2} label="Differs among them" />
+                </Fold>
+              )}
             </div>
           );
         }}
       </Loaded>
     </Panel>
   );
+}
+
+function keyOf(path: string, value: unknown): string {
+  return `${path}=${JSON.stringify(value)}`;
+}
+
+/** What a failure is known by is always shown. */
+const KNOWN_BY = /^fault\.(name|category|exit_code|signal|message)$/;
+const NOT_COUNTED = { here: 0, of_here: 1, elsewhere: 0, of_elsewhere: 0 };
+
+/** What is not counted is long, or one of very many. */
+function kindAt(path: string, value: unknown, count: ValueCount | undefined): ValueKind {
+  if (KNOWN_BY.test(path) && !isEmpty(value)) return "tells";
+  return count && !NOT_TOLD.test(path) ? kindOf(path, count) : "varies";
 }
 
 /** The context without what is empty and the long command, in an order that begins with what mostly tells. */

@@ -32,7 +32,7 @@ export default function TeachPage() {
           <Link to="/failures/$group" params={{ group }}>{failure.data?.group.message ?? group}</Link>
         </>
       }
-      lead="Point at what tells these cases from others, choose what to do, and see at once what the rule would have done."
+      lead="Point at what tells these cases apart from others, choose what to do, and see at once what the rule would have done."
     >
       {mayTeach ? (
         <Loaded query={failure} lines={10}>{(view) => <Teach key={view.group.id} view={view} />}</Loaded>

@@ -52,7 +52,7 @@ export function WhenPanel(props: { view: FailureView; decision: DecisionView | u
             label="Condition as text"
             language="cel"
             oneLine
-            placeholder="fault.exit_code == 7"
+            placeholder="such as fault.exit_code == 7"
             onChange={onChange}
             problems={props.problem ? [{ line: 1, severity: "error", message: props.problem.message }] : []}
             complete={(before) => completions(before, paths.data ?? [])}

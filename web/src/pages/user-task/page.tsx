@@ -20,7 +20,7 @@ const route = getRouteApi("/worklist/$case/$serial");
 
 const IS_OVER: Record<string, string> = {
   completed: "This task is done.",
-  rejected: "This task was rejected: its step failed, and the flow goes on as it says for that.",
+  rejected: "This task was rejected, so its step failed. What happens then is up to the flow.",
   expired: "Nobody did this task in time: its step failed.",
   withdrawn: "This task is not wanted any more: its case went on without it or was stopped.",
 };

@@ -56,7 +56,7 @@ function RejectDialog({ task, open, onClose }: { task: Task; open: boolean; onCl
       disabled={!comment.trim()}
       will={
         <>
-          <p>The step fails with the fault “rejected”, and the flow goes on as it says for that: without a handler, or a rule that mends it, the case fails.</p>
+          <p>The step fails with the fault “rejected”. If the flow has no handler for that, and no rule mends it, the case fails.</p>
           <AreaField label="Why" required value={comment} onChange={setComment} hint="It is kept with the task, and shown to whoever looks at the case." />
         </>
       }
@@ -130,7 +130,7 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
         <dl className="task-means">
           <div>
             <dt>Complete</dt>
-            <dd>{fields.length ? `sends your answers, and the case goes on with them${yesOrNo.length ? `: also with No for ${yesOrNo.join(", ")}, which the flow knows how to take` : ""}.` : "says that it is done, and the case goes on."}</dd>
+            <dd>{fields.length ? `sends your answers. The flow goes on with ${fields.length === 1 ? "this answer, whatever it is" : "these answers, whatever they are"}${yesOrNo.length ? `; what it does with a No for ${yesOrNo.join(", ")} is up to the flow` : ""}.` : "says that it is done, and the case goes on."}</dd>
           </div>
           {mayReject && (
             <div>

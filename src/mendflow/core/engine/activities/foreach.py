@@ -25,7 +25,8 @@ from mendflow.core.expressions.kinds import NUMBER, kind_of
 from mendflow.core.expressions.text_values import too_large
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import ForEach, Template
+from mendflow.core.model.flow import ForEach
+from mendflow.core.model.templates import Template
 from mendflow.core.model.values import Value, is_spilled
 
 ITERATIONS_MAX: Final = 100

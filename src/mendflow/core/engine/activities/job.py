@@ -33,8 +33,9 @@ from mendflow.core.expressions import is_template
 from mendflow.core.model.containers import JobContainer
 from mendflow.core.model.data import Publication
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import JobActivity, ResourceTemplates
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.values import FileRef, Value, file_of, has_files, spilled_file
 
 UNITS: Final = {

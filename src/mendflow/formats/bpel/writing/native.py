@@ -31,7 +31,6 @@ from mendflow.core.model.flow import (
     Reply,
     Scope,
     Sequence,
-    Template,
     Throw,
     Until,
     Wait,
@@ -39,6 +38,7 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.moments import MOMENTS
+from mendflow.core.model.templates import Template
 from mendflow.core.model.xml import (
     MessagePart,
     Operation,

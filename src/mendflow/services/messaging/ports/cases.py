@@ -56,6 +56,10 @@ class Requester(NamedTuple):
         key = key or self.key
         return self._replace(port=port, key=f"{port} {quote(self.who, safe='')} {key}" if key else "")
 
+    def may_tell(self, project: str) -> bool:
+        """Whether this requester may send messages to the flows of a project."""
+        return project == self.live.document.project if self.live is not None else self.reach.can_end.sees(project)
+
     def owns(self, document: CaseDocument, port: str) -> bool:
         """Whether this requester has started the case at this port."""
         return document.port == port and document.owner == self.owner

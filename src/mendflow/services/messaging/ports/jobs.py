@@ -7,6 +7,7 @@ not exist."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from mendflow.core.model.flow import Activity, Flow, ForEach, JobActivity, Paral
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.principals import Sight
 from mendflow.core.xml.tree import Element
+from mendflow.services.base.long_reads import SHORT_CHARS, LongReads
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, CallbackTarget
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
@@ -27,11 +29,16 @@ JobReader = Callable[[str, Path | None], Flow]
 """Makes a flow from a job description in JSDL, with its folder if it has one. Raises BadFlow."""
 
 
+SWEEP: Final = "/sweep"
+"""What the namespaces of descriptions of many jobs have in them."""
+
+
 class JobsPort:
-    def __init__(self, cases: PortCases, callbacks: Callbacks, read: JobReader) -> None:
+    def __init__(self, cases: PortCases, callbacks: Callbacks, read: JobReader, long_reads: LongReads) -> None:
         self._cases = cases
         self._callbacks = callbacks
         self._read = read
+        self._long_reads = long_reads
 
     async def handle_request(
         self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
@@ -54,13 +61,18 @@ class JobsPort:
         target = self._target(wanted.callback, wanted.soap_headers, by) if wanted.callback is not None else None
         if wanted.operation == job_messages.FORGET:
             target = ADMINISTRATOR
-        document = await self._cases.begin(self._flow(wanted, by.folder), {}, by.with_key(JOBS, wanted.key))
+        document = await self._cases.begin(await self._flow(wanted, by.folder), {}, by.with_key(JOBS, wanted.key))
         if target is not None:
             await self._callbacks.add(document, target)
         return await self._submit_response(wanted, document)
 
-    def _flow(self, wanted: JobRequest, folder: Path | None) -> Flow:
-        flow = self._read(wanted.description, folder)
+    async def _flow(self, wanted: JobRequest, folder: Path | None) -> Flow:
+        """One of many jobs, or a large one, is read where nobody waits for it."""
+        text = wanted.description
+        if SWEEP in text or len(text) > SHORT_CHARS:
+            flow = await self._long_reads.do(lambda: self._read(text, folder))
+        else:
+            flow = self._read(text, folder)
         return replace(flow, body=_submitted(flow.body, SUBMISSIONS[wanted.operation]))
 
     async def _submit_response(self, wanted: JobRequest, document: CaseDocument) -> str | None:
@@ -100,8 +112,9 @@ class JobsPort:
     def _target(self, address: str, soap_headers: tuple[str, ...], by: Requester) -> CallbackTarget:
         """The target of a callback. A case that calls in process need not name it."""
         if not address and by.live is not None:
-            return CallbackTarget(flow=by.live.flow.name, channel=f"{by.link}.{job_messages.NOTIFY}")
-        return self._callbacks.check(address, soap_headers)
+            own = by.live.document.project
+            return CallbackTarget(flow=by.live.flow.name, channel=f"{by.link}.{job_messages.NOTIFY}", project=own)
+        return self._callbacks.check(address, soap_headers, may_tell=by.may_tell)
 
 
 def _submitted(activity: Activity, submission: Submission) -> Activity:

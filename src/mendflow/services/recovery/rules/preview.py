@@ -3,7 +3,7 @@
 Nothing here has an effect: no decision is recorded, no exlet runs, no version is made."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final, TypeVar, cast
 
 from mendflow.core.engine import compile_flow
@@ -35,6 +35,7 @@ from mendflow.core.rules import CompiledRules, context_lookup, demand_valid, pro
 from mendflow.core.rules.context_paths import context_paths
 from mendflow.core.rules.evaluation import holds_for_version
 from mendflow.core.rules.replay import ReplayedDecision, replay, replay_cornerstones
+from mendflow.services.base.rested_work import RestedWork
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.rules.store import RuleStore, check_conditions
@@ -43,36 +44,22 @@ from mendflow.stores.contract import FieldCondition
 T = TypeVar("T")
 
 PAGE: Final = 500
-REST: Final = 9
-"""After an evaluation the next one waits so many times as long as that took."""
-
 CONTEXTS_READ: Final = 200
 CHANGED_SHOWN_MAX: Final = 1_000
 
 
 class RulePreview:
-    def __init__(self, rules: RuleStore, decisions: DecisionStore) -> None:
+    """`evaluations` does what somebody tries out, without taking the server from the others."""
+
+    def __init__(self, rules: RuleStore, decisions: DecisionStore, evaluations: RestedWork) -> None:
         self._rules = rules
         self._decisions = decisions
-        self._evaluating = asyncio.Lock()
-        self._free_at = 0.0
-
-    async def _aside(self, work: Callable[[], T]) -> T:
-        """Evaluate one request at a time, and a tenth of the time at most: conditions that somebody tries out do not
-        take the server from the others."""
-        loop = asyncio.get_running_loop()
-        async with self._evaluating:
-            await asyncio.sleep(max(0.0, self._free_at - loop.time()))
-            begun = loop.time()
-            try:
-                return work()
-            finally:
-                self._free_at = loop.time() + REST * (loop.time() - begun)
+        self._evaluations = evaluations
 
     async def _each_aside(self, works: Iterator[T]) -> AsyncIterator[T]:
-        """The same, of one piece of work after the other."""
+        """One piece of work after the other."""
         end = object()
-        while (found := await self._aside(lambda: next(works, end))) is not end:
+        while (found := await self._evaluations.do(lambda: next(works, end))) is not end:
             yield cast(T, found)
 
     # What they conclude
@@ -88,7 +75,9 @@ class RulePreview:
         task = "" if type in CASE_LEVEL else wish.task or (at_hand.task if at_hand is not None else "")
         first = await self._asked_set(wish, at_hand)
         sets = [first] if wish.only or first.name == DEFAULT_RULES else [first, self._rules.newest(DEFAULT_RULES)]
-        return await self._aside(lambda: _evaluated([CompiledRules(each) for each in sets], type, task, context))
+        return await self._evaluations.do(
+            lambda: _evaluated([CompiledRules(each) for each in sets], type, task, context)
+        )
 
     async def _asked_set(self, wish: EvaluationRequest, at_hand: Decision | None) -> RuleSet:
         if wish.rules is not None:

@@ -1,14 +1,14 @@
 /** The pages that stand in the navigation, in groups. */
 import type { IconName } from "@/components/icon-paths";
 
-export interface Place {
+export interface NavigationEntry {
   to: "/" | "/cases" | "/jobs" | "/failures" | "/rules" | "/proposals" | "/worklist" | "/run" | "/schedules" | "/data" | "/pilots" | "/sites" | "/domains" | "/administration";
   name: string;
   icon: IconName;
   keys: string;
 }
 
-export const PLACES: readonly (readonly Place[])[] = [
+export const NAVIGATION: readonly (readonly NavigationEntry[])[] = [
   [
     { to: "/", name: "Home", icon: "home", keys: "g h" },
     { to: "/cases", name: "Cases", icon: "cases", keys: "g c" },

@@ -1,7 +1,8 @@
-"""Checks that go through all cornerstones, or through the past, one after the other.
+"""Functions that can run cooperatively: they check a rule against all cornerstones, or against the past, and let others
+go first after each of them.
 
-Each is a generator that pauses after each of them. Whoever has nothing else to do calls it as a function; a server,
-which has, takes its `pieces`, and lets others go first in between."""
+Such a function is written as a generator that pauses. Whoever has nothing else to do calls it; a server, which has,
+takes its `pieces`, and lets others go first in between."""
 
 from collections.abc import Callable, Generator
 from functools import update_wrapper
@@ -14,8 +15,8 @@ Pieces = Generator[None, None, T]
 """Work in pieces, and what it gives at the end."""
 
 
-class Stepwise(Generic[P, T]):
-    """A function that can be done in pieces too."""
+class CooperativeFunction(Generic[P, T]):
+    """A function that can be done at once, or in pieces."""
 
     def __init__(self, pieces: Callable[P, Pieces[T]]) -> None:
         self.pieces = pieces

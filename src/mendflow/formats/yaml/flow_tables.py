@@ -1,4 +1,4 @@
-"""Reads tables that lie beside a flow file."""
+"""Reads the tables of a flow file: CSV and other files that it names, and that lie beside it."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from mendflow.formats.yaml.document import YamlNode
 from mendflow.formats.yaml.reader import YamlReader
 
 
-def table_beside(reader: YamlReader, node: YamlNode | None, path: str, columns: Mapping[str, str]) -> Value:
+def read_flow_table(reader: YamlReader, node: YamlNode | None, path: str, columns: Mapping[str, str]) -> Value:
     """The rows of a table beside the flow, as they are when the flow is read."""
     if reader.is_alone:
         return []

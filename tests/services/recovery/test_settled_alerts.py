@@ -1,0 +1,86 @@
+"""The alert about a failure that no rule took up ends when nothing is left of that failure, and comes back with the
+next one."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.repair import Primitive
+from mendflow.core.model.rules import RuleSet
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.memory import MemoryStore
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
+
+A = JobActivity(name="a", command="true")
+
+
+SHIPPED = RuleSet(name="*", exlets={"try-again": exlet("try-again", mend(Primitive.RESUBMIT))})
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None), shipped=SHIPPED)
+    await made.server.open()
+    yield made
+    await made.server.close()
+
+
+async def failed_case(world: World) -> CaseId:
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_status(case, "failed")
+    return case
+
+
+async def done_again(world: World, case: CaseId) -> None:
+    again = await world.domain.rerun(case, who="me")
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(again.id, "completed")
+
+
+async def open_alerts(world: World) -> list[str]:
+    await world.runtime.ledger.settled()
+    await world.runtime.monitor.look()
+    return [alert.case for alert in await world.domain.alerts() if alert.kind == "failure"]
+
+
+async def test_it_lasts_while_a_case_is_failed_and_ends_when_each_was_run_again_with_success(world: World) -> None:
+    # FM-8, UI-1
+    first, second = await failed_case(world), await failed_case(world)
+    assert await open_alerts(world) == [first], "one for both"
+    await done_again(world, first)
+    assert await open_alerts(world) == [first], "the other is left"
+    await done_again(world, second)
+    assert await open_alerts(world) == []
+    third = await failed_case(world)
+    assert await open_alerts(world) == [third], "the same cause, on the same day"
+
+
+async def test_one_that_somebody_has_seen_does_not_come_back_on_the_same_day(world: World) -> None:
+    # FM-8
+    await failed_case(world)
+    [alert] = await world.domain.alerts()
+    await world.domain.acknowledge(alert.id, who="me")
+    await failed_case(world)
+    assert await open_alerts(world) == []
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+async def test_it_ends_when_the_case_goes_on_to_its_end_or_is_cancelled(world: World, ends_well: bool) -> None:
+    # FM-8: it goes on from where it stood
+    case = await failed_case(world)
+    [group] = await world.domain.failures()
+    await world.domain.apply_rules(group.id, who="me", retry=True)
+    assert await world.take() == ["a"] and await open_alerts(world) == [case], "it is under way again"
+    if ends_well:
+        await world.report(a=Outcome())
+        await world.until_status(case, "completed")
+    else:
+        await world.domain.cancel(case, who="me")
+    assert await open_alerts(world) == []

@@ -1,0 +1,73 @@
+"""The graph of a case, by mouse, by keyboard and by finger."""  # UI-1
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.web.watched import PHONE, watched
+from tests.web.web_server import WebServer
+
+IN_SIGHT = """(ids) => {
+    const graph = document.querySelector(".case-graph")?.getBoundingClientRect();
+    return graph && ids.every((id) => {
+        const card = document.querySelector(`[data-node="${id}"]`)?.getBoundingClientRect();
+        return card && card.left >= graph.left && card.right <= graph.right;
+    });
+}"""
+"""Whether the cards of these nodes are wholly within the graph's width."""
+DRAWN = "() => document.querySelector('.react-flow__viewport').style.transform"
+SCROLLED = "() => document.querySelector('main').scrollTop"
+LINE = "name: line\njobs:\n  job0: {run: exit 3, retries: 0}\n" + "".join(
+    f"  job{at}: {{needs: job{at - 1}, run: echo {at}}}\n" for at in range(1, 9)
+)
+"""So many jobs one after the other that a phone cannot show them all; the first one fails."""
+
+
+@pytest.fixture
+def phone(browser: Browser, server: WebServer) -> Iterator[Page]:
+    with watched(browser, server.url, size=PHONE) as context:
+        yield context.page()
+
+
+def test_a_card_opens_its_item_wherever_it_is_clicked(server: WebServer, page: Page) -> None:
+    page.goto(f"/cases/{server.ended('broken')}")
+    card, pane = page.locator('[data-node="prepare"]'), page.get_by_role("complementary", name="Item prepare")
+    size = card.bounding_box()
+    assert size is not None
+    page.mouse.click(size["x"] + size["width"] - 6, size["y"] + size["height"] - 6)
+    expect(pane).to_be_visible()
+    pane.get_by_role("button", name="Close details").click()
+    expect(pane).not_to_be_visible()
+    card.get_by_role("button", name="prepare: 1 done").press("Enter")
+    expect(pane).to_be_visible()
+
+
+def test_the_wheel_over_the_graph_moves_the_page_and_zooms_with_ctrl(server: WebServer, phone: Page) -> None:
+    phone.set_viewport_size({"width": 390, "height": 500})
+    phone.goto(f"/cases/{server.ended('survey')}")
+    phone.locator('[data-node="prepare"]').hover()
+    before = phone.evaluate(DRAWN)
+    place = phone.evaluate(SCROLLED)
+    assert place > 0, "the graph is below the first screen, or the page could not be moved"
+    phone.mouse.wheel(0, -40)
+    phone.wait_for_function(f"(before) => ({SCROLLED})() < before", arg=place)
+    assert phone.evaluate(DRAWN) == before
+    phone.keyboard.down("Control")
+    phone.mouse.wheel(0, -90)
+    phone.wait_for_function(f"(before) => ({DRAWN})() !== before", arg=before)
+    phone.keyboard.up("Control")
+
+
+def test_a_phone_shows_the_whole_graph_at_first(server: WebServer, phone: Page) -> None:
+    phone.goto(f"/cases/{server.ended('broken')}")
+    phone.wait_for_function(IN_SIGHT, arg=["prepare", "measure", "report"])
+    phone.set_viewport_size({"width": 844, "height": 390})
+    phone.wait_for_function("() => document.querySelector('.case-graph')?.clientWidth > 600")
+    phone.wait_for_function(IN_SIGHT, arg=["prepare", "measure", "report"])
+
+
+def test_a_graph_too_long_for_a_phone_begins_with_what_failed(server: WebServer, phone: Page) -> None:
+    server.deploy("line", LINE)
+    phone.goto(f"/cases/{server.ended('line')}")
+    phone.wait_for_function(IN_SIGHT, arg=["job0"])

@@ -1,0 +1,63 @@
+"""On a small laptop, tables show what they have: nothing is cut off, and nothing has to be moved sideways."""  # UI-1
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
+
+from tests.web.recovery_case import fail, passing_trouble
+from tests.web.watched import watched
+from tests.web.web_server import WebServer
+
+LAPTOP: ViewportSize = {"width": 1280, "height": 800}
+THIRSTY = """
+name: thirsty
+jobs:
+  drink: {run: echo drinking, cpus: 4000}
+"""
+
+
+@pytest.fixture
+def laptop(browser: Browser, recovery: WebServer) -> Iterator[Page]:
+    with watched(browser, recovery.url, size=LAPTOP) as context:
+        yield context.page()
+
+
+def fits(box: Locator) -> bool:
+    return bool(box.evaluate("each => each.scrollWidth <= each.clientWidth + 1"))
+
+
+def test_tables_fit(recovery: WebServer, laptop: Page) -> None:
+    passing_trouble(recovery, "gull", "the gull has flown off with the catch", code=23)
+    group, cases = fail(recovery, "gull", "AB")
+    laptop.goto("/cases")
+    grid = laptop.get_by_role("grid", name="Cases")
+    expect(grid.locator(f'[data-row="{cases[0]}"]')).to_be_visible()
+    assert fits(grid)
+    laptop.goto("/failures")
+    grid = laptop.get_by_role("grid", name="Failures by cause")
+    expect(grid.locator(f'[data-row="{group}"]')).to_be_visible()
+    assert fits(grid)
+    laptop.goto(f"/cases/{cases[0]}?view=items")
+    grid = laptop.get_by_role("grid", name="Items")
+    row = grid.locator("[data-row]").first
+    row.click()
+    expect(laptop.get_by_role("complementary")).to_be_visible()
+    expect(row).to_be_visible()
+    assert fits(grid)
+    for head in grid.get_by_role("columnheader").all():
+        assert fits(head), head.inner_text()
+    laptop.goto(f"/failures/{group}/teach")
+    placeholder = laptop.locator(".cm-placeholder")
+    expect(placeholder).to_have_text("such as fault.exit_code == 7")
+    assert placeholder.evaluate("each => getComputedStyle(each).fontStyle") == "italic"
+
+
+def test_a_case_in_which_nothing_runs_says_so(recovery: WebServer, laptop: Page) -> None:
+    recovery.deploy("thirsty", THIRSTY)
+    case = recovery.begin("thirsty")
+    try:
+        laptop.goto("/cases?flow=thirsty")
+        expect(laptop.locator(f'[data-row="{case}"]')).to_contain_text("nothing runs: 1 waits")
+    finally:
+        recovery.client.cancel(case)

@@ -1,0 +1,69 @@
+/** Actions as they are offered: links, and buttons that ask before they act. What the caller may not do is not offered. */
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useMayAll } from "@/api/session";
+import { useQuestion } from "./acts";
+import { actionFor, type About } from "./commands";
+import type { Action } from "./actions";
+import { Glossed } from "./word";
+
+/** Words of the glossary that the server says of itself. */
+const SAID = ["level", "exlet"] as const;
+const READ_AGAIN = ["case", "cases", "jobs", "alerts", "overview", "failures", "decisions", "sites"] as const;
+
+/** All that the caller may do of these, in a row. */
+export function ActionRow({ actions, label }: { actions: readonly Action[]; label: string }) {
+  const may = useMayAll();
+  const offered = actions.filter((each) => !each.needs || may(each.needs));
+  if (!offered.length) return null;
+  return (
+    <div className="action-row" role="group" aria-label={label}>
+      {offered.map((action) => (
+        <ActionButton key={action.label} action={action} className={action.kind === "request" && action.danger ? "button small danger" : "button small"} />
+      ))}
+    </div>
+  );
+}
+
+export function ActionButton({ action, className }: { action: Action; className: string }) {
+  const [question, askFirst] = useQuestion(...READ_AGAIN);
+  if (action.kind === "link") {
+    return (
+      <Link {...action.link} className={className}>
+        {action.label}
+      </Link>
+    );
+  }
+  return (
+    <>
+      <button type="button" className={className} onClick={() => askFirst({ title: action.title, will: action.will, act: action.confirm ?? action.label, danger: action.danger, done: (answer) => (action.startsCase ? <NewCase id={String(answer)} /> : action.done), onAct: action.run })}>
+        {action.label}
+      </button>
+      {question}
+    </>
+  );
+}
+
+function NewCase({ id }: { id: string }) {
+  return (
+    <>
+      It runs again as{" "}
+      <Link to="/cases/$case" params={{ case: id }}>
+        {id}
+      </Link>
+    </>
+  );
+}
+
+/** A sentence of the server. What the app can do instead of a command stands in the command's place. */
+export function Sentence({ text, about }: { text: string; about?: About }) {
+  return <>{text.split("`").map((part, at) => (at % 2 ? <Command key={at} text={part} about={about} /> : <Glossed key={at} text={part} only={SAID} />))}</>;
+}
+
+function Command({ text, about }: { text: string; about?: About }): ReactNode {
+  const may = useMayAll();
+  const action = actionFor(text, about);
+  if (!action) return <code>{text}</code>;
+  if (action.needs && !may(action.needs)) return <span title="You may not do this; somebody with another role may">{action.label}</span>;
+  return <ActionButton action={action} className={action.kind === "link" ? "" : "button small in-text"} />;
+}

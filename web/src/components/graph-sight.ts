@@ -1,0 +1,88 @@
+/** What of a graph is seen at first on a phone, and which movements over it are the page's. */
+import type { RefObject } from "react";
+import { stateOf, type State } from "@/api/states";
+
+interface Card {
+  id: string;
+  parentId?: string;
+  position: { x: number; y: number };
+  width?: number;
+  height?: number;
+  data: { node: { state: string | null } };
+}
+
+const MARGIN = 12;
+const LARGEST = 1.1;
+/** Whatever is smaller cannot be read. */
+const READABLE = 0.42;
+const LOOKED_FOR: readonly State[] = ["failed", "person", "repairing", "running"];
+const phone = matchMedia("(max-width: 640px)");
+
+export function isPhone(): boolean {
+  return phone.matches;
+}
+
+/** The whole graph, if it can be read then. Else it begins with the node that is looked at, or what failed, or the first. */
+export function viewOnPhone(cards: readonly Card[], width: number, height: number, selected: string | undefined): { x: number; y: number; zoom: number } {
+  const outer = cards.filter((card) => !card.parentId);
+  const left = Math.min(...outer.map((card) => card.position.x));
+  const top = Math.min(...outer.map((card) => card.position.y));
+  const wide = Math.max(...outer.map((card) => card.position.x + (card.width ?? 0))) - left;
+  const high = Math.max(...outer.map((card) => card.position.y + (card.height ?? 0))) - top;
+  if (!outer.length || !wide || !high) return { x: 0, y: 0, zoom: 1 };
+  const zoom = Math.max(READABLE, Math.min(LARGEST, (width - 2 * MARGIN) / wide, (height - 2 * MARGIN) / high));
+  const first = cards.find((card) => card.id === selected) ?? LOOKED_FOR.flatMap((state) => cards.filter(({ data }) => data.node.state && stateOf(data.node.state) === state))[0];
+  const at = first && placeOf(first, cards);
+  return {
+    zoom,
+    x: startOf(width, left, wide, zoom, at && { from: at.x, size: first.width ?? 0 }),
+    y: startOf(height, top, high, zoom, at && { from: at.y, size: first.height ?? 0 }),
+  };
+}
+
+function placeOf(card: Card, cards: readonly Card[]): { x: number; y: number } {
+  const outer = card.parentId ? cards.find((each) => each.id === card.parentId) : undefined;
+  const base = outer ? placeOf(outer, cards) : { x: 0, y: 0 };
+  return { x: base.x + card.position.x, y: base.y + card.position.y };
+}
+
+/** Where a graph begins in one direction: in the middle if there is room, else so that `shown` is in the middle and no room
+ * is left over at either end. */
+function startOf(room: number, from: number, size: number, zoom: number, shown: { from: number; size: number } | undefined): number {
+  if (size * zoom <= room) return (room - size * zoom) / 2 - from * zoom;
+  const begin = MARGIN - from * zoom;
+  if (!shown) return begin;
+  const end = room - MARGIN - (from + size) * zoom;
+  return Math.max(end, Math.min(begin, room / 2 - (shown.from + shown.size / 2) * zoom));
+}
+
+/** A finger that moves up or down over the graph scrolls the page, as it does elsewhere; one that moves sideways, or two
+ * fingers, move the graph. Also keeps whether the graph was moved by its buttons. */
+export function leaveScrolling(board: HTMLElement, moved: RefObject<boolean>): () => void {
+  let began: { x: number; y: number } | null = null;
+  let whose: "page" | "graph" | "" = "";
+  const down = ({ touches }: TouchEvent) => {
+    const [first] = touches;
+    began = first && touches.length === 1 ? { x: first.clientX, y: first.clientY } : null;
+    whose = began ? "" : "graph";
+  };
+  const move = (event: TouchEvent) => {
+    const [first] = event.touches;
+    if (!whose && began && first) {
+      const [x, y] = [Math.abs(first.clientX - began.x), Math.abs(first.clientY - began.y)];
+      if (x + y > 0) whose = y > x ? "page" : "graph";
+    }
+    if (whose !== "graph") event.stopPropagation();
+  };
+  const pressed = ({ target }: Event) => {
+    if ((target as HTMLElement).closest(".react-flow__controls, .react-flow__minimap")) moved.current = true;
+  };
+  board.addEventListener("touchstart", down, { capture: true, passive: true });
+  board.addEventListener("touchmove", move, { capture: true, passive: true });
+  board.addEventListener("pointerdown", pressed);
+  return () => {
+    board.removeEventListener("touchstart", down, { capture: true });
+    board.removeEventListener("touchmove", move, { capture: true });
+    board.removeEventListener("pointerdown", pressed);
+  };
+}
