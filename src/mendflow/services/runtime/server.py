@@ -28,10 +28,10 @@ from mendflow.services.base.long_reads import LongReads
 from mendflow.services.base.membership import OwnMembership, SingleServer
 from mendflow.services.base.poster import NO_POSTER, Poster
 from mendflow.services.base.reading_cost import context_for_everybody
-from mendflow.services.base.rested_work import RestedWork
 from mendflow.services.base.secret_sources import MemorySecretSources, SecretSources
 from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
+from mendflow.services.base.throttled_work import ThrottledWork
 from mendflow.services.base.watched_files import WatchedFileStore
 from mendflow.services.cases.long_steps import LongSteps, ProcessStepRunner
 from mendflow.services.cases.staging import TableReader, refuse_tables
@@ -150,7 +150,7 @@ class Server:
         self.counts = counts or ServerMetrics()
         self.transformer = transformer or ProcessTransformer(counted=self.counts.transforms)
         self.long_steps = LongSteps(ProcessStepRunner()) if settings.long_steps_aside else None
-        self.rule_trials = RestedWork()
+        self.rule_trials = ThrottledWork()
         self.long_reads = LongReads()
         self.long_journals = LongJournals(aside=settings.long_steps_aside)
         self.tracer = tracer

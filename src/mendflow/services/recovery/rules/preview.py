@@ -35,7 +35,7 @@ from mendflow.core.rules import CompiledRules, context_lookup, demand_valid, pro
 from mendflow.core.rules.context_paths import context_paths
 from mendflow.core.rules.evaluation import holds_for_version
 from mendflow.core.rules.replay import ReplayedDecision, replay, replay_cornerstones
-from mendflow.services.base.rested_work import RestedWork
+from mendflow.services.base.throttled_work import ThrottledWork
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.rules.store import RuleStore, check_conditions
@@ -51,7 +51,7 @@ CHANGED_SHOWN_MAX: Final = 1_000
 class RulePreview:
     """`evaluations` does what somebody tries out, without taking the server from the others."""
 
-    def __init__(self, rules: RuleStore, decisions: DecisionStore, evaluations: RestedWork) -> None:
+    def __init__(self, rules: RuleStore, decisions: DecisionStore, evaluations: ThrottledWork) -> None:
         self._rules = rules
         self._decisions = decisions
         self._evaluations = evaluations

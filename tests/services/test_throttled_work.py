@@ -8,7 +8,7 @@ import pytest
 
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.reading_cost import tell_cost_of_reading
-from mendflow.services.base.rested_work import REST, RestedWork
+from mendflow.services.base.throttled_work import REST, ThrottledWork
 
 
 def busy(done: list[tuple[str, float]], name: str) -> Callable[[], None]:
@@ -24,12 +24,12 @@ def busy(done: list[tuple[str, float]], name: str) -> Callable[[], None]:
 
 
 async def test_who_asks_again_rests_first_and_others_do_not() -> None:  # SE-3
-    rested, done = RestedWork(), list[tuple[str, float]]()
+    throttled, done = ThrottledWork(), list[tuple[str, float]]()
     eve, ann = list[float](), list[float]()
 
     async def ask(payer: list[float], name: str) -> None:
         tell_cost_of_reading(payer.append)
-        await rested.do(busy(done, name))
+        await throttled.do(busy(done, name))
 
     begun = time.monotonic()
     async with asyncio.TaskGroup() as asked:
@@ -41,7 +41,7 @@ async def test_who_asks_again_rests_first_and_others_do_not() -> None:  # SE-3
 
 
 async def test_work_that_fails_says_why_and_is_rested_from() -> None:  # SE-3
-    rested, done = RestedWork(), list[tuple[str, float]]()
+    throttled, done = ThrottledWork(), list[tuple[str, float]]()
 
     def fail() -> None:
         busy(done, "fails")()
@@ -49,7 +49,7 @@ async def test_work_that_fails_says_why_and_is_rested_from() -> None:  # SE-3
 
     for _ in range(2):
         with pytest.raises(ValueError, match="told"):
-            await rested.do(fail)
+            await throttled.do(fail)
     assert done[1][1] - done[0][1] >= REST * 0.02
 
 

@@ -17,7 +17,7 @@ REST: Final = 9
 RESTING_MAX: Final = 1_000
 
 
-class RestedWork:
+class ThrottledWork:
     def __init__(self) -> None:
         self._turns = KeyedSemaphore(1)
         self._free_at: dict[Hashable, float] = {}
