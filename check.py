@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.marked import APART, SERVERS, files_with
+from tests.marked import APART, SERVERS, WHOLLY_APART, files_with
 from tests.servers import bpel_suite, chromium, genomics, gridengine, isolation, ode, opensearch, openssh, podman, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 from tools.second_run import LIST, PLUGIN, UNSTEADY_MAX, ListedTests, read_list, refusal, steady_now
@@ -144,7 +144,7 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
     quiet, they run beside those that use the processors. Those that take longest begin first, so that no single one is
     left at the end."""
     listed = [
-        of_tests.stage("tests", _none_of(*APART), WORKERS),
+        of_tests.stage("tests", _none_of(*APART), WORKERS, *(f"--ignore={folder}" for folder in WHOLLY_APART)),
         of_tests.apart("waiting", WAITING_WORKERS),
         of_tests.apart("alone", 1),
     ]

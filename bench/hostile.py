@@ -4,8 +4,13 @@ A real server with tokens and pilots, each user a process. Honest users of one p
 the cases, first alone, then beside a user of another project who sends whatever is expensive (`bench.hostile_user`).
 What is wanted: `GET /cases` in less than 250 ms in 99 of 100 cases, no lease lost, and at least half of the jobs.
 
-The hostile user stands for somebody on another machine, so its process gives way to all others here: what its own
-processor's time would take from the server and the pilots is not what is asked.
+Alone, the honest users run as many cases as get done, which shows what the machine can do. Beside the hostile user
+they want a share of that (`--load`, three fifths), by the clock: a server that is asked for more than the machine can
+do makes everybody wait, hostile user or not, and for how long says nothing about either. `--load 1` lets them ask for
+all they can get beside the hostile user too, which shows what share is left to them.
+
+Users and pilots stand for other machines: the server has one half of the processors, and all others have the other
+half. The hostile user's process gives way to the other users and the pilots, for the same reason.
 
 Requests are sent by the clock, and not when the one before was answered: whoever waits for a server that stands still
 would otherwise send none meanwhile, and count it once."""
@@ -13,6 +18,7 @@ would otherwise send none meanwhile, and count it once."""
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -21,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +46,7 @@ JOBS_PER_CASE = 20
 CASES_TOGETHER = 2
 LIST_EVERY_S = 0.1
 PAUSE_S = 0.05
+LOAD = 0.6
 NICENESS = 10
 TOKEN = "MENDFLOW_TOKEN"
 HONEST, HOSTILE = "genomics", "intruders"
@@ -59,20 +66,33 @@ class Figures:
         return round(ordered[int(len(ordered) * share)] * 1000, 1) if ordered else 0.0
 
 
-async def honest_users(url: str, tokens: Sequence[str], end: float, figures: Figures) -> None:
-    """The first lists cases, the others run some."""
+async def honest_users(url: str, tokens: Sequence[str], end: float, figures: Figures, rate: float = 0.0) -> None:
+    """The first lists cases, the others run some: so many jobs a second, or else as many as get done."""
     async with contextlib.AsyncExitStack() as opened:
         clients = [await opened.enter_async_context(Client(url, token=token)) for token in tokens[1:]]
 
+        async def run_case(client: Client) -> None:
+            started = await client.start("shell", {"jobs": JOBS_PER_CASE})
+            while (seen := await client.case(started.id)).status in ("running", "starting"):
+                await asyncio.sleep(PAUSE_S)
+                if time.monotonic() > end:
+                    return
+            assert seen.status == "completed", seen
+            figures.jobs += JOBS_PER_CASE
+
         async def run_cases(client: Client) -> None:
             while time.monotonic() < end:
-                started = await client.start("shell", {"jobs": JOBS_PER_CASE})
-                while (seen := await client.case(started.id)).status in ("running", "starting"):
-                    await asyncio.sleep(PAUSE_S)
-                    if time.monotonic() > end:
-                        return
-                assert seen.status == "completed", seen
-                figures.jobs += JOBS_PER_CASE
+                await run_case(client)
+
+        async def run_by_clock() -> None:
+            async with asyncio.TaskGroup() as running:
+                due = time.monotonic()
+                for client in itertools.cycle(clients):
+                    if due >= end:
+                        break
+                    running.create_task(run_case(client))
+                    due += JOBS_PER_CASE / rate
+                    await asyncio.sleep(max(0.0, due - time.monotonic()))
 
         async def list_cases() -> None:
             headers = {"authorization": f"Bearer {tokens[0]}"}
@@ -91,7 +111,8 @@ async def honest_users(url: str, tokens: Sequence[str], end: float, figures: Fig
                     due += LIST_EVERY_S
                     await asyncio.sleep(max(0.0, due - time.monotonic()))
 
-        await asyncio.gather(list_cases(), *(run_cases(each) for each in clients for _ in range(CASES_TOGETHER)))
+        runs = [run_by_clock()] if rate else [run_cases(each) for each in clients for _ in range(CASES_TOGETHER)]
+        await asyncio.gather(list_cases(), *runs)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -121,6 +142,13 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.hostile", description="One hostile user beside others.")
     parser.add_argument("--minutes", type=float, default=10.0, help="beside the hostile user")
     parser.add_argument("--alone-minutes", type=float, default=1.0, metavar="MINUTES", help="before that")
+    parser.add_argument(
+        "--load",
+        type=float,
+        default=LOAD,
+        metavar="SHARE",
+        help="of the jobs that they get done alone; 1: all they can",
+    )
     parser.add_argument("--only", nargs="+", choices=KINDS, default=KINDS, metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     parser.add_argument("--attack", metavar="URL", help=f"be the hostile user, with the token in {TOKEN}")
@@ -134,6 +162,8 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
     tokens.touch(0o600)
     tokens.write_text(f"{line}\n")
     data, environment = folder / "data", {**os.environ, TOKEN: token}
+    of_server, of_others = halves(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, of_others)
     begun: list[subprocess.Popen[bytes]] = []
     with (folder / "log").open("wb") as log:
 
@@ -144,6 +174,7 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
 
         try:
             server = begin("serve", "--data-dir", str(data), "--port", "0", "--tokens", str(tokens))
+            os.sched_setaffinity(server.pid, of_server)
             end = time.monotonic() + 4 * PATIENCE_S
             while (place := find_server(data)) is None:
                 assert time.monotonic() < end and server.poll() is None, (folder / "log").read_text()
@@ -156,6 +187,13 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
             for process in reversed(begun):
                 process.terminate()
                 process.wait()
+
+
+def halves(processors: Set[int]) -> tuple[Set[int], Set[int]]:
+    """Of the processors of a machine: one half each, or all of them twice if there is but one."""
+    ordered = sorted(processors)
+    middle = len(ordered) // 2
+    return set(ordered[:middle]) or processors, set(ordered[middle:])
 
 
 async def measure(place: ServerAnnouncement, root: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -178,12 +216,14 @@ async def measure(place: ServerAnnouncement, root: str, options: argparse.Namesp
     attacker = await asyncio.create_subprocess_exec(
         *words, "--only", *options.only, stdout=asyncio.subprocess.PIPE, env={**os.environ, TOKEN: eve}
     )
-    await honest_users(place.url, honest, end, beside)
+    rate = 0.0 if options.load >= 1 else alone.jobs / alone_s * options.load
+    await honest_users(place.url, honest, end, beside, rate)
     told, _ = await attacker.communicate()
     assert attacker.returncode == 0, "the hostile user has failed itself; it says why above"
     answers = Counter[str](json.loads(told))
     return {
         "jobs/s alone": round(alone.jobs / alone_s, 1),
+        "jobs/s wanted beside": round(rate, 1) if rate else "all",
         "jobs/s beside": round(beside.jobs / beside_s, 1),
         "share of jobs": round(beside.jobs / beside_s / (alone.jobs / alone_s), 2) if alone.jobs else 0.0,
         "GET /cases p50 ms, alone": alone.at_ms(0.5),

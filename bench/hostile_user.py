@@ -23,7 +23,8 @@ from mendflow.formats import load
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 HELD_CONNECTIONS = 400
-SLOW_BODIES = 50
+SLOW_BODIES = 8
+"""With more it would keep its own other requests waiting: so many of one principal are answered at once."""
 LOOPS_TOGETHER = 4
 PAUSE_S = 0.05
 LONG_TEXT = "a" * 1_000_000

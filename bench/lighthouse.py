@@ -3,7 +3,8 @@
 A real server on a filled store (bench.web), and Lighthouse in a real Chromium on Home, Cases and a case. Lighthouse
 loads a page and works out how long that takes on the machine and the line of its preset: `desktop` is a computer with a
 line of 10 Mbit/s, `mobile` a phone four times as slow with 1.6 Mbit/s. The app is made for desks: `desktop` is what is
-aimed at, and `mobile` is told beside it. Of several runs the median counts. npx fetches Lighthouse once."""
+aimed at, and `mobile` is told beside it. Of several runs the median counts. A run that Chromium failed says nothing of
+the page, so it is made again, and that is told. npx fetches Lighthouse once."""
 
 import argparse
 import json
@@ -28,6 +29,8 @@ LIGHTHOUSE: Final = "lighthouse@12.8.2"
 """The last one that runs with Node.js 20."""
 PAGES: Final = {"home": "/", "cases": "/cases", "case": f"/cases/{BIG}"}
 PRESETS: Final = ("desktop", "mobile")
+REPEATS: Final = 2
+"""So often at most a run is made again that Chromium failed."""
 CATEGORIES: Final = ("performance", "accessibility", "best-practices")
 FIGURES: Final = {
     "first-contentful-paint": "first paint ms",
@@ -36,6 +39,10 @@ FIGURES: Final = {
     "cumulative-layout-shift": "shift",
     "total-byte-weight": "kB",
 }
+
+
+class RunFailed(Exception):
+    """Lighthouse has no report of a run: the message says why, as Lighthouse does."""
 
 
 class Audited(NamedTuple):
@@ -49,7 +56,7 @@ class Audited(NamedTuple):
 
 
 def audit(url: str, page: str, preset: str, runs: int) -> Audited:
-    found = [_run(url + PAGES[page], preset) for _ in range(runs)]
+    found = [_run_or_repeat(url + PAGES[page], preset) for _ in range(runs)]
     return Audited(
         page,
         preset,
@@ -59,14 +66,29 @@ def audit(url: str, page: str, preset: str, runs: int) -> Audited:
     )
 
 
+def _run_or_repeat(url: str, preset: str) -> Any:
+    for _ in range(REPEATS):
+        try:
+            return _run(url, preset)
+        except RunFailed as failed:
+            tell(f"a run of {url}, {preset}, is made again, because it failed: {failed}")
+    return _run(url, preset)
+
+
 def _run(url: str, preset: str) -> Any:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
         command = ["npx", "--yes", LIGHTHOUSE, url, "--quiet", "--output=json", f"--output-path={path}"]
         command += [f"--only-categories={','.join(CATEGORIES)}", f"--chrome-flags=--headless=new {_flags()}"]
         command += ["--preset=desktop"] if preset == "desktop" else []
-        subprocess.run(command, check=True, env={**os.environ, "CHROME_PATH": chromium.executable()}, cwd=folder)
-        return json.loads(path.read_text())
+        environment = {**os.environ, "CHROME_PATH": chromium.executable()}
+        done = subprocess.run(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True)
+        report = json.loads(path.read_text()) if path.exists() else {}
+        if problem := report.get("runtimeError"):
+            raise RunFailed(f"{problem['code']}: {problem['message']}")
+        if done.returncode or not report:
+            raise RunFailed(f"exit code {done.returncode}: {done.stderr.strip()}")
+        return report
 
 
 def _flags() -> str:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playwright.sync_api import Browser, Page, Playwright, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, ViewportSize, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "do" / "pictures"
@@ -344,7 +344,7 @@ def picture(page: Page, world: World, shot: Shot) -> bytes:
     page.goto(world.url + shot.address.format(**world.names))
     page.locator(shot.ready).first.wait_for(timeout=60_000)
     page.wait_for_timeout(1500)  # what comes in after the page: counts, layouts, fonts
-    page.wait_for_function("!document.querySelector('.loading')", timeout=60_000)
+    expect(page.locator(".loading")).to_have_count(0, timeout=60_000)
     return page.screenshot()
 
 

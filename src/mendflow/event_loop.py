@@ -2,14 +2,20 @@
 
 import asyncio
 import importlib
+import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+SWITCH_S: Final = 0.0005
+"""So long a thread waits for the interpreter at most while the loop is busy. The store's threads have little to do with
+it, several times for each commit and each read; with Python's 5 ms, waiting was most of what either took."""
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """asyncio.run, on that loop."""
+    sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=_new_loop()) as runner:
         return runner.run(main)
 

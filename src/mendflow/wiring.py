@@ -138,9 +138,11 @@ class RunningServer:
         self.server = server
 
 
-def read_job(description: str, folder: Path | None) -> Flow:
-    """The flow of a job description that a port received."""
-    return jsdl.flow_of(xml.parse(description, "the job description"), "the job description", folder)
+def read_job(description: str, folder: Path | None, elements_max: int | None = None) -> Flow:
+    """The flow of a job description that a port received. Raises LongWork if it has more elements, each written out,
+    than `elements_max`."""
+    root = xml.parse(description, jsdl.RECEIVED)
+    return jsdl.flow_of(root, jsdl.RECEIVED, folder, elements_max=elements_max)
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from mendflow.cli.option_hints import OF_COMMANDS
 from mendflow.cli.server_file import find_server
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerAnnouncement, write_server_file
+from tests.cli.conftest import Shell
 from tests.cli.in_process import run_command
 from tests.patience import PATIENCE_S
 
@@ -53,6 +54,33 @@ def test_help_names_every_command_within_eighty_columns() -> None:
     for name in COMMANDS:
         assert re.search(rf"\b{name}\b", told.stdout)
     assert max(map(len, told.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", ["80", "100"])
+def test_help_of_every_command_fits_the_screen_and_cuts_nothing(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for name, command in all_commands().items():
+        context = command.make_context(f"mendflow {name}", [], resilient_parsing=True, max_content_width=100)
+        told = command.get_help(context)
+        assert "…" not in told.replace("`…`", ""), name
+        assert max(map(len, told.splitlines())) <= int(columns), name
+        words = set(re.findall(r"--[a-z0-9-]+", told))
+        for param in command.params:
+            assert getattr(param, "hidden", False) or {each for each in param.opts if each.startswith("--")} <= words
+
+
+def test_the_flow_to_begin_with_has_no_problem_and_runs(shell: Shell) -> None:  # DU-1
+    shell.write("survey.yaml", shell.ok("flows", "init"))
+    assert shell.ok("check", "survey.yaml").strip() == "1 flow, no problems"
+    told = shell.ok("run", "survey.yaml", "--input", 'nights=["wed"]', "--quiet")
+    assert "rows: 1" in told and "2 done" in told
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["admin"], ["admin", "tokens"], ["rules", "add"]])
+def test_help_is_a_command_too(words: list[str]) -> None:
+    told = mendflow("help", *words)
+    assert told.returncode == 0
+    assert told.stdout == mendflow(*words, "--help").stdout
 
 
 @pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["--version"], ["admin", "completion", "bash"]])
@@ -157,7 +185,8 @@ def test_there_are_no_more_than_thirty_seven_commands_on_top() -> None:
         ("kill", "mendflow cancel CASE"),
         ("status", "mendflow cases"),
         ("dag", "mendflow flows graph"),
-        ("init", "mendflow run FLOW"),
+        ("init", "mendflow flows init > FLOW.yaml"),
+        ("new", "mendflow flows init > FLOW.yaml"),
         ("unlock", "mendflow resume CASE"),
         ("retry", "mendflow rerun CASE --again JOB"),
         ("backfill", "mendflow schedules backfill SCHEDULE"),
@@ -257,6 +286,7 @@ def test_the_schema_of_each_kind_of_file_is_printed(words: tuple[str, ...], titl
 def test_every_reading_command_can_speak_json() -> None:
     silent = {
         "flows schema",
+        "flows init",
         "learn",
         "serve",
         "pilot",

@@ -3,6 +3,7 @@
 import pytest
 
 from mendflow.cli.case_ending import CaseEnding
+from mendflow.cli.printing import say
 from mendflow.cli.summary import print_summary
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.views import CaseView
@@ -24,3 +25,8 @@ def test_files_that_were_not_written_here_are_told_by_name_and_size(capsys: pyte
     assert "  big: big.bin (20.0 MB, stored)\n" in told
     assert '  all: ["big.bin (20.0 MB, stored)",null]\n' in told and "  n: 3\n" in told
     assert "$file" not in told
+
+
+def test_what_a_job_would_tell_the_terminal_is_in_no_sentence(capsys: pytest.CaptureFixture[str]) -> None:  # SE-7
+    say("17:03 warning open a-1\n    job j failed: \x1b]52;c;cm0gLXJm\x07oh \x1b[2Jno\x9b31m")
+    assert capsys.readouterr().out == "17:03 warning open a-1\n    job j failed: oh no31m\n"

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.patience import PATIENCE_S
+from tests.servers.warm_starts import usual_starts
 
 NIGHT = """\
 name: night
@@ -418,7 +419,8 @@ def test_a_pilot_that_cannot_live_here_is_told_about(shell: Shell) -> None:
 @pytest.mark.full
 def test_a_pilot_that_was_killed_is_replaced(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
-    running = shell.start("run", "wait.yaml", "--quiet")
+    with usual_starts():
+        running = shell.start("run", "wait.yaml", "--quiet")
     shell.until((shell.folder / "begun").exists)
     (pilot,) = children(running.pid)
     os.kill(pilot, signal.SIGKILL)
@@ -429,11 +431,9 @@ def test_a_pilot_that_was_killed_is_replaced(shell: Shell) -> None:
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started and that have not ended."""
-    alive = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-        alive += [int(child)] if state != "Z" else []
-    return alive
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    states = [Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] for child in found]
+    return [int(child) for child, state in zip(found, states, strict=True) if state != "Z"]
 
 
 @pytest.mark.full

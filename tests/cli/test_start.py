@@ -33,6 +33,18 @@ def test_a_case_that_is_waited_for_brings_its_outputs_and_uses_results_as_a_run_
     assert shell("start", "fails.yaml", "--wait", "--quiet").returncode == 1
 
 
+def test_a_case_whose_input_is_no_amount_is_refused_before_a_job_runs(shell: Shell) -> None:  # DU-3
+    shell.write(
+        "reduce.yaml",
+        "inputs: {size: 200 MB}\njobs:\n  split: {run: touch ran}\n"
+        "  reduce: {needs: split, run: echo x, memory: '${{ inputs.size }}'}\n",
+    )
+    refused = shell("run", "reduce.yaml", "-i", "size=lots", "--quiet")
+    assert refused.returncode == 2
+    assert "job reduce: memory is 'lots' (from inputs.size); write a size such as 200 MB" in refused.stderr
+    assert "reduce" not in shell("cases").stdout
+
+
 def test_what_needs_the_end_of_a_case_is_refused_where_it_is_not_waited_for(shell: Shell) -> None:  # DU-2
     shell.write("made.yaml", MADE)
     shell.write("in.txt", "four")

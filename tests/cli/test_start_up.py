@@ -81,6 +81,12 @@ def compiles_at_once(module: str) -> bool:
     )
 
 
+def test_a_server_loads_no_client_of_http_before_it_asks_somebody(tmp_path: Path) -> None:
+    loaded = loaded_after("import mendflow.cli.serve, mendflow.server.app, mendflow.server.runner", tmp_path)
+    assert "litestar" in loaded
+    assert not {"aiohttp", "cryptography", "fsspec", "jwt", "psycopg", "re2"} & loaded
+
+
 def test_a_pilot_loads_little_of_the_product(tmp_path: Path) -> None:
     loaded = loaded_after("import mendflow.pilot.main", tmp_path)
     assert not {"aiohttp", "fsspec", "lxml", "yaml", "mendflow.formats", "mendflow.services"} & loaded

@@ -117,3 +117,16 @@ def test_an_item_that_was_repaired_several_times_is_told_once_by_its_end(shell: 
     handled = shell.ok("failures")
     assert "2 recovered" in handled and "2 without success" in handled
     assert f"  all: 3 values\n    {1:050}\n    {2:050}\n    short\n" in told
+
+
+def test_the_summary_says_what_was_skipped_and_why(shell: Shell) -> None:  # UI-1
+    shell.write(
+        "left-out.yaml",
+        "jobs:\n  a: {run: echo a}\n  review: {needs: a, if: 1 > 2, run: echo b}\n"
+        "  publish: {needs: review, run: echo c}\n"
+        "  many: {for-each: [1, 2, 3], if: 1 > 2, run: echo d}\n",
+    )
+    told = shell.ok("run", "left-out.yaml", "--quiet")
+    assert "skipped: review (its condition `1 > 2` is false)\n" in told
+    assert "skipped: publish (it needs review, which did not complete)\n" in told
+    assert told.count("\nskipped: ") <= 3

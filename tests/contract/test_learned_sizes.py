@@ -6,6 +6,7 @@ from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
 from mendflow.core.model.views import JobQuery
 from tests.contract.backends import Durable
 from tests.contract.test_results import labs, opened
+from tests.patience import until
 from tests.services.lab import Lab
 from tests.services.learning.test_job_sizes import MB, flow
 
@@ -43,5 +44,9 @@ async def test_servers_learn_from_each_other(labs: list[Lab]) -> None:  # LE-2
     await one.server.runtime.sizes.merge()
     assert await run(two) == [285] * 3
     assert [view.jobs for view in await one.domain.sizes()] in ([3], [6])  # the other may have written already
-    await two.server.runtime.sizes.merge()
-    assert [view.jobs for view in await one.domain.sizes()] == [6]
+
+    async def is_told() -> bool:
+        await two.server.runtime.sizes.merge()
+        return [view.jobs for view in await one.domain.sizes()] == [6]
+
+    await until(is_told, "what the other has learned is known here")

@@ -3,6 +3,7 @@
 import pytest
 
 from mendflow.core.engine import Case, decide, evolve
+from mendflow.core.engine.activities.job_parts import amounts_at_start
 from mendflow.core.engine.messages import StartCase
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
@@ -123,6 +124,38 @@ def first_orders(flow: Flow) -> str:
     case = Case.blank()
     command = StartCase(case=CaseId("c"), flow=flow, inputs={})
     return str([order for event in decide(case, command, 0) for order in evolve(case, event)])
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("memory", "x: memory is 'lots' (from inputs.n); write a size such as 200 MB"),
+        ("disk", "x: disk is 'lots' (from inputs.n); write a size such as 20 GB"),
+        ("time", "x: time is 'lots' (from inputs.n); write a duration such as 10 min"),
+        ("cpus", "x: cpus is 'lots' (from inputs.n); write a number such as 2 or 0.5"),
+        ("gpus", "x: gpus is 'lots' (from inputs.n); write a number such as 1"),
+    ],
+)
+def test_a_value_that_is_no_amount_is_told_in_the_words_of_the_flow(read: Reader, key: str, told: str) -> None:  # DU-3
+    flow = read('inputs: {n: lots}\njobs: {x: {run: y, KEY: "${{ inputs.n }}"}}\n'.replace("KEY", key))
+    assert told in first_orders(flow).replace("\\'", "'")
+    assert amounts_at_start(flow, {}) == [f"job {told}"]
+    assert amounts_at_start(flow, {"n": "auto" if key in ("memory", "time") else 4_000_000}) == []
+
+
+def test_what_may_never_run_or_is_not_known_yet_is_not_refused_at_the_start(read: Reader) -> None:  # DU-3
+    flow = read(
+        "inputs: {n: lots}\n"
+        "jobs:\n"
+        "  a: {run: y, if: inputs.n == 'small', memory: '${{ inputs.n }}'}\n"
+        "  b: {run: y}\n"
+        "  c: {run: y, memory: '${{ jobs.b.outputs.size }}'}\n"
+        "  d: {needs: b, for-each: '${{ [1, 2] }}', run: y, memory: '${{ inputs.n }} GB'}\n"
+    )
+    assert amounts_at_start(flow, {}) == [
+        "job d: memory is 'lots GB' (from `${{ inputs.n }} GB`); write a size such as 200 MB"
+    ]
+    assert amounts_at_start(flow, {"n": "2"}) == []
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from mendflow.server import request_audit
 from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
 from mendflow.server.audited_objects import OBJECTS
+from mendflow.server.failed_attempts import AttemptThrottle
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.audit import audit_service
 from mendflow.services.audit.audit_log import AuditLog
@@ -48,8 +49,8 @@ FLOW = "name: greet\njobs:\n  hello: {run: echo hello}\n"
 class Desk:
     """A server with its audit log, and a client for each token."""
 
-    def __init__(self, domain: DomainUnderTest, served: HttpServer, log: AuditLog) -> None:
-        self.domain, self.served, self.log = domain, served, log
+    def __init__(self, domain: DomainUnderTest, served: HttpServer, log: AuditLog, refused: list[str]) -> None:
+        self.domain, self.served, self.log, self.refused = domain, served, log, refused
         self.clients = {each.name: Client(served.url, f"token of {each.name}") for each in TOKENS}
 
     async def entries(self) -> list[AuditEntry]:
@@ -63,10 +64,11 @@ class Desk:
 async def desk_of(domain: DomainUnderTest) -> AsyncIterator[Desk]:
     server = domain._server
     log = AuditLog(server.store, lambda: "alone", server.clock.now)
-    access = AccessControl(TOKENS, servers_token=SERVERS)
+    refused: list[str] = []
+    access = AccessControl(TOKENS, servers_token=SERVERS, failures=AttemptThrottle(refused.append))
     served = await serve(create_app(domain, access=access, let_go=domain.let_go, audit=log))
     log.start()
-    desk = Desk(domain, served, log)
+    desk = Desk(domain, served, log, refused)
     try:
         yield desk
     finally:
@@ -137,6 +139,32 @@ async def test_what_was_refused_is_on_record_in_bounded_number(  # SE-4
     assert (await desk.told())[-1][:2] == ("ann", "set_limit")
 
 
+async def test_who_shows_no_token_and_only_reads_is_counted_and_not_on_record(  # SE-4
+    desk: Desk, http: aiohttp.ClientSession
+) -> None:
+    api = f"{desk.served.url}/api/v1"
+    session = {"Cookie": "mendflow_session=made-up"}
+    for method, path, headers in (
+        ("GET", "cases", {}),
+        ("GET", "nothing/there", {}),
+        ("GET", "audit/export", {}),
+        ("PUT", "limits/x", {}),
+        ("GET", "jobs", {"Authorization": "Bearer a guess"}),
+        ("GET", "jobs", session),
+    ):
+        async with http.request(method, f"{api}/{path}", headers=headers) as answer:
+            assert answer.status == 401, path
+    assert [each[1] for each in await desk.told()] == ["export_audit", "set_limit", "find_jobs", "find_jobs"]
+    assert desk.refused == ["none", "none", "none", "none", "unknown", "none", "session"]
+
+
+async def test_a_file_that_was_sent_is_on_record_with_its_name(desk: Desk, tmp_path: Path) -> None:  # SE-4
+    (tmp_path / "night09.csv").write_text("enough")
+    await desk.clients["bob"].upload(tmp_path / "night09.csv")
+    sent = hashlib.sha256(b"enough").hexdigest()
+    assert await desk.told() == [("bob", "store_file", f"{sent} night09.csv", "done", "")]
+
+
 @pytest.mark.parametrize(
     ("path", "headers"),
     [
@@ -178,18 +206,19 @@ async def test_a_request_that_a_server_forwarded_is_on_record_where_it_was_asked
             headers = {"x-mendflow-passed-on": f"Bearer {shown}", "x-request-id": by}
             async with http.put(url, json={"count": 1}, headers=headers) as response:
                 assert response.status == 200
-    assert [(each.who, each.request) for each in await desk.entries()] == [("ann", "stranger")]
+    assert [(each.who, each.request.partition(".")[0]) for each in await desk.entries()] == [("ann", "stranger")]
 
 
-async def test_who_names_a_request_gets_that_name_back(desk: Desk) -> None:  # SE-4
+async def test_who_names_a_request_gets_that_name_back_and_no_other_request_has_it(desk: Desk) -> None:  # SE-4
     url = f"{desk.served.url}/api/v1/limits/x"
     async with aiohttp.ClientSession(headers={"Authorization": "Bearer token of ann"}) as http:
-        for sent in ("trace-7", "no\tid " + "x" * 100):
+        for sent in ("trace-7", "trace-7", "no\tid " + "x" * 100):
             async with http.put(url, json={"count": 1}, headers={"x-request-id": sent}) as response:
                 assert response.status == 200
                 given = response.headers["x-request-id"]
             assert (await desk.entries())[-1].request == given
-            assert (given == sent) is (sent == "trace-7")
+            assert given.startswith(f"{sent}.") is (sent == "trace-7")
+    assert len({each.request for each in await desk.entries()}) == 3
 
 
 async def test_no_answer_says_done_if_the_record_could_not_be_written(  # SE-4

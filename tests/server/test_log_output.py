@@ -68,16 +68,18 @@ async def test_each_line_has_who_asked_what_about_which_case(
         later.set()
         await asyncio.gather(*left)
     said, asked, after = [each for each in lines(tmp_path / "log") if each["logger"].startswith("mendflow.")]
+    known = said["request"]
+    assert known.startswith("mine-17.")
     assert said["time"].endswith("Z") and len(said.pop("time")) == 24
     assert said == {
         "level": "warning",
         "logger": "mendflow.tried",
         "message": "said on\nthe way",
-        "request": "mine-17",
+        "request": known,
         "case": case,
         "who": "ann",
     }
-    assert (asked["logger"], asked["request"], asked["who"]) == ("mendflow.requests", "mine-17", "ann")
+    assert (asked["logger"], asked["request"], asked["who"]) == ("mendflow.requests", known, "ann")
     assert asked["message"].startswith(f"POST /api/v1/cases/{case}/suspend: 200 in ")
     assert "request" not in after and "who" not in after, "the request was over"
     assert after["case"] == "other"
@@ -139,3 +141,14 @@ def test_a_file_that_cannot_be_opened_again_is_written_on(opening: Opening, tmp_
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=r"--log-file .*/none/log cannot be written: No such file or directory"):
         LogOutput(LogOptions(file=str(tmp_path / "none" / "log")))
+
+
+def test_what_a_job_would_tell_a_terminal_is_not_in_the_log(opening: Opening, tmp_path: Path) -> None:  # SE-7
+    opening()
+    try:
+        raise ValueError("\x1b]52;c;cm0gLXJm\x07and \x1b[31mred")
+    except ValueError:
+        log.exception("job %s failed: %s", "a/1", "first\rsecond \x1b]52;c;cm0gLXJm\x07\x1b[2Jthird\x9b31m")
+    told = (tmp_path / "log").read_text()
+    assert "job a/1 failed: first\n  second third31m" in told and "and red" in told
+    assert not [each for each in told if each < " " and each != "\n"]

@@ -8,10 +8,12 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.errors import BadFlow, Conflict, NotFound
-from mendflow.core.model.flow import Flow, Receive
+from mendflow.core.model.flow import Flow, JobActivity, Parallel, Receive
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.views import JobQuery
 from mendflow.server.runner import HttpServer
+from mendflow.services.api import view_operations
+from mendflow.services.base import paging
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, task_flow
 
 
@@ -166,3 +168,19 @@ async def test_a_message_reaches_its_case(client: Client) -> None:
     await client.deploy(Flow(name=FlowName("one"), body=Receive(name="hear", channel="news", correlation="c")))
     case = await client.start("one")
     assert (await client.send(case.id, "news", {"n": 1}, correlation="c", id="m1")).id == case.id
+
+
+async def test_lists_of_the_client_go_on_where_one_answer_ends(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:  # SE-1
+    branches = tuple(JobActivity(name=f"j{number}", command="true") for number in range(5))
+    await client.deploy(Flow(name=FlowName("five"), body=Parallel(name="all", branches=branches)))
+    case = (await client.start("five")).id
+    jobs, items = [each.id for each in await client.jobs()], [each.item for each in await client.items(case)]
+    assert len(jobs) == len(items) == 5
+    monkeypatch.setattr(paging, "EXAMINED_MAX", 2)
+    monkeypatch.setattr(view_operations, "EXAMINED_MAX", 2)
+    assert [each.id for each in await client.jobs()] == jobs
+    assert [each.id for each in await client.jobs(JobQuery(limit=2, offset=2))] == jobs[2:4]
+    assert [each.item for each in await client.items(case)] == items
+    assert [each.item for each in await client.items(case, limit=2, offset=2)] == items[2:4]

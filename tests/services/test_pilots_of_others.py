@@ -1,15 +1,21 @@
 """What a pilot may do with jobs that are not its own: nothing, and somebody is told."""
 
+import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
+from mendflow.core.model.errors import Forbidden
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName, PilotId
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, AttemptStatus, Capacity, LogPart, SyncRequest
 from mendflow.server.pilot_exchange import PilotExchangeHandler
 from mendflow.services.api.domain import Domain
+from mendflow.services.runtime.server import Server
+from mendflow.services.scheduling import pilot_owners
+from tests.patience import until
 
 HAS = Capacity(slots=4, cpus=4.0, memory_bytes=1, disk_bytes=1)
 
@@ -72,3 +78,42 @@ async def test_a_pilot_works_for_the_projects_of_its_token_whatever_it_says(doma
     assert "it belongs to project default, and no pilot works for that" in told.sentence
     assert [pilot.projects for pilot in await domain.pilots()] == [["astro"]]
     assert await exchange.jobs_for(request("hers", 2, 1), "astro", "default") == 1
+
+
+async def test_the_name_of_an_idle_pilot_is_its_tokens_after_a_restart(domain: Domain) -> None:  # SE-2
+    await domain.sync(request("hers", 1), who="ann")
+    await domain.sync(request("gone", 1), who="ann")
+    await domain.sync(request("gone", 2, leaving=True), who="ann")
+    await until_released(domain, "gone")
+    server = domain._server
+    await restarted(server)
+    with pytest.raises(Forbidden, match="belongs to the token 'ann'"):
+        await domain.sync(request("hers", 1), who="eve")
+    await domain.sync(request("hers", 2), who="ann")
+    await domain.sync(request("gone", 1), who="eve")  # who has left has no name any more
+    await domain.sync(request("hers", 3, leaving=True), who="ann")
+    await until_released(domain, "hers")
+    await restarted(server)
+    await domain.sync(request("hers", 1), who="eve")
+    with pytest.raises(Forbidden, match="belongs to the token 'eve'"):
+        await domain.sync(request("gone", 3), who="ann")
+
+
+async def test_a_name_that_nobody_has_used_for_long_is_free(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SE-2"""
+    await domain.sync(request("old", 1), who="ann")
+    monkeypatch.setattr(pilot_owners, "KEPT_MS", -1)
+    await restarted(domain._server)
+    assert await domain._server.store.get(pilot_owners.OWNER_KIND, "old") is None
+    await domain.sync(request("old", 1), who="eve")
+
+
+async def restarted(server: Server) -> None:
+    """Everything is read from the store again, as after a restart."""
+    server.on_broken(server.runtime, "the test says so")
+    await until(lambda: server.health().status == "ok", "the services are there again")
+
+
+async def until_released(domain: Domain, pilot: str) -> None:
+    while await domain._server.store.get(pilot_owners.OWNER_KIND, pilot) is not None:
+        await asyncio.sleep(0.01)

@@ -232,6 +232,7 @@ async def test_ex_7_failures_of_a_group_are_counted_over_time_and_by_value(domai
     assert (await domain.failure_counts(seven.group, since=seven.at + 60_000)).periods == []
     [code] = await domain.failure_values(seven.group, path="fault.exit_code")
     assert (code.value, code.here, code.of_here, code.elsewhere, code.of_elsewhere) == (7, 3, 3, 0, 3)
+    assert code.known_elsewhere == 3, "the others ended with another code, which can be compared"
     assert code.conditions == ["fault.exit_code == 7"]
     best = (await domain.failure_values(seven.group))[0]
     assert (best.here, best.elsewhere) == (3, 0), "what tells the group apart comes first"

@@ -109,3 +109,13 @@ async def test_pages_go_on_from_where_the_last_one_ended(domain: Domain, case: s
     second = await domain.find_jobs(JobQuery(where="name == 'a'", order="-id", limit=3, after=first.next))
     assert [str(job.spec.item) for job in (*first.rows, *second.rows)] == ["a[3]", "a[2]", "a[1]", "a[0]"]
     assert second.next == ""
+
+
+async def test_a_list_of_jobs_goes_on_where_one_answer_of_the_search_ends(
+    domain: Domain, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [each.id for each in await domain.jobs(JobQuery(case=case))]
+    assert len(listed) == 4
+    monkeypatch.setattr(paging, "EXAMINED_MAX", 1)
+    assert [each.id for each in await domain.jobs(JobQuery(case=case))] == listed
+    assert [each.id for each in await domain.jobs(JobQuery(case=case, limit=2, offset=1))] == listed[1:3]

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import check
-from tests.marked import SERVERS, files_with
+from tests.marked import APART, SERVERS, WHOLLY_APART, files_with
 from tests.servers import gridengine, ode, opensearch, openssh, slurm
+from tests.shape.source import ROOT
 
 
 def stage(name: str, code: str, *, nothing_to_do: tuple[int, ...] = ()) -> check.Stage:
@@ -128,6 +129,16 @@ def test_a_stage_reads_the_files_that_name_its_mark_and_the_folders_whose_confte
     assert found("rare") == ["a", "b/test_named.py"]
     assert found("scarce") == ["b/test_other.py"]
     assert found("waiting") == ["e2e"]
+
+
+def test_what_the_stage_of_all_others_does_not_read_has_stages_of_its_own() -> None:
+    (all_others,) = (
+        each for each in check.stages(Path("programs"), check._options(["--full"])) if each.name == "tests"
+    )
+    unread = [word.removeprefix("--ignore=") for word in all_others.command if word.startswith("--ignore=")]
+    assert unread == list(WHOLLY_APART)
+    whole = {path for mark in APART for path in files_with(mark)}
+    assert {ROOT / folder for folder in unread} <= whole
 
 
 def test_the_short_check_leaves_out_what_is_for_the_full_one() -> None:

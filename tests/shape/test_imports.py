@@ -53,6 +53,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.operations",
             "mendflow.formats.xes",
             "mendflow.local_accounts",
+            "mendflow.pages.formatting",
             "mendflow.version",
             "msgspec",
             "aiohttp",
@@ -130,6 +131,16 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     ),
     "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn"}),
     "maintenance": frozenset({"mendflow.core", "mendflow.lazy", "mendflow.stores", "mendflow.version"}),
+    "reading_process": frozenset(
+        {
+            "mendflow.core",
+            "mendflow.formats",
+            "mendflow.services.base.module_processes",
+            "mendflow.services.base.reading_tasks",
+            "mendflow.services.recovery.rules.trial_evaluation",
+            "msgspec",
+        }
+    ),
     "server_options": frozenset(
         {
             "mendflow.address_guard",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.marked import below
 from tests.servers import chromium
 from tests.web.flows import FLOWS
 from tests.web.recovery_case import CRUNCH
@@ -17,9 +18,8 @@ expect.set_options(timeout=20_000)  # a busy machine is slow, and only what fail
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.web)
+    for item in below(items, HERE):
+        item.add_marker(pytest.mark.web)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,33 @@ def row(page: Page, case: str) -> str:
     return f'[data-row="{case}"]'
 
 
+NIGHTS = """
+name: nights
+inputs:
+  parts: {type: number}
+  table: {type: string}
+steps:
+  - run: 'echo "Error: ${{ inputs.parts }} parts are too many" >&2; exit 12'
+"""
+
+
+def test_ui_1_cases_are_told_apart_by_what_they_were_given(server: WebServer, page: Page) -> None:
+    server.deploy("nights", NIGHTS)
+    cases = {name: server.ended("nights", table=f"/data/{name}.csv", parts=3) for name in ("night02", "night05")}
+    page.goto("/cases?flow=nights")
+    for name, case in cases.items():
+        given = page.locator(f"{row(page, case)} .case-inputs")
+        expect(given).to_have_text(f"table={name}.csv, parts=3")
+        expect(given).to_have_attribute("title", f"table: /data/{name}.csv\nparts: 3")
+    page.goto(f"/cases/{cases['night05']}")
+    expect(page.locator(".case-lead .case-inputs")).to_have_text("table=night05.csv, parts=3")
+    group = server.ask("GET", "/failures?flow=nights")[0]["id"]
+    page.goto(f"/failures/{group}")
+    of_cause = page.get_by_role("list", name="Cases of this cause").get_by_role("listitem")
+    for name, case in cases.items():
+        expect(of_cause.filter(has_text=case)).to_contain_text(f"table={name}.csv, parts=3")
+
+
 @pytest.mark.short
 def test_a_failure_is_found_from_home_to_the_line_that_says_why(server: WebServer, page: Page) -> None:
     case = server.ended("broken")
@@ -95,7 +122,7 @@ def test_a_case_is_run_again_and_the_new_one_is_shown(server: WebServer, page: P
     page.goto(f"/cases/{case}")
     page.get_by_role("button", name="Run again", exact=True).click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("A new case with the same inputs is started")
+    expect(dialog).to_contain_text("A new case starts, with the same inputs and the same version of the flow.")
     dialog.get_by_role("button", name="Run again", exact=True).click()
     expect(page.get_by_text(f"runs {case} again")).to_be_visible()
 

@@ -1,11 +1,13 @@
 """Starting a flow by its form, writing one, its next version, and its end."""
 
+import re
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.patience import PATIENCE_S
 from tests.web.dialogs import confirm
+from tests.web.watched import Complaints
 from tests.web.web_server import WebServer
 
 TYPED = """
@@ -44,6 +46,39 @@ def test_a_flow_is_picked_and_started_by_its_form(page: Page, server: WebServer)
     case = server.client.cases(flow="typed")[0]
     assert case.inputs == {"copies": 3, "names": ["ada", "grace"], "urgent": True}
     assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
+
+
+def test_ui_1_what_is_no_number_is_told_beside_its_field_and_nothing_starts(page: Page, server: WebServer) -> None:
+    server.deploy("measured", TYPED.replace("name: typed", "name: measured"))
+    page.goto("/run/measured")
+    copies = page.get_by_label("copies")
+    for wrong in ("zwei", "e", "3 or 4"):
+        copies.fill(wrong)
+        expect(page.get_by_text(f"“{wrong}” is no number")).to_be_visible()
+        page.get_by_role("button", name="Start").click()
+        expect(copies).to_be_focused()
+        expect(copies).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("alert")).to_contain_text("Start waits for copies")
+    assert server.client.cases(flow="measured") == []
+    copies.fill("2.5")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/cases/measured-*")
+    assert server.client.cases(flow="measured")[0].inputs["copies"] == 2.5
+
+
+def test_ui_1_what_the_server_says_of_an_input_stands_at_its_field(
+    page: Page, server: WebServer, complaints: Complaints
+) -> None:
+    complaints.expected.append("400")  # what the browser itself says of the server's refusal
+    server.deploy("retyped", TYPED.replace("name: typed", "name: retyped"))
+    page.goto("/run/retyped")
+    names = page.get_by_label("names")
+    expect(names).to_be_visible()
+    server.deploy("retyped", TYPED.replace("name: typed", "name: retyped").replace("type: number", "type: boolean"))
+    page.get_by_label("copies").fill("3")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text(re.compile("^Must be .*, not 3"))).to_be_visible()
+    expect(page.get_by_label("copies")).to_have_attribute("aria-invalid", "true")
 
 
 def test_a_flow_is_written_checked_where_it_is_wrong_and_deployed(page: Page, server: WebServer) -> None:
@@ -92,6 +127,27 @@ def test_a_file_from_here_is_given_to_a_flow(page: Page, server: WebServer, tmp_
     assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
     page.goto(f"/cases/{case.id}?view=items&item=count")
     expect(page.get_by_role("complementary", name="Item count")).to_contain_text("it has 4 words")
+
+
+def test_nothing_starts_before_a_chosen_file_is_stored(page: Page, server: WebServer, tmp_path: Path) -> None:
+    server.deploy("counted", COUNTED)
+    (tmp_path / "epic.txt").write_text("sing o goddess")
+    held: list[Route] = []
+    page.route("**/api/v1/files/*", lambda route: held.append(route))
+    page.goto("/run/counted")
+    start = page.get_by_role("button", name="Start")
+    expect(start).to_be_enabled()
+    with page.expect_request("**/api/v1/files/*"):
+        page.get_by_label("text: a file from here").set_input_files(tmp_path / "epic.txt")
+    expect(start).to_be_disabled()
+    expect(start).to_have_accessible_description("Start waits until epic.txt is stored")
+    expect(page.get_by_role("status").filter(has_text="epic.txt")).to_be_visible()
+    held.pop().continue_()
+    expect(start).to_be_enabled()
+    expect(start).to_have_accessible_description("")
+    start.click()
+    page.wait_for_url("**/cases/counted-*")
+    assert server.client.cases(flow="counted")[0].inputs["text"]["name"] == "epic.txt"
 
 
 def test_a_flow_gets_a_next_version_and_is_removed(page: Page, server: WebServer) -> None:

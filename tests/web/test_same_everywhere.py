@@ -56,21 +56,22 @@ def greedy(server: WebServer) -> Iterator[str]:
 
 def test_ui_1_how_far_a_case_is_reads_the_same_on_every_page(server: WebServer, page: Page, mixed: str) -> None:
     counted = re.compile(
-        r"^4 of 6 items done: 1 waiting, 1 not begun\. 1 was skipped and is not counted\. Counted are jobs,"
+        r"^4 of 7 items done: 1 waiting, 1 skipped, 1 not begun\. Counted are jobs, user tasks and called flows,"
     )
     page.goto("/")
     running = page.get_by_role("list", name="Cases that run").get_by_role("listitem").filter(has_text=mixed)
-    expect(running.locator(".case-progress")).to_have_text("4/6")
+    expect(running.locator(".case-progress")).to_have_text("4/7, 1 skipped")
     expect(running.locator(".case-progress")).to_have_attribute("title", counted)
     page.goto(f"/cases?at={mixed}")
     for place in (
         page.locator(f'[data-row="{mixed}"] .case-progress'),
         page.get_by_role("complementary", name=f"Case {mixed}").locator(".case-progress"),
     ):
-        expect(place).to_have_text("4/6")
+        expect(place).to_have_text("4/7, 1 skipped")
         expect(place).to_have_attribute("title", counted)
     page.goto(f"/cases/{mixed}?view=items")
-    expect(page.locator(".case-lead-bar .case-progress")).to_have_text("4/6")
+    expect(page.locator(".case-lead-bar .case-progress")).to_have_text("4/7, 1 skipped")
+    expect(page.get_by_role("link", name="Items")).to_have_text("Items6 of 7")
     expect(page.get_by_role("grid", name="Items")).to_have_attribute("aria-rowcount", "7")  # with the head
     expect(page.locator('[data-row="never"]')).to_contain_text("skipped")
     expect(page.locator('[data-row="approve"]')).to_contain_text("waits for a person")
@@ -135,7 +136,7 @@ def test_ui_1_teaching_begins_with_what_tells_the_cases_apart(recovery: WebServe
         page.goto(f"/failures/{group}/teach")
         context_of_case = page.get_by_role("group", name="Context of the case")
         expect(context_of_case.get_by_title("fault.exit_code", exact=True)).to_be_visible()
-        expect(context_of_case).to_contain_text("never elsewhere")
+        expect(context_of_case).to_contain_text("in no other failure")
         expect(context_of_case).not_to_contain_text("2 of 2")
         expect(page.get_by_role("group", name="Also the same")).to_have_count(0)
         page.get_by_role("button", name="Also the same in all 2").click()

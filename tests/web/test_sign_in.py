@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -36,6 +37,45 @@ def test_a_wrong_token_is_refused_and_a_right_one_leads_on(stranger: Page) -> No
     expect(stranger).to_have_url(re.compile(r"/cases\?flow=quick"))
     expect(stranger.get_by_role("grid", name="Cases")).to_contain_text("quick")
     assert BOSS not in stranger.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+
+
+def test_se_1_the_field_for_the_token_has_the_focus_and_no_key_leads_elsewhere(stranger: Page) -> None:
+    stranger.goto("/cases?flow=quick")
+    expect(stranger.get_by_label("Token")).to_be_focused()
+    stranger.keyboard.type("g w ?")
+    expect(stranger.get_by_label("Token")).to_have_value("g w ?")
+    stranger.get_by_role("heading", name="mendflow").click()  # no field has the focus
+    stranger.keyboard.type("gw?/")
+    expect(stranger).to_have_url(re.compile(r"/sign-in\?next=%2Fcases"))
+    expect(stranger.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize("address", ["/", "/cases", "/cases/quick-000000", "/failures", "/worklist"])
+def test_se_1_nothing_but_who_asks_is_asked_while_nobody_is_signed_in(stranger: Page, address: str) -> None:
+    asked: list[str] = []
+    stranger.on("request", lambda request: asked.append(urlsplit(request.url).path) if "/api/" in request.url else None)
+    stranger.goto(address)
+    expect(stranger.get_by_label("Token")).to_be_focused()
+    stranger.wait_for_load_state("networkidle")
+    assert sorted(set(asked)) == ["/api/v1/me", "/api/v1/session"]
+    assert asked.count("/api/v1/me") == 1
+
+
+def test_se_1_who_has_signed_out_is_asked_for_nothing_but_the_name_either(
+    profile: WatchedContext, stranger: Page
+) -> None:
+    profile.sign_in(BOSS)
+    stranger.goto("/cases")
+    expect(stranger.get_by_role("grid", name="Cases")).to_be_visible()
+    stranger.locator(".top-bar").get_by_role("button").last.click()
+    stranger.get_by_role("menuitem", name="Sign out").click()
+    expect(stranger.get_by_label("Token")).to_be_focused()
+    asked: list[str] = []
+    stranger.on("request", lambda request: asked.append(urlsplit(request.url).path) if "/api/" in request.url else None)
+    stranger.goto("/cases")
+    expect(stranger).to_have_url(re.compile("/sign-in"))
+    stranger.wait_for_load_state("networkidle")
+    assert sorted(set(asked)) == ["/api/v1/me", "/api/v1/session"]
 
 
 def test_whoever_signs_out_sees_nothing_any_more(profile: WatchedContext, stranger: Page) -> None:

@@ -3,6 +3,7 @@
 import re
 import threading
 
+import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from tests.web.watched import Complaints
@@ -32,6 +33,17 @@ def test_a_plain_graph_is_placed_without_the_large_layout(server: WebServer, pag
     lefts = [place["x"] for place in places if place is not None]
     assert len(lefts) == 3 and lefts == sorted(set(lefts)), "from left to right"
     assert not asked.count("elk-worker") and asked.count("graph-view")
+
+
+@pytest.mark.parametrize("address", ["/", "/cases", "/cases/CASE"])
+def test_what_is_asked_for_before_the_app_is_there_is_what_the_page_shows(
+    server: WebServer, page: Page, address: str
+) -> None:
+    case, asked = server.ended("survey"), Asked(page)
+    page.goto(address.replace("CASE", case))
+    expect(page.locator(f'.tile, [data-row="{case}"], .case-node').first).to_be_visible()
+    assert not page.evaluate("() => [...(window.mendflowPrefetched?.keys() ?? [])]"), "asked for in vain"
+    assert asked.count("/api/v1/me") == 1
 
 
 def test_what_happens_comes_on_one_stream_that_stays_open(server: WebServer, page: Page) -> None:

@@ -1,9 +1,10 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
+import { startTransition } from "react";
 import { createRoot } from "react-dom/client";
 import { feed } from "@/api/feed";
 import { startLive } from "@/api/live";
-import { meQuery } from "@/api/session";
+import { meQuery, whenSignedIn } from "@/api/session";
 import { startKeys } from "@/app/keys";
 import { onSignInNeeded, queryClient } from "@/app/query-client";
 import { router } from "@/app/router";
@@ -25,8 +26,7 @@ onSignInNeeded(() => {
   if (pathname !== "/sign-in") void router.navigate({ to: "/sign-in", search: { next: href, over } });
 });
 if (location.pathname !== "/sign-in") {
-  void queryClient.prefetchQuery(meQuery);
-  startLive(queryClient);
+  whenSignedIn(queryClient, () => startLive(queryClient));
 }
 
 /** Later, when the page is there and does nothing. */
@@ -37,8 +37,11 @@ function whenIdle(act: () => void): void {
 
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no place for the app");
-createRoot(root).render(
-  <QueryClientProvider client={queryClient}>
-    <RouterProvider router={router} />
-  </QueryClientProvider>,
+// In small parts, between which the page answers: what the server sent is seen meanwhile.
+startTransition(() =>
+  createRoot(root).render(
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  ),
 );

@@ -3,7 +3,7 @@ import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } f
 import { flowOf, newStep, rootsRead, stepsOf } from "@/components/recovery/exlets";
 import type { RuleTree } from "@/components/recovery/queries";
 import { walkTree } from "@/components/recovery/rule-walk";
-import { howOften, kindOf, sorted, split } from "@/components/recovery/telling";
+import { howOften, isShownFirst, lookedForFirst, sortedByWeight, splitByKind, valueKindOf } from "@/components/recovery/distinguishing-values";
 import { differing } from "@/components/recovery/values";
 
 describe("conditions", () => {
@@ -48,26 +48,33 @@ it("only what differs is compared", () => {
 describe("what tells a group apart", () => {
   const count = (here: number, ofHere: number, elsewhere: number, ofElsewhere: number) => ({ here, of_here: ofHere, elsewhere, of_elsewhere: ofElsewhere });
   it("is what these have and others have not", () => {
-    expect(kindOf("job.host", count(4, 4, 0, 9))).toBe("tells");
-    expect(kindOf("job.host", count(4, 4, 9, 9))).toBe("same");
-    expect(kindOf("job.host", count(1, 4, 0, 9))).toBe("varies");
-    expect(kindOf("job.host", count(1, 1, 0, 9))).toBe("tells");
-    expect(kindOf("job.peak_bytes", { ...count(1, 1, 0, 9), value: 1234 })).toBe("same");
-    expect(kindOf("job.ran_ms", { ...count(2, 4, 0, 9), value: 7 })).toBe("varies");
-    expect(kindOf("job.retries", { ...count(4, 4, 7, 9), value: 0 })).toBe("same");
+    expect(valueKindOf("job.host", count(4, 4, 0, 9))).toBe("distinguishing");
+    expect(valueKindOf("job.host", count(4, 4, 9, 9))).toBe("same");
+    expect(valueKindOf("job.host", count(1, 4, 0, 9))).toBe("varies");
+    expect(valueKindOf("job.host", count(1, 1, 0, 9))).toBe("distinguishing");
+    expect(valueKindOf("job.peak_bytes", { ...count(1, 1, 0, 9), value: 1234 })).toBe("same");
+    expect(valueKindOf("job.ran_ms", { ...count(2, 4, 0, 9), value: 7 })).toBe("varies");
+    expect(valueKindOf("job.retries", { ...count(4, 4, 7, 9), value: 0 })).toBe("same");
   });
   it("is what the failure says, as long as nothing else has failed", () => {
-    expect([kindOf("fault.exit_code", count(4, 4, 0, 0)), kindOf("job.host", count(4, 4, 0, 0))]).toEqual(["tells", "same"]);
+    expect([valueKindOf("fault.exit_code", count(4, 4, 0, 0)), valueKindOf("job.host", count(4, 4, 0, 0))]).toEqual(["distinguishing", "same"]);
   });
   it("has counts only where these are not all", () => {
-    expect([count(4, 4, 0, 9), count(4, 4, 2, 9), count(3, 4, 0, 9), count(4, 4, 9, 9), count(4, 4, 0, 0), count(3, 4, 0, 0)].map(howOften)).toEqual(["never elsewhere", "2 of 9 elsewhere", "3 of 4 here, never elsewhere", "", "", "3 of 4 here"]);
+    expect([count(4, 4, 0, 9), count(4, 4, 2, 9), count(3, 4, 0, 9), count(4, 4, 9, 9), count(4, 4, 0, 0), count(3, 4, 0, 0)].map(howOften)).toEqual(["in no other failure", "2 of 9 other failures", "3 of 4 here, in no other failure", "", "", "3 of 4 here"]);
   });
   it("begins with what tells most", () => {
     const weights: Record<string, number> = { "case.flow": 0.4, "fault.name": 0, "fault.exit_code": 1 };
-    expect(JSON.stringify(sorted({ case: { flow: "f" }, fault: { name: "exit", exit_code: 7 } }, (path) => weights[path] ?? 0))).toBe('{"fault":{"exit_code":7,"name":"exit"},"case":{"flow":"f"}}');
+    expect(JSON.stringify(sortedByWeight({ case: { flow: "f" }, fault: { name: "exit", exit_code: 7 } }, (path) => weights[path] ?? 0))).toBe('{"fault":{"exit_code":7,"name":"exit"},"case":{"flow":"f"}}');
   });
   it("takes a context apart and keeps its form", () => {
-    const parts = split({ fault: { name: "exit" }, job: { host: "a", cpus: 1 }, hosts: ["a"] }, (path) => (path.startsWith("fault.") ? "tells" : path === "job.cpus" ? "same" : "varies"));
-    expect(parts).toEqual({ tells: { fault: { name: "exit" } }, same: { job: { cpus: 1 } }, varies: { job: { host: "a" }, hosts: ["a"] } });
+    const parts = splitByKind({ fault: { name: "exit" }, job: { host: "a", cpus: 1 }, hosts: ["a"] }, (path) => (path.startsWith("fault.") ? "distinguishing" : path === "job.cpus" ? "same" : "varies"));
+    expect(parts).toEqual({ distinguishing: { fault: { name: "exit" } }, same: { job: { cpus: 1 } }, varies: { job: { host: "a" }, hosts: ["a"] } });
   });
+});
+
+it("shows first what people look for, and what can be compared", () => {
+  const paths = ["job.owner", "case.data.table", "case.jobs.split.exit_code", "job.log_tail", "fault.exit_code"];
+  expect(paths.toSorted((one, other) => lookedForFirst(one) - lookedForFirst(other)).slice(0, 3)).toEqual(["fault.exit_code", "job.log_tail", "case.data.table"]);
+  expect(paths.filter((path) => isShownFirst({ path, known_elsewhere: 0 }))).toEqual(["case.data.table", "job.log_tail", "fault.exit_code"]);
+  expect(isShownFirst({ path: "job.host", known_elsewhere: 3 })).toBe(true);
 });

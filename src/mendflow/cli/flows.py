@@ -7,7 +7,7 @@ import typer
 
 from mendflow.cli import adapt as adapting
 from mendflow.cli import case_actions as act
-from mendflow.cli import check, graph
+from mendflow.cli import check, flow_template, graph
 from mendflow.cli import convert as converting
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.flow_triggers import short_triggers, trigger_lines, watch_line
@@ -115,6 +115,7 @@ take(
         (graph.app, ("graph",)),
         (converting.app, ("convert",)),
         (adapting.app, ("adapt",)),
+        (flow_template.app, ("init",)),
         (check.app, ("schema",)),
     ],
 )

@@ -1,7 +1,8 @@
 """The command line.
 
 The group takes the commands from the table and loads a module only when its command is used; help and completion of
-command names need the table only."""
+command names need the table only. Help is laid out here, the same for all commands: an option, what it takes and what
+it does, in two columns; a long option has a line of its own, and nothing is cut."""
 
 import importlib
 import sys
@@ -19,6 +20,7 @@ from mendflow.core.model.errors import InvalidRequest
 from mendflow.version import VERSION
 
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
+WIDTH_MAX = 100
 
 
 class LazyGroup(TyperGroup):
@@ -52,7 +54,9 @@ class LazyGroup(TyperGroup):
         return f"{path} has no command `{word}`; {meant}"
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Options of other tools that stand where the command should."""
+        """Options of other tools that stand where the command should; and `help`, with or without a command."""
+        if args[:1] == ["help"] and "help" not in self.commands:
+            args = [*args[1:], "--help"]
         word = args[0].partition("=")[0] if args else ""
         own = {each for param in self.params for each in param.opts} | set(ctx.help_option_names)
         if self._entries is COMMANDS and word.startswith("-") and word not in own:
@@ -78,16 +82,47 @@ class LazyGroup(TyperGroup):
 def load(name: str, entries: dict[str, CommandEntry] = COMMANDS) -> Any:
     """The command from its module's `app`, or the group from a table."""
     if entries is COMMANDS and name in GROUPS:
-        return LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
+        group = LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
+        return with_plain_help(group)
     module = importlib.import_module(entries[name].module)
-    return with_option_hints(skip_needless_coercion(typer.main.get_group(module.app).commands[name]))
+    found = skip_needless_coercion(typer.main.get_group(module.app).commands[name])
+    return with_plain_help(with_option_hints(found))
+
+
+def with_plain_help(command: Any) -> Any:
+    """The command, and those below it, with help that is readable at 80 columns."""
+    command.rich_markup_mode = None
+    command.context_settings = {"max_content_width": WIDTH_MAX, **command.context_settings}
+    if hasattr(command, "commands"):
+        command.format_commands = lambda ctx, formatter: write_commands(command, ctx, formatter)
+        for inner in command.commands.values():
+            with_plain_help(inner)
+    return command
+
+
+def write_commands(group: Any, ctx: Any, formatter: Any) -> None:
+    """The commands of a group under their headings, each with its whole sentence."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if command is not None and not command.hidden:
+            panel = getattr(command, "rich_help_panel", None)
+            heading = panel if isinstance(panel, str) else "Commands"
+            panels.setdefault(heading, []).append((name, _first_sentences(command.help or "")))
+    for heading, rows in panels.items():
+        with formatter.section(heading):
+            formatter.write_dl(rows)
+
+
+def _first_sentences(text: str) -> str:
+    return " ".join(text.strip().split("\n\n")[0].split())
 
 
 root = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH_MAX},
 )
 
 
@@ -111,7 +146,7 @@ def command() -> Any:
     """The whole command line. `mendflow admin completion` installs completion; the root has no options for it."""
     made = skip_needless_coercion(typer.main.get_command(root))
     made.params = [param for param in made.params if param.name not in ("install_completion", "show_completion")]
-    return made
+    return with_plain_help(made)
 
 
 def main(args: list[str] | None = None) -> NoReturn:

@@ -43,7 +43,8 @@ def print_json(value: object) -> None:
 
 
 def say(text: str | Text = "", *, err: bool = False) -> None:
-    console(err=err).print(text, soft_wrap=True)
+    """What a job has printed may be in any sentence, so none goes to the terminal as it is."""
+    console(err=err).print(plain_text(text) if isinstance(text, str) else text, soft_wrap=True)
 
 
 def print_answer(json: bool, value: object, sentence: str | Text) -> None:

@@ -227,7 +227,11 @@ def _trigger_row(view: TriggerView) -> tuple[str, ...]:
     return view.trigger, view.level, view.task or "-", view.rules
 
 
-@app.command("mend")
+@app.command(
+    "mend",
+    epilog="An exlet is a repair: a small flow whose steps give orders to the case, such as to run a job again with"
+    " more memory.",
+)
 @with_context
 def mend(
     context: CommandContext,

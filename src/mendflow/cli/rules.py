@@ -50,7 +50,14 @@ from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
 rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(rules_app, name="rules", help="List the rules; add, try, export, import or restore them.")
+app.add_typer(
+    rules_app,
+    name="rules",
+    help="List the rules; add, try, export, import or restore them.",
+    epilog="A rule is a condition over a failure, and the exlet that it concludes: a repair, a small flow whose steps"
+    " give orders to the case. The failure that a rule was made for is its cornerstone: what is concluded for that"
+    " does not change when rules are added.",
+)
 take(rules_app, [(repairs.app, ("reject", "patterns", "compensations", "levels"))])
 
 

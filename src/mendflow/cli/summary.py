@@ -30,6 +30,7 @@ from mendflow.version import VERSION
 
 FAILURES_SHOWN = 5
 FACTS_SHOWN = 4
+SKIPPED_SHOWN = 3
 ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
 PASSED_OVER_SHOWN = 3
@@ -96,6 +97,8 @@ def print_summary(
     _print_left_running([*ending.items, *ending.called_items])
     if case.status != "cancelled":
         _print_removed(ending.items)
+    if case.status == "completed":
+        _print_skipped(ending.items)
     _print_failures(case, ending.items, ending.tolerated, source)
     for job in ending.left[:FAILURES_SHOWN]:
         say(f"left behind: {one_line(leftover_text(job), 200)}")
@@ -306,6 +309,15 @@ def _print_removed(items: list[ItemView]) -> None:
         say(f"cancelled: {one_line(item.shown, 100)}: {one_line(reason, 200)}")
     if len(told) > FAILURES_SHOWN:
         say(f"  and {len(told) - FAILURES_SHOWN:,} more were cancelled")
+
+
+def _print_skipped(items: list[ItemView]) -> None:
+    """What the flow left out in a case that is completed: whoever expected it sees why it did not run."""
+    told = [item for item in items if item.state == "skipped" and item.reason]
+    for item in told[:SKIPPED_SHOWN]:
+        say(f"skipped: {one_line(item.shown, 100)} ({one_line(item.reason, 200)})")
+    if len(told) > SKIPPED_SHOWN:
+        say(f"  and {len(told) - SKIPPED_SHOWN:,} more were skipped: mendflow items {told[0].case}")
 
 
 def _print_failures(case: CaseView, items: list[ItemView], tolerated: set[str], source: str) -> None:

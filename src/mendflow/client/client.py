@@ -127,12 +127,26 @@ class Client(DomainCalls, SoapCalls):
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        """In the order in which they last began; `after` is the `place` of the last item of the page before."""
-        found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
-        return found.rows
+        """In the order in which they last began; `after` is the `place` of the last item of the page before. All of
+        them are looked at, in as many steps as it takes."""
+        rows = list[ItemView]()
+        while True:
+            missing = limit - len(rows)
+            page = await self.find_items(case, state=state, name=name, limit=missing, offset=offset, after=after)
+            rows += page.rows
+            if not page.next or len(rows) >= limit:
+                return rows
+            offset, after = 0, page.next
 
     async def jobs(self, query: JobQuery = JobQuery()) -> list[JobView]:
-        return [*(await self.find_jobs(query)).rows]
+        """The newest first. All of them are looked at, in as many steps as it takes; `find_jobs` gives a page."""
+        rows, limit = list[JobView](), query.limit
+        while True:
+            page = await self.find_jobs(query)
+            rows += page.rows
+            if not page.next or len(rows) >= limit:
+                return rows
+            query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
 
     async def count_cases(self, query: CaseQuery = CaseQuery(), *, by: str = "") -> CountsView:
         """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""

@@ -10,8 +10,10 @@ from typing import Final
 from mendflow.core.engine.inserted_inputs import inserted_inputs
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.remarks import remarks_on
+from mendflow.core.graphs.flow_graph import draw_flow
 from mendflow.core.model.errors import BadFlow, InvalidRequest, Problem
 from mendflow.core.model.flow_checks import FlowCheck, FlowProblem
+from mendflow.core.model.graphs import GraphView
 from mendflow.core.model.values import Value
 from mendflow.formats import YAML, tables
 from mendflow.formats.yaml import read_flow_alone
@@ -22,7 +24,7 @@ ELSEWHERE: Final = "only flow files in YAML are checked on a server; check this 
 
 
 def check(text: str, name: str) -> FlowCheck:
-    """Everything that is wrong with a text, and the flow if nothing is. `name` is the file's, or the flow's."""
+    """What is wrong with a text; the flow and its graph if nothing is. `name` is the file's, or the flow's."""
     file = PurePosixPath(name or "flow").name
     suffix = PurePosixPath(file).suffix
     if suffix and suffix not in YAML and suffix in (".py", ".bpel", ".jsdl", ".xml", ".json"):
@@ -35,7 +37,9 @@ def check(text: str, name: str) -> FlowCheck:
         return FlowCheck(ok=False, problems=[_problem(each) for each in error.problems])
     remarks = [*remarks_on(flow), *inserted_inputs(flow)]
     found = [FlowProblem(severity="remark", message=str(each)) for each in remarks]
-    return FlowCheck(ok=True, problems=found, flow=flow)
+    drawn = draw_flow(flow)
+    graph = GraphView(flow=flow.name, nodes=drawn.nodes, edges=drawn.edges, is_whole=drawn.is_whole)
+    return FlowCheck(ok=True, problems=found, flow=flow, graph=graph)
 
 
 def read_table(input: str, path: Path, columns: Mapping[str, str]) -> list[Value]:

@@ -27,7 +27,7 @@ from mendflow.lazy import lazy_pattern
 from mendflow.local_accounts import ACCOUNT_STATE
 from mendflow.operations.roles import OPERATORS, VIEWERS, AllowedRoles
 from mendflow.operations.table import API, find_operation
-from mendflow.server.failed_attempts import AttemptThrottle
+from mendflow.server.failed_attempts import NOTHING_SHOWN, AttemptThrottle
 from mendflow.server.local_callers import ANONYMOUS, READ_METHODS, admit_local
 from mendflow.server.private_files import require_private
 from mendflow.services.base.hidden_texts import TOKENS_MAX as HIDDEN_TOKENS_MAX
@@ -293,7 +293,9 @@ class AccessControl:
                 return ANONYMOUS
             if b"authorization" in sent:
                 raise _unknown_token()
-            raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
+            raise Unauthorized(
+                "this server wants a token: send it as `Authorization: Bearer TOKEN`", reason=NOTHING_SHOWN
+            )
         check_roles(caller, allowed)
         if sha256 not in self._told and caller.roles & {PILOT, ADMIN}:
             self._told[sha256] = None

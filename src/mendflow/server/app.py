@@ -122,7 +122,7 @@ class Api:
             if not scope["path"].startswith(DOMAIN):  # other domains show who they are in another way
                 demand_small_body(scope, caller)
         except RequestError as error:
-            answer = self.audit.watch(scope, send, await self._sign_in.find(scope["headers"]), admitted=False)
+            answer = self.audit.watch(scope, send, await self._sign_in.find(scope["headers"]), refusal=error)
             await self._refuse(scope, answer.send if answer is not None else send, error)
             return
         if scope["path"].startswith(DOMAIN):

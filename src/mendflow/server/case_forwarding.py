@@ -8,10 +8,9 @@ home; any server reads it from the store."""
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
-import aiohttp
 import msgspec
 from litestar.types import HTTPResponseStartEvent, HTTPScope, Receive, Send
 
@@ -28,6 +27,9 @@ from mendflow.server.request_body import read_body
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.messaging.message_store import endpoint_of
 from mendflow.services.messaging.ports.job_messages import JOBS
+
+if TYPE_CHECKING:
+    import aiohttp
 
 LAST: Final = "last"
 ARRIVAL_WAIT_S: Final = 10
@@ -171,7 +173,7 @@ class ResponseRelay:
         self._events = False
         self.has_begun = False
 
-    async def relay(self, response: aiohttp.ClientResponse) -> None:
+    async def relay(self, response: "aiohttp.ClientResponse") -> None:
         self._events = response.content_type == EVENT_STREAM
         self.has_begun = True
         start = {

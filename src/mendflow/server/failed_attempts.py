@@ -27,6 +27,9 @@ ADDRESSES_MAX: Final = 10_000
 
 LOG_EVERY_S: Final = 60.0
 
+NOTHING_SHOWN: Final = "none"
+"""The reason of a request without any token. It guesses nothing, so it is counted and no more."""
+
 
 class AttemptThrottle:
     """`count` is told the reason of each failure, for the metrics."""
@@ -49,6 +52,9 @@ class AttemptThrottle:
 
     def note(self, address: str, reason: str) -> None:
         """Somebody at this address has failed; raises if it was too often of late."""
+        if reason == NOTHING_SHOWN:
+            self._count(reason)
+            return
         group, now = address_group(address), self._clock()
         wait_s = self._failures.of(group, now).try_take(1, now)
         self._count("throttled" if wait_s else reason)

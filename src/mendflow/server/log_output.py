@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.pages.formatting import plain_text
 from mendflow.server.request_mark import current_mark
 
 log = logging.getLogger("mendflow.server")
@@ -73,9 +74,14 @@ class JsonLines(_Fields):
 class TextLines(_Fields):
     def format(self, record: logging.LogRecord) -> str:
         known = " ".join(f"{name}={value}" for name, value in self.context(record).items())
-        told = record.getMessage().replace("\n", "\n  ")
+        told = _readable(record.getMessage()).replace("\n", "\n  ")
         line = f"{self.instant(record)} {record.levelname} {record.name}: {told}{f' [{known}]' if known else ''}"
-        return f"{line}\n{error}" if (error := self.error(record)) else line
+        return f"{line}\n{_readable(error)}" if (error := self.error(record)) else line
+
+
+def _readable(text: str) -> str:
+    """Without what a job, or whoever asks, would tell the terminal of who reads the log. Nothing is written over."""
+    return plain_text(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 class ReopenedFile(RotatingFileHandler):

@@ -15,10 +15,13 @@ import msgspec
 
 from mendflow.core.audit.chain import bounded
 from mendflow.core.model.audit import Outcome, RequestRecord
-from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.errors import RequestError, StoreUnavailable, Unauthorized
 from mendflow.core.model.principals import PILOT, Principal
+from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import API, find_operation
 from mendflow.server.error_bodies import send_error
+from mendflow.server.failed_attempts import NOTHING_SHOWN
+from mendflow.server.local_callers import READ_METHODS
 from mendflow.server.request_mark import ID_HEADER, request_id
 from mendflow.services.audit.audit_log import AuditLog
 from mendflow.services.base.buckets import BoundedCounts, Bucket, BucketTable
@@ -113,10 +116,11 @@ class RequestAudit:
         self._refusals = Refusals()
 
     def watch(
-        self, scope: HTTPScope, send: Send, caller: Principal | None, *, admitted: bool = True
+        self, scope: HTTPScope, send: Send, caller: Principal | None, *, refusal: RequestError | None = None
     ) -> AnswerOnRecord | None:
         """The way of the answer to this request, or None if it goes straight to the caller. `caller` is None if
-        nobody knows who it is; a request that is not `admitted` is about to be refused."""
+        nobody knows who it is; `refusal` says why it is about to be refused. Who shows no token and only wants to read
+        says nothing of anybody: such requests are counted, and would drown the record."""
         if self._log is None:
             return None
         method, path = scope["method"], scope["path"]
@@ -127,9 +131,11 @@ class RequestAudit:
             name, audited = f"soap.{path.removeprefix(SOAP).partition('/')[0]}", True
         if name == "store_file" and caller is not None and caller.roles == {PILOT}:
             audited = False  # the outputs of a job: the case has them
+        if not audited and _only_reads(operation, method) and _shows_nothing(refusal):
+            return None
         object = _object(operation.path, scope) if operation is not None else path.removeprefix(SOAP)
         known = RequestNote(name or f"{method} {bounded(path)}", object, caller.name if caller is not None else "")
-        return AnswerOnRecord(self._log, self._refusals, scope, send, known, always=audited, admitted=admitted)
+        return AnswerOnRecord(self._log, self._refusals, scope, send, known, always=audited, admitted=refusal is None)
 
 
 class AnswerOnRecord:
@@ -220,6 +226,14 @@ class AnswerOnRecord:
         if not self._begun and self._is_audited:
             self._begun = True
             self._log.put(self._record_of("unanswered", ""))
+
+
+def _only_reads(operation: ApiOperation | None, method: str) -> bool:
+    return not operation.audited if operation is not None else method in READ_METHODS
+
+
+def _shows_nothing(refusal: RequestError | None) -> bool:
+    return isinstance(refusal, Unauthorized) and refusal.fields.get("reason") == NOTHING_SHOWN
 
 
 def _code(status: int, body: bytes) -> str:

@@ -37,11 +37,11 @@ _mark: ContextVar[RequestMark | None] = ContextVar("request_mark", default=None)
 
 
 def request_id(scope: HTTPScope) -> str:
-    """The caller's own id of the request, if it is one, or a new one, which it keeps."""
+    """An id of the request, which it keeps, and no other has. It begins with the caller's own, if that is one."""
     known = cast("dict[str, Any]", scope)
     if _KEY not in known:
         sent = next((value.decode("latin-1") for name, value in scope["headers"] if name == ID_HEADER), "")
-        known[_KEY] = sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
+        known[_KEY] = f"{f'{sent}.' if _REQUEST_ID.fullmatch(sent) else ''}{secrets.token_hex(8)}"
     return str(known[_KEY])
 
 

@@ -30,6 +30,7 @@ from mendflow.server.access import (
     origin_of,
     token_hash,
 )
+from mendflow.server.failed_attempts import NOTHING_SHOWN
 from mendflow.server.local_callers import FOREIGN_SITES, READ_METHODS
 from mendflow.services.base.clock import wall_ms
 from mendflow.services.cluster.browser_sessions import BrowserSessions, StoredSession
@@ -137,9 +138,12 @@ class SignIn:
         try:
             return await self.access.receive(scope)
         except Unauthorized as error:
-            if not error.fields and not await self.sessions.is_genuine(ticket):
+            if error.fields.get("reason") != NOTHING_SHOWN:
+                raise
+            if not await self.sessions.is_genuine(ticket):
                 self.access.note_failure(origin, "session")
-            raise Unauthorized(OVER) if not error.fields else error from None
+                raise Unauthorized(OVER) from None
+            raise Unauthorized(OVER, reason=NOTHING_SHOWN) from None
 
     async def _caller(self, ticket: str, origin: RequestOrigin | None) -> Principal | None:
         """Whose session it is. Without an origin, another server has looked at that."""

@@ -24,7 +24,7 @@ from mendflow.core.model.errors import NOT_STORED, NotFound, RequestError, Store
 from mendflow.core.model.retention import SweptFiles
 from mendflow.core.model.values import FileRef, is_executable
 from mendflow.lazy import lazy_pattern
-from mendflow.stores.lasting_writes import make_durable, sync_path, unavailable
+from mendflow.stores.lasting_writes import HashedWriter, make_durable, sync_path, unavailable
 from mendflow.stores.local_paths import CHUNK_BYTES, content_of, flaw_now, is_sealed, path_flaw_of
 from mendflow.stores.partial_files import PartialFiles
 from mendflow.stores.used_files import UsedFiles
@@ -70,19 +70,17 @@ class FolderFileStore:
             self._place(sha256)
         self._incoming.mkdir(parents=True, exist_ok=True)
         draft = self._incoming / secrets.token_hex(8)
-        digest = hashlib.sha256()
-        size = 0
         try:
             with draft.open("wb") as out:
+                writer = HashedWriter(out)
                 async for chunk in _received(chunks, name):
-                    digest.update(chunk)
-                    size += len(chunk)
-                    out.write(chunk)
+                    await writer.take(chunk)
+                writer.flush()
                 await asyncio.to_thread(make_durable, out.fileno())
-            found = digest.hexdigest()
+            found = writer.digest()
             if sha256:
                 _demand_digest(found, sha256, name)
-            return await asyncio.to_thread(self._settle, draft, found, size, name)
+            return await asyncio.to_thread(self._settle, draft, found, writer.bytes, name)
         except OSError as error:
             raise unavailable(error, self._folder) from error
         finally:

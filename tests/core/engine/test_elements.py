@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mendflow.core.engine import elements as elements_module
 from mendflow.core.engine.elements import CHARS_MAX, element_of, short, telling_columns
 from mendflow.core.engine.messages import SubmitJob
 from mendflow.core.model.flow import Activity, ForEach, JobActivity, Parallel, Sequence
@@ -48,6 +49,12 @@ def test_of_loops_in_loops_the_outer_element_comes_first() -> None:
 
 def test_outside_of_loops_there_is_none() -> None:
     assert elements(JobActivity(name="a", command="x")) == {"a": ""}
+
+
+def test_for_a_job_that_is_no_call_the_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:  # SE-6
+    play = started(Parallel(name="all", branches=tuple(JobActivity(name=f"a{n}", command="x") for n in range(3))))
+    monkeypatch.setattr(elements_module, "_same_calls", lambda *_: pytest.fail("a flow may have thousands of jobs"))
+    assert {element_of(play.case, order.serial) for order in play.out.values()} == {""}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from mendflow.core.model.errors import RequestError
 from mendflow.core.model.views import CASE_END_STATES
 from mendflow.formats import load
 from mendflow.server.access import new_token
+from tests.marked import below
 from tests.patience import PATIENCE_S
 from tests.servers import isolation as servers
 from tests.servers.processes import free_port
@@ -38,9 +39,8 @@ NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.isolation)
+    for item in below(items, HERE):
+        item.add_marker(pytest.mark.isolation)
 
 
 class Installation:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.marked import below
 from tests.servers import podman as servers
 from tests.servers.podman import Podman
 
@@ -13,9 +14,8 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.podman)
+    for item in below(items, HERE):
+        item.add_marker(pytest.mark.podman)
 
 
 @pytest.fixture(scope="session")

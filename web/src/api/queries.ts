@@ -36,14 +36,20 @@ export function casesQuery(wish: CasesWish) {
   });
 }
 
+/** How many cases match: by status, or all of them as the count of `""`. */
+export function caseCountsQuery(wish: Pick<CasesWish, "where" | "also"> & { by?: "status" }) {
+  return queryOptions({
+    queryKey: ["cases", "counts", wish],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: wish }, signal })),
+    placeholderData: keepPreviousData,
+  });
+}
+
 /** The cases that Home shows: those that run, without what they called and what mends them. */
 export const RUNNING = "status == 'running' && parent == null && mends == null";
 
 /** How many of those wait for a person. */
-export const runningForPersonQuery = queryOptions({
-  queryKey: ["cases", "counts", "", `${RUNNING} && for_person`],
-  queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where: `${RUNNING} && for_person` } }, signal })),
-});
+export const runningForPersonQuery = caseCountsQuery({ where: `${RUNNING} && for_person` });
 
 const MATCHING_MAX = 20_000;
 

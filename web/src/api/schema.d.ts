@@ -9401,13 +9401,16 @@ export interface components {
         };
         /**
          * ValueCount
-         * @description How often a value of the context occurs in a group of failures, and in failures of other causes.
+         * @description How often a value of the context occurs in a group of failures, and in failures of other causes. In
+         *         `known_elsewhere` of these the path has a value at all: without any, nothing is compared.
          */
         ValueCount: {
             /** @default [] */
             conditions: string[];
             elsewhere: number;
             here: number;
+            /** @default 0 */
+            known_elsewhere: number;
             of_elsewhere: number;
             of_here: number;
             path: string;

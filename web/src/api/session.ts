@@ -1,5 +1,5 @@
 /** Who is signed in, and what they may do. */
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery, type QueryClient } from "@tanstack/react-query";
 import { requestJson } from "./client";
 import { ApiError } from "./errors";
 
@@ -16,10 +16,16 @@ export interface Me {
   no_jobs_by_tokens: string;
 }
 
+/** Kept in the browser, without a name: whether the server knew who asked, the last time. `boot.ts` reads it. */
+const SIGNED_IN = "mendflow.signed-in";
+
 async function readMe(signal: AbortSignal): Promise<Me | null> {
   try {
-    return await requestJson<Me>("/api/v1/me", { signal });
+    const me = await requestJson<Me>("/api/v1/me", { signal });
+    localStorage.setItem(SIGNED_IN, "yes");
+    return me;
   } catch (error) {
+    if (error instanceof ApiError && error.status === 401) localStorage.removeItem(SIGNED_IN);
     // A server that does not say who asks lets the page offer everything, and refuses what may not be.
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
@@ -32,6 +38,12 @@ export const meQuery = queryOptions({
   staleTime: 5 * 60_000,
   retry: (count, error) => !(error instanceof ApiError && error.status === 401) && count < 2,
 });
+
+/** Does something as soon as it is known that the server answers whoever asks; not at all, if it wants a sign-in first. */
+export function whenSignedIn(client: QueryClient, act: () => void): void {
+  const wanted = (error: unknown) => error instanceof ApiError && error.status === 401;
+  client.ensureQueryData(meQuery).then(act, (error: unknown) => wanted(error) || act());
+}
 
 export function useMe(): Me | null {
   return useQuery(meQuery).data ?? null;
@@ -55,4 +67,5 @@ export async function signIn(token: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await requestJson<void>("/api/v1/session", { method: "DELETE" });
+  localStorage.removeItem(SIGNED_IN);
 }

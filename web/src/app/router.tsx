@@ -1,8 +1,9 @@
 /** All addresses of the app. A page has a folder: `search.ts` says what it keeps in its address, `page.tsx` is what is
  * shown, and is loaded when it is asked for. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { caseQuery, casesQuery, overviewQuery, RUNNING, whyQuery } from "@/api/queries";
-import { filtersOf } from "@/pages/cases/condition";
+import { caseCountsQuery, caseQuery, casesQuery, flowsQuery, overviewQuery, RUNNING, runningForPersonQuery, whyQuery } from "@/api/queries";
+import { whenSignedIn } from "@/api/session";
+import { countsAsked, filtersOf } from "@/pages/cases/condition";
 import { graphQuery, historyQuery, itemsQuery, itemState } from "@/pages/case/queries";
 import { NotFound, PageFailed } from "./page-states";
 import { queryClient } from "./query-client";
@@ -31,14 +32,19 @@ import { search as domainsSearch } from "@/pages/domains/search";
 import { search as runSearch } from "@/pages/run/search";
 
 /** What a page will ask for first is asked for while its script is loaded. Nobody waits for it here, and whoever may not see
- * it is told by the page. */
+ * it is told by the page; but nothing is asked for before it is known that somebody is signed in. */
 function askHome(): void {
   void queryClient.prefetchQuery(overviewQuery);
   void queryClient.prefetchInfiniteQuery(casesQuery({ where: RUNNING }));
+  void queryClient.prefetchQuery(runningForPersonQuery);
 }
 
 function askCases(search: ReturnType<typeof casesSearch>): void {
   void queryClient.prefetchInfiniteQuery(casesQuery({ where: search.where, also: filtersOf(search), order: search.order }));
+  void queryClient.prefetchQuery(flowsQuery);
+  const { byStatus, forPerson } = countsAsked(search);
+  void queryClient.prefetchQuery(caseCountsQuery(byStatus));
+  void queryClient.prefetchQuery(caseCountsQuery(forPerson));
 }
 
 function askCase(id: string, search: ReturnType<typeof caseSearch>): void {
@@ -61,9 +67,9 @@ const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, er
 const under = () => root;
 
 const routes = [
-  createRoute({ getParentRoute: under, path: "/", validateSearch: homeSearch, loader: askHome, component: lazyRouteComponent(() => import("@/pages/home/page")) }),
-  createRoute({ getParentRoute: under, path: "/cases", validateSearch: casesSearch, loaderDeps: ({ search }) => search, loader: ({ deps }) => askCases(deps), component: lazyRouteComponent(() => import("@/pages/cases/page")) }),
-  createRoute({ getParentRoute: under, path: "/cases/$case", validateSearch: caseSearch, loaderDeps: ({ search }) => ({ view: search.view, name: search.name, state: search.state, where: search.where, full: search.full, entries: search.entries }), loader: ({ params, deps }) => askCase(params.case, deps), component: lazyRouteComponent(() => import("@/pages/case/page")) }),
+  createRoute({ getParentRoute: under, path: "/", validateSearch: homeSearch, loader: () => whenSignedIn(queryClient, askHome), component: lazyRouteComponent(() => import("@/pages/home/page")) }),
+  createRoute({ getParentRoute: under, path: "/cases", validateSearch: casesSearch, loaderDeps: ({ search }) => search, loader: ({ deps }) => whenSignedIn(queryClient, () => askCases(deps)), component: lazyRouteComponent(() => import("@/pages/cases/page")) }),
+  createRoute({ getParentRoute: under, path: "/cases/$case", validateSearch: caseSearch, loaderDeps: ({ search }) => ({ view: search.view, name: search.name, state: search.state, where: search.where, full: search.full, entries: search.entries }), loader: ({ params, deps }) => whenSignedIn(queryClient, () => askCase(params.case, deps)), component: lazyRouteComponent(() => import("@/pages/case/page")) }),
   createRoute({ getParentRoute: under, path: "/jobs", validateSearch: jobsSearch, component: lazyRouteComponent(() => import("@/pages/jobs/page")) }),
   createRoute({ getParentRoute: under, path: "/failures", validateSearch: failuresSearch, component: lazyRouteComponent(() => import("@/pages/failures/page")) }),
   createRoute({ getParentRoute: under, path: "/failures/$group", validateSearch: failureSearch, component: lazyRouteComponent(() => import("@/pages/failure/page")) }),

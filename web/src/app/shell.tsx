@@ -1,7 +1,7 @@
 /** What stands around every page: navigation, search, the state of the live feed, and the keyboard. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { useState } from "react";
+import { useDeferredValue, useState } from "react";
 import { meQuery } from "@/api/session";
 import { Icon } from "@/components/icon";
 import { Loading } from "@/components/states-of-page";
@@ -17,14 +17,21 @@ export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const [listed, setListed] = useState(false);
   const [open, setOpen] = useState(false);
-  useKeys("Everywhere", [
-    { keys: "/", does: "search", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
-    { keys: "?", does: "these keys", run: () => setListed(true) },
-    ...NAVIGATION.flat().map((entry) => ({ keys: entry.keys, does: entry.name, run: () => void navigate({ to: entry.to }) })),
-  ]);
   // A page offers, and asks for, only what its viewer may: so it comes when it is known who that is.
   const me = useQuery({ ...meQuery, enabled: path !== "/sign-in" });
   const known = me.data !== undefined || (me.isError && !isSignInNeeded(me.error));
+  const loaded = useRouterState({ select: ({ matches }) => matches.length > 0 && matches.at(-1)?.status !== "pending" });
+  const [first, setFirst] = useState(true);
+  if (first && known && loaded) setFirst(false);
+  // The first page is drawn in small parts, between which the bar and the navigation answer.
+  const shown = useDeferredValue(!first, false) && known;
+  const keys = [
+    { keys: "/", does: "search", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
+    { keys: "?", does: "these keys", run: () => setListed(true) },
+    ...NAVIGATION.flat().map((entry) => ({ keys: entry.keys, does: entry.name, run: () => void navigate({ to: entry.to }) })),
+  ];
+  // Who is about to sign in types, or pastes, a token: no key leads elsewhere.
+  useKeys("Everywhere", known && path !== "/sign-in" ? keys : []);
   if (path === "/sign-in") return <Outlet />;
   return (
     <div className={open ? "shell nav-open" : "shell"}>
@@ -47,7 +54,7 @@ export function Shell() {
         ))}
       </nav>
       <main id="content" className="content" tabIndex={-1}>
-        {known ? <Outlet /> : <PageComing />}
+        {shown ? <Outlet /> : <PageComing />}
       </main>
       <Toasts />
       <KeysDialog open={listed} onClose={() => setListed(false)} />

@@ -87,7 +87,7 @@ export function TopBar(props: { onMenu: () => void; menuOpen: boolean; onKeys: (
       <LiveState />
       {me?.domain && (
         <span className="muted domain-name" title="The domain of this server">
-          {me.domain}
+          domain {me.domain}
         </span>
       )}
       <span className="muted zone" title="Times are in this zone">

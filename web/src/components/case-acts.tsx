@@ -58,6 +58,10 @@ function rootOf(id: string): string {
 const live = (view: CaseView) => view.status === "running" || view.status === "suspended";
 const cases = (count: number) => (count === 1 ? "the case" : plural(count, "case"));
 
+/** What both ways to run a case again have in common: the inputs and the version of the flow, and what becomes of the old case. */
+const anew = (count: number) => (count === 1 ? "A new case starts, with the same inputs and the same version of the flow." : `${plural(count, "new case", "new cases")} start, each with the inputs and the version of the flow of the old one.`);
+const stays = (count: number) => (count === 1 ? "The old case stays in the list as it is." : "The old cases stay in the list as they are.");
+
 export const CASE_ACTS: readonly CaseAct[] = [
   {
     name: "suspend",
@@ -110,7 +114,7 @@ export const CASE_ACTS: readonly CaseAct[] = [
     operation: "rerun",
     fits: (view) => !live(view),
     why: "it has not ended",
-    will: (count) => `A new case with the same inputs is started for ${cases(count)}. Results of jobs that have not changed are taken from the cache; the old one stays as it is.`,
+    will: (count) => `${anew(count)} Results of jobs that have not changed are taken from the cache. ${stays(count)}`,
     asks: (cases) => `Run ${cases} again`,
     did: (count) => `${plural(count, "case is", "cases are")} run again`,
     then: { state: "running", word: "runs again as" },
@@ -125,7 +129,7 @@ export const CASE_ACTS: readonly CaseAct[] = [
     operation: "rerun",
     fits: (view) => view.status === "failed",
     why: "it has not failed",
-    will: (count) => `A new case is started for ${cases(count)}. What was done is taken over as it is; only what failed, and what did not begin, is run.`,
+    will: (count) => `${anew(count)} What was done is taken over as it is; only what failed, and what did not begin, is run. ${stays(count)}`,
     asks: (cases) => `Run ${cases} again from what failed`,
     did: (count) => `${plural(count, "case is", "cases are")} run again from what failed`,
     then: { state: "running", word: "runs again as" },

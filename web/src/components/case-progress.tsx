@@ -1,7 +1,7 @@
 /** How far a case is: how many of its items are done, of all that it has to do as far as that is known. Everywhere the same.
  *
  * Items are jobs, user tasks and calls of other flows, each turn of a loop for itself. A loop counts as one until it begins.
- * What a called case does is counted there. What was skipped has not to be done, and is not counted. */
+ * What a called case does is counted there. What was skipped is one of all, as in the list of items, and is named: 3 of 7, 3 skipped. */
 import type { Schemas } from "@/api/client";
 import { number, plural } from "./format";
 import { StateBar, type StateCounts } from "./state-badge";
@@ -9,6 +9,8 @@ import { StateBar, type StateCounts } from "./state-badge";
 type Counted = Pick<Schemas["CaseView"], "counts" | "to_come" | "status">;
 
 type BegunCounts = StateCounts & Required<Pick<StateCounts, "done" | "running" | "waiting" | "failed" | "stopped">>;
+
+const isLive = (view: Pick<Counted, "status">) => view.status === "running" || view.status === "suspended";
 
 /** The items that have begun, by state, without those that were skipped. */
 export function caseCounts(view: Pick<Counted, "counts">): BegunCounts {
@@ -25,13 +27,32 @@ export function caseCounts(view: Pick<Counted, "counts">): BegunCounts {
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
+function skippedCount(view: Pick<Counted, "counts">): number {
+  return sum(view.counts.map((each) => each.skipped));
+}
+
+/** What the bar shows: that a case has ended is told before its new counts are there, and then nothing of it runs or waits. */
+export function barOf(view: Counted): { counts: StateCounts; rest: number } {
+  const counts = caseCounts(view);
+  const rest = view.to_come + skippedCount(view);
+  return isLive(view) ? { counts, rest } : { counts: { ...counts, running: 0, waiting: 0 }, rest: rest + counts.running + counts.waiting };
+}
+
 /** How many rows the list of its items has: with those that were skipped, without what has not begun. */
 export function itemCount(view: Pick<Counted, "counts">): number {
-  return sum(Object.values(caseCounts(view))) + sum(view.counts.map((each) => each.skipped));
+  return sum(Object.values(caseCounts(view))) + skippedCount(view);
+}
+
+/** The same beside the name of that list: while some have not begun, also of how many. */
+export function itemsBegun(view: Counted): number | string {
+  const listed = itemCount(view);
+  const { all } = progressOf(view);
+  return listed === all ? listed : `${number(listed)} of ${number(all)}`;
 }
 
 export interface CaseProgressCounts {
   done: number;
+  skipped: number;
   all: number;
   /** The counts, in words. */
   short: string;
@@ -41,29 +62,30 @@ export interface CaseProgressCounts {
 
 export function progressOf(view: Counted): CaseProgressCounts {
   const { done, running, waiting, failed, stopped } = caseCounts(view);
-  const skipped = sum(view.counts.map((each) => each.skipped));
-  const live = view.status === "running" || view.status === "suspended";
-  const all = done + running + waiting + failed + stopped + view.to_come;
-  const others: [number, string][] = [[running, "running"], [waiting, "waiting"], [failed, "failed"], [stopped, "cancelled"], [view.to_come, live ? "not begun" : "never begun"]];
+  const skipped = skippedCount(view);
+  const live = isLive(view);
+  const all = done + running + waiting + failed + stopped + skipped + view.to_come;
+  const now: [number, string][] = live ? [[running, "running"], [waiting, "waiting"]] : [[running + waiting, "ended with the case"]];
+  const others: [number, string][] = [...now, [failed, "failed"], [stopped, "cancelled"], [skipped, "skipped"], [view.to_come, live ? "not begun" : "never begun"]];
   const rest = others.filter(([count]) => count).map(([count, word]) => `${number(count)} ${word}`);
   const short = `${number(done)} of ${plural(all, "item")} done${rest.length ? `: ${rest.join(", ")}` : ""}`;
   const words = [
     `${short}.`,
-    skipped && `${plural(skipped, "was", "were")} skipped and ${skipped === 1 ? "is" : "are"} not counted.`,
     "Counted are jobs, user tasks and called flows, each turn of a loop for itself.",
     live && view.to_come > 0 && "A loop that has not begun counts as one.",
   ];
-  return { done, all, short, words: words.filter(Boolean).join(" ") };
+  return { done, skipped, all, short, words: words.filter(Boolean).join(" ") };
 }
 
 export function CaseProgress({ view }: { view: Counted }) {
-  const { done, all, short, words } = progressOf(view);
+  const { done, skipped, all, short, words } = progressOf(view);
   if (!all) return <span />;
   return (
     <span className="case-progress" title={words}>
-      <StateBar counts={caseCounts(view)} rest={view.to_come} label="Items" words={short} title={words} />
+      <StateBar {...barOf(view)} label="Items" words={short} title={words} />
       <span className="muted number">
         {number(done)}/{number(all)}
+        {skipped > 0 && `, ${number(skipped)} skipped`}
       </span>
     </span>
   );

@@ -3,7 +3,7 @@
  * `j` and `k` walk, Enter opens, `x` selects. Columns are given in the page; widths are CSS grid tracks. */
 import { createSortedRowModel, rowSortingFeature, sortFns, tableFeatures, useTable, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useMemo, useRef, useState, useSyncExternalStore, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
+import { memo, startTransition, useEffect, useMemo, useRef, useState, useSyncExternalStore, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
 import { useKeys } from "@/app/keys";
 import type { GlossaryWord } from "./glossary";
 import { Icon } from "./icon";
@@ -91,7 +91,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const shown = table.getRowModel().rows;
   const virtual = useVirtualizer({ count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => rowPx, overscan: 12 });
   useEffect(() => virtual.measure(), [rowPx, virtual]);
-  const drawn = virtual.getVirtualItems();
+  // The first rows are drawn in small parts, between which the page answers; later ones at once, as they come into sight.
+  const [begun, setBegun] = useState(false);
+  useEffect(() => startTransition(() => setBegun(true)), []);
+  const drawn = begun ? virtual.getVirtualItems() : [];
   const lastDrawn = drawn.at(-1)?.index ?? -1;
   useEffect(() => {
     if (onEnd && shown.length && lastDrawn >= shown.length - 20) onEnd();

@@ -7,7 +7,7 @@ import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
 import { useTheme } from "@/app/theme";
 import { place, type Placed } from "./graph-layout";
-import { isPhone, leaveScrolling, viewOnPhone } from "./graph-sight";
+import { firstViewOnPhone, isPhone, letPageScroll } from "./graph-on-phone";
 import { number } from "./format";
 import { Icon } from "./icon";
 import { ErrorState, Loading } from "./states-of-page";
@@ -172,13 +172,13 @@ function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; sele
   const { fitView, getInternalNode, getViewport, setCenter, setViewport } = useReactFlow();
   const before = useRef(0);
   const board = useStore((state) => state.domNode);
-  useEffect(() => (board ? leaveScrolling(board, moved) : undefined), [board, moved]);
+  useEffect(() => (board ? letPageScroll(board, moved) : undefined), [board, moved]);
   useLayoutEffect(() => {
     const was = before.current;
     if (!width || (was && Math.abs(was - width) < 40)) return;
     before.current = width;
     if (!moved.current) {
-      if (isPhone()) void setViewport(viewOnPhone(nodes, width, height, selected));
+      if (isPhone()) void setViewport(firstViewOnPhone(nodes, width, height, selected));
       else if (was) void fitView(FIT);
       return;
     }

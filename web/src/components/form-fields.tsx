@@ -12,6 +12,7 @@ interface TextProps {
   required?: boolean;
   placeholder?: string;
   type?: HTMLInputTypeAttribute;
+  inputMode?: "decimal";
   mono?: boolean;
   /** What can be chosen from, while anything may be written. */
   among?: readonly string[];
@@ -25,6 +26,7 @@ export function TextField(props: TextProps) {
           <input
             {...ids}
             type={props.type ?? "text"}
+            inputMode={props.inputMode}
             className={props.mono ? "mono" : undefined}
             list={props.among?.length ? `${ids.id}-among` : undefined}
             autoComplete="off"

@@ -79,7 +79,7 @@ export function StateLegend() {
     <ul className="state-legend" aria-label="States">
       {STATES.map((state) => (
         <li key={state}>
-          <StateBadge state={state} />
+          <StateBadge state={state} word={state === "stopped" ? "stopped, skipped" : undefined} />
         </li>
       ))}
     </ul>

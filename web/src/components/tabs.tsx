@@ -6,7 +6,7 @@ import { number } from "./format";
 export interface Tab {
   id: string;
   label: ReactNode;
-  count?: number;
+  count?: number | string;
   /** Where the tab leads: `{to: ".", search: (before) => ({...before, view: "items"})}` */
   link: LinkProps;
 }
@@ -17,7 +17,7 @@ export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: 
       {tabs.map((tab) => (
         <Link key={tab.id} {...tab.link} className="tab" aria-current={tab.id === current ? "page" : undefined} activeProps={{}}>
           {tab.label}
-          {tab.count !== undefined && <span className="tab-count">{number(tab.count)}</span>}
+          {tab.count !== undefined && <span className="tab-count">{typeof tab.count === "number" ? number(tab.count) : tab.count}</span>}
         </Link>
       ))}
     </nav>

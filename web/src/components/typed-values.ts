@@ -54,8 +54,8 @@ function parse(wanted: Wanted, text: string): Read {
     case "string":
       return { value: text };
     case "number": {
-      const value = Number(text);
-      return Number.isFinite(value) ? { value } : { problem: `${text} is no number` };
+      const value = /^[-+\d.\s]/.test(text) && !/^\s*[-+]?0[xob]/i.test(text) ? Number(text) : Number.NaN;
+      return Number.isFinite(value) ? { value } : { problem: `“${text.trim()}” is no number` };
     }
     case "boolean":
       return text === "true" || text === "false" ? { value: text === "true" } : { problem: "Choose yes or no" };

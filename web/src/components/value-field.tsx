@@ -12,6 +12,8 @@ interface ValueProps {
   wanted: Wanted;
   draft: Draft;
   onChange: (draft: Draft) => void;
+  /** Told the name of each file that is being given to the server, and `""` when none is any more. */
+  onStoring?: (file: string) => void;
   problem?: string | null;
 }
 
@@ -23,7 +25,7 @@ const HOW: Record<string, string> = {
   "": "Text; what is JSON is taken as such.",
 };
 
-export function ValueField({ name, wanted, draft, onChange, problem }: ValueProps) {
+export function ValueField({ name, wanted, draft, onChange, onStoring, problem }: ValueProps) {
   const type = wanted.type ?? "";
   const text = typeof draft === "string" ? draft : "";
   const hint = [wanted.description && /[.!?]$/.test(wanted.description) ? wanted.description : wanted.description && `${wanted.description}.`, HOW[type]].filter(Boolean).join(" ");
@@ -33,11 +35,12 @@ export function ValueField({ name, wanted, draft, onChange, problem }: ValueProp
     const choices: [string, string][] = [["true", "Yes"], ["false", "No"]];
     return <SelectField {...common} choices={typeof wanted.default === "boolean" ? choices : [["", unset], ...choices]} />;
   }
-  if (type === "file" || type === "files") return <FilesField {...{ name, wanted, draft, onChange, problem }} hint={hint} />;
+  if (type === "file" || type === "files") return <FilesField {...{ name, wanted, draft, onChange, onStoring, problem }} hint={hint} />;
   if (type === "list" || type === "map" || type === "table" || text.includes("\n")) {
     return <AreaField {...common} mono rows={Math.min(10, Math.max(3, text.split("\n").length))} />;
   }
-  return <TextField {...common} type={type === "number" ? "number" : "text"} />;
+  // A browser's own number field keeps to itself what is no number, and the form would take the field as empty.
+  return <TextField {...common} inputMode={type === "number" ? "decimal" : undefined} />;
 }
 
 async function digestOf(file: File): Promise<string> {
@@ -62,10 +65,14 @@ export async function storeFile(file: File): Promise<StoredFile> {
   return { $file: sha256, bytes: file.size, name: file.name };
 }
 
-function FilesField({ name, wanted, draft, onChange, problem, hint }: ValueProps & { hint: string }) {
+function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }: ValueProps & { hint: string }) {
   const id = useId();
   const many = wanted.type === "files";
   const [busy, setBusy] = useState("");
+  const tellStoring = (file: string) => {
+    setBusy(file);
+    onStoring?.(file);
+  };
   const [refused, setRefused] = useState<string | null>(null);
   const stored = Array.isArray(draft) ? draft.filter(isStored) : [];
   const store = async (files: FileList) => {
@@ -73,14 +80,14 @@ function FilesField({ name, wanted, draft, onChange, problem, hint }: ValueProps
     const given = many ? [...stored] : [];
     try {
       for (const file of files) {
-        setBusy(file.name);
+        tellStoring(file.name);
         given.push(await storeFile(file));
       }
       onChange(given);
     } catch (error) {
       setRefused(messageOf(error));
     } finally {
-      setBusy("");
+      tellStoring("");
     }
   };
   return (

@@ -52,10 +52,13 @@ class StaleAnswer(Conflict):
     code: ClassVar[str] = "stale"
 
 
-def decide(case: Case, command: Command, now: Instant) -> list[Event]:
-    """The events that the command becomes, or a RequestError."""
+def decide(case: Case, command: Command, now: Instant, *, is_compiled: bool = False) -> list[Event]:
+    """The events that the command becomes, or a RequestError. `is_compiled`: whoever starts the case has compiled its
+    flow, and so has checked it."""
     if case.status == "blank" and not isinstance(command, StartCase):
         raise Conflict("the case has not been started; send StartCase first")
+    if isinstance(command, StartCase) and case.status == "blank" and not is_compiled:
+        compile_flow(command.flow, alone=command.parent is not None)
     if (by := getattr(command, "by", "")) and command_key(by, command) in case.taken:
         return []
     if not _CHECKS[type(command)](case, command):
@@ -70,7 +73,6 @@ def decide(case: Case, command: Command, now: Instant) -> list[Event]:
 def _start(case: Case, command: StartCase) -> bool:
     if case.status != "blank":
         raise Conflict(f"case {case.id} has already been started; use another id for a new one", case=case.id)
-    compile_flow(command.flow, alone=command.parent is not None)
     check_inputs(command.flow, command.inputs)
     for name, value in command.inputs.items():
         demand_value(value, f"input {name}")

@@ -46,8 +46,10 @@ def _loops_around(plan: Plan, node: PlanNode) -> tuple[tuple[str, ...], ...]:
 def _called_with(plan: Plan, node: PlanNode) -> str:
     """The arguments that tell a call from others of the same function, as those of a loop in a Python flow; found for
     all calls at once."""
+    if _function_of(node) is None:
+        return ""
     if node.called_with is None:
-        alike = [each for each in plan.nodes if _function_of(each) is not None and _same_calls(each, node)]
+        alike = [each for each in plan.nodes if _same_calls(each, node)]
         rows = [_arguments(each) for each in alike]
         names = [name for name in (rows[0] if rows else {}) if len({row.get(name, "") for row in rows}) > 1]
         for each, row in zip(alike, rows, strict=True):

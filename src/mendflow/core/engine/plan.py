@@ -3,14 +3,14 @@
 The interpreter then follows numbers and never searches the flow. Whatever would make a case impossible to run (an
 unknown link, a link across a loop's border, activities that wait for each other in a cycle) is found here as well."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, Final, cast
 
 import msgspec
 
 from mendflow.core.engine.activity_checks import activity_problems
 from mendflow.core.engine.activity_parts import HandlerBody, declarations_of, kind_of, parts_of
-from mendflow.core.engine.expression_checks import expression_problems
+from mendflow.core.engine.expression_checks import FlowJudge, expression_problems
 from mendflow.core.engine.result_checks import result_problems
 from mendflow.core.engine.xml.checks import XmlScope, misplaced_values, speaks_xml, undeclared_names
 from mendflow.core.model.errors import BadFlow
@@ -109,21 +109,44 @@ class Plan(msgspec.Struct):
         return frozenset(channel for channel, operation in self.operations.items() if operation.output)
 
 
+NODES_AT_ONCE: Final = 200
+"""So many activities are compiled between two pauses."""
+
+
 def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Plan:
     """Compile the flow, or raise BadFlow with everything that is wrong with it and its embedded flows (not with these
     if `alone`). A flow that is `taken` already is not validated again: old cases must load whatever the checks are by
     then."""
-    compiler = _Compiler(flow, judging=not taken)
+    work = compiling(flow, taken=taken, alone=alone)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            plan: Plan = end.value
+            return plan
+
+
+def compiling(
+    flow: Flow, *, taken: bool = False, alone: bool = False, judge: FlowJudge | None = None
+) -> Generator[None, None, Plan]:
+    """The same, with pauses. A `judge` may have no time for a long validation."""
+    judge = judge or FlowJudge()
+    compiler = _Compiler(flow, None if taken else judge)
+    yield from compiler.run()
     problems = compiler.problems
     if not taken and not alone:
-        problems.extend(_problems_of_called(flow))
+        for called in embedded_flows(flow):
+            checked = _Compiler(called, judge)
+            yield from checked.run()
+            problems.extend(f"flow {called.name}: {problem}" for problem in checked.problems)
+    problems.extend(judge.problems_of_all())
     if problems:
         raise BadFlow(f"flow {flow.name}: {problems[0]}", problems=problems)
     return compiler.plan()
 
 
-def _problems_of_called(flow: Flow) -> Iterator[str]:
-    """What is wrong with embedded flows. One that occurs in several places is checked once."""
+def embedded_flows(flow: Flow) -> Iterator[Flow]:
+    """The flows inside of a flow, and those inside of them. One that occurs in several places comes once."""
     seen: set[int] = set()
     pending = list(flow.calls)
     while pending:
@@ -131,13 +154,15 @@ def _problems_of_called(flow: Flow) -> Iterator[str]:
         if id(called) not in seen:
             seen.add(id(called))
             pending.extend(called.calls)
-            yield from (f"flow {called.name}: {problem}" for problem in _Compiler(called, judging=True).problems)
+            yield called
 
 
 class _Compiler:
-    def __init__(self, flow: Flow, *, judging: bool) -> None:
+    """Without a `judge`, the flow is not validated."""
+
+    def __init__(self, flow: Flow, judge: FlowJudge | None) -> None:
         self.flow = flow
-        self.judging = judging
+        self.judge = judge
         self.nodes: list[PlanNode] = []
         self.links: list[PlanLink] = []
         self.declared: dict[tuple[int, str], int] = {}
@@ -146,15 +171,18 @@ class _Compiler:
         self.pending: list[PlanNode] = []
         self.add(FLOW, flow, -1)
         self.default = self.add(DEFAULT, None, 0)
+
+    def run(self) -> Iterator[None]:
+        """Compile all of it, with pauses."""
         while self.pending:
-            self.expand(self.pending.pop())
-        self.connect()
-        self.leave()
-        if judging:
+            yield from self.expand(self.pending.pop())
+        yield from self.connect()
+        yield from self.leave()
+        if self.judge is not None:
             self.demand_declarations()
             self.demand_results()
         if not self.problems:
-            self.demand_an_order()
+            yield from self.demand_an_order()
 
     def plan(self) -> Plan:
         asked = frozenset(node.activity.channel for node in self.nodes if isinstance(node.activity, Reply))
@@ -225,9 +253,9 @@ class _Compiler:
             node.types, node.declared = declarations_of(activity)
         self.nodes.append(node)
         self.pending.append(node)
-        if self.judging:
+        if self.judge is not None:
             self.problems.extend(activity_problems(activity))
-            self.problems.extend(expression_problems(activity))
+            self.problems.extend(expression_problems(activity, self.judge))
             if isinstance(activity, PrimitiveStep) and not self.flow.exlet:
                 self.problems.append(f"{name}: `{activity.do}` makes sense only in an exlet, which mends another case")
         if isinstance(activity, ActivityNode):
@@ -239,10 +267,15 @@ class _Compiler:
     def add_activity(self, activity: Activity, parent: int) -> int:
         return self.add(kind_of(activity), activity, parent)
 
-    def expand(self, node: PlanNode) -> None:
+    def expand(self, node: PlanNode) -> Iterator[None]:
         """Number what is directly inside the node."""
         activity, index = node.activity, node.index
-        node.children = tuple(self.add_activity(part, index) for part in parts_of(activity))
+        children = list[int]()
+        for part in parts_of(activity):
+            children.append(self.add_activity(part, index))
+            if not len(self.nodes) % NODES_AT_ONCE:
+                yield
+        node.children = tuple(children)
         if isinstance(activity, Parallel):
             for name in activity.links:
                 self.declared[index, name] = len(self.links)
@@ -273,9 +306,11 @@ class _Compiler:
             node = self.nodes[node.parent]
             yield node
 
-    def connect(self) -> None:
+    def connect(self) -> Iterator[None]:
         """Resolve the links that activities name."""
         for node in self.nodes:
+            if node.index and not node.index % NODES_AT_ONCE:
+                yield
             activity = node.activity
             if not isinstance(activity, ActivityNode):
                 continue
@@ -309,10 +344,12 @@ class _Compiler:
             self.problems.append(f"link {link.name} has two {side}s, {other} and {node.name}; use a link for each")
         setattr(link, side, node.index)
 
-    def leave(self) -> None:
+    def leave(self) -> Iterator[None]:
         """Compute which links lead out of what."""
         leaving: dict[int, list[int]] = {}
         for link in self.links:
+            if link.index and not link.index % NODES_AT_ONCE:
+                yield
             if link.source < 0 or link.target < 0:
                 continue
             within = {link.target, *(each.index for each in self.ancestors(self.nodes[link.target]))}
@@ -326,7 +363,7 @@ class _Compiler:
             self.nodes[index].leaving = tuple(links)
             self.nodes[index].is_quiet = False
 
-    def demand_an_order(self) -> None:
+    def demand_an_order(self) -> Iterator[None]:
         """Refuse activities that wait for each other in a cycle. Every node has a start and an end (two numbers); each
         edge says what comes before what."""
         after: list[list[int]] = [[] for _ in range(2 * len(self.nodes))]
@@ -338,6 +375,8 @@ class _Compiler:
 
         for node in self.nodes:
             start, end = 2 * node.index, 2 * node.index + 1
+            if node.index and not node.index % NODES_AT_ONCE:
+                yield
             edge(start, end)
             if node.parent >= 0:
                 edge(2 * node.parent, start)
@@ -348,13 +387,14 @@ class _Compiler:
         for link in self.links:
             edge(2 * link.source + 1, 2 * link.target)
         ready = [each for each, count in enumerate(waits) if not count]
-        for each in ready:
+        for number, each in enumerate(ready, 1):
+            if not number % NODES_AT_ONCE:
+                yield
             for then in after[each]:
                 waits[then] -= 1
                 if not waits[then]:
                     ready.append(then)
-        stuck = [link.name for link in self.links if waits[2 * link.target]]
-        if stuck:
+        if stuck := [link.name for link in self.links if waits[2 * link.target]]:
             self.problems.append(f"links {', '.join(stuck)} make activities wait for each other in a cycle")
 
 

@@ -350,9 +350,12 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     final_results: dict[str, dict[str, Value]] = {}  # what items left, of a case that has completed
 
     @classmethod
-    def blank(cls) -> "Case":
-        """A case before its start."""
-        return cls()
+    def blank(cls, plan: Plan | None = None) -> "Case":
+        """A case before its start, with the plan of its flow if whoever starts it has that."""
+        case = cls()
+        if plan is not None:
+            case.plan = plan
+        return case
 
     @cached_property
     def plan(self) -> Plan:

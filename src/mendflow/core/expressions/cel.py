@@ -37,6 +37,11 @@ else:
     references_to_none = LazyModule("mendflow.references_to_none")
 
 TEXT_CHARS_MAX: Final = 10_000
+SHORT_CHARS: Final = 500
+COMPILED_UNITS: Final = 20
+"""To compile an expression takes so many microseconds for each of its characters; of a short one that does not
+matter."""
+
 COMPILED_MAX: Final = 4096
 
 CHECKERS_MAX: Final = 64
@@ -86,6 +91,8 @@ class CompiledExpression:
         if self.path is not None:
             self.references, self.names, self.program = (self.path,), frozenset({self.path.name}), None
             return
+        if len(text) > SHORT_CHARS:
+            WORK.demand_time(len(text) * COMPILED_UNITS)
         scanned = scan(text)
         self.references = tuple(sorted(scanned.references, key=lambda each: len(each.members)))
         self.names = frozenset(reference.name for reference in scanned.references)

@@ -38,8 +38,8 @@ NO_END: Final = 1 << 60
 
 
 class LongWork(Exception):
-    """Whoever evaluates wants to be interrupted by now. It is no error of the expression, which has to be evaluated
-    again, by somebody with more time."""
+    """Whoever evaluates, or checks, wants to be interrupted by now. It is no error of the expression, which has to be
+    evaluated again, by somebody with more time."""
 
 
 class WorkBudget:
@@ -86,6 +86,14 @@ class WorkBudget:
     def spent_elsewhere(self, amount: int) -> None:
         """Count the work of an evaluation that has a budget of its own."""
         self.spent_in_all += amount
+
+    def demand_time(self, units: int) -> None:
+        """Something has to be done first that takes so long and is no work of any evaluation: whoever wants to be
+        interrupted is. Where nobody does, it counts for nothing."""
+        if self._stop_at is not None:
+            self._stop_at -= units
+            if self.room < 0:
+                raise LongWork
 
     def ended(self, text: str) -> Exception:
         """Why an evaluation that has spent its budget gives nothing."""

@@ -400,7 +400,7 @@ UnhandledPolicy = Literal["", "fail", "hold"]
 """What a failure does that no rule takes up; empty: as the caller, or the server, says."""
 
 
-class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
     """`body` is the whole; the flow itself is its outermost scope. `outputs` are templates evaluated at the end.
     `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
     An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows

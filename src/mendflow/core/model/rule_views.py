@@ -206,7 +206,8 @@ class FailureCounts(View, frozen=True):
 
 
 class ValueCount(View, frozen=True):
-    """How often a value of the context occurs in a group of failures, and in failures of other causes."""
+    """How often a value of the context occurs in a group of failures, and in failures of other causes. In
+    `known_elsewhere` of these the path has a value at all: without any, nothing is compared."""
 
     path: str
     value: Value
@@ -214,6 +215,7 @@ class ValueCount(View, frozen=True):
     of_here: int
     elsewhere: int
     of_elsewhere: int
+    known_elsewhere: int = 0
     conditions: list[str] = []
 
 

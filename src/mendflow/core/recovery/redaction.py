@@ -17,7 +17,8 @@ _SECRET_ENDS: Final = ("password", "passwd", "passphrase", "secret", "apikey")
 """Ends of names that are written as one word, such as `PGPASSWORD`."""
 _KEYS: Final = frozenset({"api", "access", "private", "secret", "auth", "encryption", "signing"})
 _PASSWORD_IN_URL: Final = lazy_pattern(r"://[^/\s:@]*:[^/\s@]+@")
-_NAMES_MAX: Final = 10_000
+_NAMES_MAX: Final = 100_000
+"""More than a case has items, whose names come again with each context."""
 
 
 @lru_cache(_NAMES_MAX)

@@ -7,7 +7,10 @@ from mendflow.formats.files import flow_bytes
 from mendflow.formats.jsdl.document import flow_of, read_document
 from mendflow.formats.jsdl.writer import write_jsdl
 
-__all__ = ["flow_of", "load_jsdl", "read_jsdl", "write_jsdl"]
+RECEIVED = "the job description"
+"""What errors call a description that came in a message."""
+
+__all__ = ["RECEIVED", "flow_of", "load_jsdl", "read_jsdl", "write_jsdl"]
 
 
 def load_jsdl(path: str | Path, file_name: str = "") -> Flow:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mendflow.core.expressions import literal
+from mendflow.core.expressions.work_budget import LongWork
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.templates import PublicationTemplate, ResourceTemplates
@@ -40,9 +41,11 @@ WRITTEN_OUT_MAX: Final = 200_000
 """Elements of all jobs of a sweep: reading them takes seconds."""
 
 
-def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNNAMED) -> Flow:
+def flow_of(
+    root: ParsedElement, file: str, folder: Path | None, stem: str = UNNAMED, *, elements_max: int | None = None
+) -> Flow:
     """The flow of a JobDefinition. `stem` is what it is called if it has no name; without a `folder` it stands nowhere,
-    and names no files beside it."""
+    and names no files beside it. Raises LongWork if more elements than `elements_max` would be written out."""
     reader = JsdlReader(file, folder)
     if (namespace(root), local(root)) != (JSDL, "JobDefinition"):
         whose = f"of {namespace(root)!r:.100}" if namespace(root) else "of no namespace"
@@ -57,7 +60,7 @@ def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNN
     sweeps = read_sweeps(reader, parts.get("Sweep", []), root, given[0])
     if (jobs := sum(each.size for each in sweeps)) > JOBS_MAX:
         reader.problem(root, f"the sweep gives {jobs:,} jobs; at most {JOBS_MAX:,} are taken: split the document")
-    elif sweeps and (written := jobs * sum(1 for _ in given[0].iter())) > WRITTEN_OUT_MAX:
+    elif (written := jobs * sum(1 for _ in given[0].iter())) > WRITTEN_OUT_MAX:
         reader.problem(
             root,
             f"the sweep's {jobs:,} jobs have {written:,} elements, each written out; at most {WRITTEN_OUT_MAX:,} are"
@@ -65,6 +68,8 @@ def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNN
         )
     reader.end()
     if sweeps:
+        if elements_max is not None and written > elements_max:
+            raise LongWork
         return _swept(reader, root, given[0], sweeps, stem)
     flow = _flow_from(reader, given[0], stem)
     reader.end()

@@ -12,6 +12,7 @@ from litestar.response import Stream
 from mendflow.core.model.errors import InvalidRequest, TooLarge
 from mendflow.core.model.principals import ADMIN, PILOT
 from mendflow.core.model.values import FileRef
+from mendflow.server.request_audit import note
 from mendflow.server.request_body import body_chunks
 from mendflow.server.routes.parameters import Text, TheCaller, TheDomain
 
@@ -48,6 +49,7 @@ async def store_file(
         raise TooLarge(f"the file is larger than the {file_bytes_max} bytes that are allowed", bytes_max=file_bytes_max)
     if len(name) > NAME_CHARS_MAX or "/" in name or "\0" in name:
         raise InvalidRequest("a file's name has no slash and at most 255 characters", field="name")
+    note(object=f"{sha256} {name}" if name else "")
     if linked:
         return await domain.store_linked(name or sha256, linked, sha256=sha256)
     stored = await domain.store_file(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)

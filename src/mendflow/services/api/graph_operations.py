@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from msgspec.structs import replace
-
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_checks import FlowCheck
@@ -17,7 +15,9 @@ from mendflow.stores.contract import FieldCondition
 if TYPE_CHECKING:
     from mendflow.core.graphs import flow_graph
     from mendflow.services.api import case_graphs
+    from mendflow.services.base import reading_tasks
 else:
+    reading_tasks = LazyModule("mendflow.services.base.reading_tasks")
     case_graphs = LazyModule("mendflow.services.api.case_graphs")
     flow_graph = LazyModule("mendflow.core.graphs.flow_graph")
 
@@ -60,12 +60,8 @@ class GraphOperations(ViewOperations):
         texts = self._flow_texts
         if texts is None:
             raise Conflict("this server was built without flow files; check them with `mendflow check`")
-        found = await self._server.long_reads.do(lambda: texts.check(text, name))
-        if found.flow is None:
-            return found
-        drawn = flow_graph.draw_flow(found.flow)
-        graph = GraphView(flow=found.flow.name, nodes=drawn.nodes, edges=drawn.edges, is_whole=drawn.is_whole)
-        return replace(found, graph=graph)
+        task = reading_tasks.FlowText(text, name)
+        return await self._server.long_reads.read(len(text), task, FlowCheck, lambda: texts.check(text, name))
 
     async def _newest_decisions(self, case: EngineCaseId) -> list[Decision]:
         where = [FieldCondition("case", case.case), FieldCondition("engine", case.engine)]

@@ -41,9 +41,11 @@ from mendflow.stores.contract import FieldCondition
 
 if TYPE_CHECKING:
     from mendflow.core.recovery import primitive_schema
+    from mendflow.services.base import reading_tasks
     from mendflow.services.recovery import failure_counts
     from mendflow.services.recovery.rules import comparison, preview
 else:
+    reading_tasks = LazyModule("mendflow.services.base.reading_tasks")
     primitive_schema = LazyModule("mendflow.core.recovery.primitive_schema")
     comparison = LazyModule("mendflow.services.recovery.rules.comparison")
     failure_counts = LazyModule("mendflow.services.recovery.failure_counts")
@@ -79,11 +81,14 @@ class RuleEditorOperations(DomainReader):
 
     async def read_xrs(self, text: str, name: str = "", *, sight: Sight = EVERYTHING) -> ReadRulesView:
         """The rules in a text. Its data is typed by what the flow of the set declares."""
-        files = self._files()
-        reads = self._server.long_reads
-        read = await reads.do(lambda: files.read(text, name, {}))
+        read = await self._read_rules(text, name, {})
         types = await self._declared_types(read.rules.name, sight)
-        return await reads.do(lambda: files.read(text, name, types)) if types else read
+        return await self._read_rules(text, name, types) if types else read
+
+    async def _read_rules(self, text: str, name: str, types: dict[str, str]) -> ReadRulesView:
+        files, task = self._files(), reading_tasks.RuleText(text, name, types)
+        reads = self._server.long_reads
+        return await reads.read(len(text), task, ReadRulesView, lambda: files.read(text, name, types))
 
     async def rules_as_xrs(self, name: str, version: int | None = None) -> RuleFileView:
         newest = self._rule_store.newest(name)
@@ -204,4 +209,4 @@ class RuleEditorOperations(DomainReader):
 
     @property
     def _preview(self) -> "preview.RulePreview":
-        return preview.RulePreview(self._rule_store, self._past, self._server.rule_trials)
+        return preview.RulePreview(self._rule_store, self._past, self._server.rule_trials, self._server.long_reads)

@@ -227,7 +227,14 @@ class ViewOperations(EngineCaseOperations):
     # Jobs
 
     async def jobs(self, query: JobQuery) -> list[Job]:
-        return [*(await self.find_jobs(query)).rows]
+        """All of them are looked at, in as many steps as it takes; `find_jobs` gives a page."""
+        rows, limit = list[Job](), query.limit
+        while True:
+            page = await self.find_jobs(query)
+            rows += page.rows
+            if not page.next or len(rows) >= limit:
+                return rows
+            query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
 
     async def find_jobs(self, query: JobQuery, *, sight: Sight = EVERYTHING) -> JobPage:
         query, store = await self._of_case(query, sight), await self._searchable(query)

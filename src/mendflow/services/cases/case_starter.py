@@ -12,6 +12,7 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
+from mendflow.core.engine.activities.job_parts import amounts_at_start
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow, UnhandledPolicy
@@ -110,6 +111,8 @@ class CaseStarter:
         )
         if key and (earlier := await self.keyed(key, known.project)) is not None:
             return demand_same_start(earlier, wanted)
+        if flaws := amounts_at_start(known.flow, inputs):
+            raise InvalidRequest("\n".join(flaws))
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
         wanted.rerun_of, wanted.cache, wanted.origin = cache_from, options.cache, origin

@@ -32,6 +32,7 @@ from mendflow.core.engine.messages import (
     StartCase,
     Suspend,
 )
+from mendflow.core.engine.plan import Plan
 from mendflow.core.expressions.work_budget import LongWork
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
@@ -58,6 +59,7 @@ from mendflow.services.cases.facts import (
     SuspensionChanged,
     UndoLibrary,
 )
+from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
@@ -91,8 +93,10 @@ class FlowManager:
         live: dict[CaseId, LiveCase],
         points: InterceptionPoints,
         counts: ServerMetrics,
+        compiler: FlowCompiler,
         long_steps: LongSteps | None = None,
     ) -> None:
+        self._compiler = compiler
         self._long_steps = long_steps
         self.reader = CaseReader(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub, long_steps=long_steps
@@ -163,6 +167,7 @@ class FlowManager:
         """Start a case; refused if its inputs do not match the flow. `later`: called before the first orders are
         carried out."""
         await self._homes.wait_until_loaded(document.id)
+        plan = await self._compiler.plan_of(flow, alone=document.parent is not None)
         if document.id in self.live:
             return self.live[document.id]
         now, library = self._clock.now(), self._hub.provider(UndoLibrary)
@@ -174,7 +179,7 @@ class FlowManager:
             later=later or ExceptionType.CASE_PRE in self._points.watched[document.flow],
             remember=library.tasks if library is not None else (),
         )
-        events = decide(Case.blank(), command, now)
+        events = decide(Case.blank(), command, now, is_compiled=True)
         admission = self._hub.provider(CaseAdmission) if document.counted_project else None
         try:
             if admission is not None:
@@ -182,15 +187,15 @@ class FlowManager:
                 if document.id in self.live:  # somebody else began it meanwhile
                     return self.live[document.id]
             with self._ledger.atomic():
-                return await self._begin(document, events, earlier, now)
+                return await self._begin(document, plan, events, earlier, now)
         finally:  # also if whoever wants it has left while it was admitted
             if admission is not None and document.id not in self.live:
                 admission.dismiss(document.id, document.project)
 
     async def _begin(
-        self, document: CaseDocument, events: list[Event], earlier: dict[ItemId, Job], now: Instant
+        self, document: CaseDocument, plan: Plan, events: list[Event], earlier: dict[ItemId, Job], now: Instant
     ) -> LiveCase:
-        live = LiveCase(Case.blank(), document)
+        live = LiveCase(Case.blank(plan), document)
         live.is_started_here = True
         live.earlier = EarlierResults(earlier) if document.rerun_of is not None else None
         live.snapshot_due = SNAPSHOT_EVERY_EVENTS

@@ -25,6 +25,7 @@ from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
 from mendflow.services.base.sealing import Sealer
+from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.stores.contract import Store, StoredDocument
 
 FLOW_KIND = "flow"
@@ -95,7 +96,8 @@ def _names(flow: Flow) -> Iterator[str]:
 
 
 class Flows:
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock, sealer: Sealer) -> None:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, sealer: Sealer, compiler: FlowCompiler) -> None:
+        self.compiler = compiler
         self._sealer = sealer
         self._store = store
         self._ledger = ledger
@@ -172,7 +174,7 @@ class Flows:
 
     async def _store_version(self, flow: Flow, who: str, project: str, *, tentative: bool) -> FlowDocument:
         check_names(flow)
-        compile_flow(flow)
+        await self.compiler.check(flow)
         flow = await self.sealed(flow)
         if problems := list(step_problems(each for each in walk_activities(flow) if isinstance(each, PrimitiveStep))):
             raise BadFlow(problems=problems)

@@ -6,7 +6,6 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.domains import DomainRights, SentWork, TriesThere
@@ -40,7 +39,7 @@ def single_name(work: SentWork) -> str:
     return name if name[:1].isalpha() else f"job-{name}".strip("-")
 
 
-def flow_of_work(work: SentWork, rights: DomainRights, flows: Flows) -> Flow:
+async def flow_of_work(work: SentWork, rights: DomainRights, flows: Flows) -> Flow:
     """The flow to run for a piece of work. Refused with a reason, if the origin has no right to it."""
     if work.job is not None:
         demand_own_flows(rights)
@@ -57,7 +56,7 @@ def flow_of_work(work: SentWork, rights: DomainRights, flows: Flows) -> Flow:
     except msgspec.MsgspecError as error:
         raise BadFlow(f"the flow that was sent cannot be read here: {error}") from error
     check_names(flow)
-    compile_flow(flow)
+    await flows.compiler.check(flow)
     demand_confined(flow, rights, frozenset())
     return confined(flow, rights)
 

@@ -234,7 +234,7 @@ class HostedWorks:
     ) -> WorkStatus | None:
         demand_plain(work)
         await self._runs.files.demand_logical(logical_files_in_flow(work.inputs), self._project(work))
-        flow = flow_of_work(work, rights, self._flows)
+        flow = await flow_of_work(work, rights, self._flows)
         files = files_of_work(work, flow)
         if len(files) > FILES_MAX:
             return _status(work, "refused", f"it has {len(files)} files, and no more than {FILES_MAX} are taken")
@@ -293,7 +293,7 @@ class HostedWorks:
     async def _begin(self, rights: DomainRights, work: SentWork, known: HostedWork) -> WorkStatus | None:
         document = known.document
         try:
-            flow = await self._flows.sealed(flow_of_work(work, rights, self._flows))
+            flow = await self._flows.sealed(await flow_of_work(work, rights, self._flows))
             wanted = CaseDocument(
                 id=CaseId(""),
                 flow=flow.name,

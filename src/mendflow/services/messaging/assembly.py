@@ -128,5 +128,5 @@ class MessagingServices:
         self._cases.ended(document)
 
 
-def refuse_jobs(_description: str, _folder: Path | None, /) -> Flow:
+def refuse_jobs(_description: str, _folder: Path | None, _elements_max: int | None, /) -> Flow:
     raise InvalidRequest("this server reads no job descriptions")

@@ -82,7 +82,15 @@ class RecoveryServices:
         source_reader: SourceReader,
     ) -> None:
         rules = RuleStore(
-            store, ledger, clock, hub, flows.sealed, shipped, shared=shared, project_of_flow=flows.project_of
+            store,
+            ledger,
+            clock,
+            hub,
+            flows.sealed,
+            shipped,
+            compiler=flows.compiler,
+            shared=shared,
+            project_of_flow=flows.project_of,
         )
         self.sources = SourceRegistry(
             store=store, ledger=ledger, clock=clock, sealer=sealer, reader=source_reader, rules=rules

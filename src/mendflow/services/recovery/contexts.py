@@ -51,6 +51,7 @@ from mendflow.core.rules.source_names import AWAY_ROOT
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.base.hub import Hub
+from mendflow.services.base.loop_yielder import LoopYielder
 from mendflow.services.recovery.decisions import signature_of
 from mendflow.services.recovery.statistics import ExceptionHistory
 
@@ -120,6 +121,10 @@ _NO_CAPACITY: Final[dict[str, Value]] = {
 _NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots_free": 0, "largest": _EMPTY_SHAPE}
 
 
+ITEMS_AT_ONCE: Final = 1_000
+"""A context of no more is made at once, so that what follows from it comes in the same order each time."""
+
+
 class ReadSources(NamedTuple):
     """What was read of registered sources, by name, and why the others gave nothing."""
 
@@ -172,9 +177,12 @@ class ContextBuilder:
         self._began = began
         self._hub = hub
         self._sources = sources
+        self._yielder = LoopYielder()
 
     async def build(self, event: ExceptionEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
-        """The context of an exception."""
+        """The context of an exception. It has all items of the case, so that many of a large case take long."""
+        if facts is not None and len(facts.statuses) > ITEMS_AT_ONCE:
+            await self._yielder.pause()
         now, given = self._clock.now(), event.facts
         item = _item(event, facts, now)
         job = {**_EMPTY_JOB, **await self._job_attempts(event, facts), **_map(given.get("job"))}

@@ -65,6 +65,9 @@ def value_counts(here: Sequence[Decision], elsewhere: Sequence[Decision], path: 
     """How often each value occurs in these failures and in others; those that tell the two apart best come first.
     `path`: only the values of this one."""
     inside, outside = _counted(here, path), _counted(elsewhere, path)
+    known = Counter[str]()
+    for key, number in outside.items():
+        known[key[0]] += number
     rows = [
         ValueCount(
             path=key[0],
@@ -73,6 +76,7 @@ def value_counts(here: Sequence[Decision], elsewhere: Sequence[Decision], path: 
             of_here=len(here),
             elsewhere=outside[key],
             of_elsewhere=len(elsewhere),
+            known_elsewhere=known[key[0]],
         )
         for key, number in inside.items()
     ]

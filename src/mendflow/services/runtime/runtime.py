@@ -73,7 +73,9 @@ if TYPE_CHECKING:
     from mendflow.services.retention.service import Retention
     from mendflow.services.runtime import retention_wiring, schedule_wiring
     from mendflow.services.schedules.assembly import ScheduleServices
+    from mendflow.services.scheduling import pilot_owners
 else:
+    pilot_owners = LazyModule("mendflow.services.scheduling.pilot_owners")
     schedule_wiring = LazyModule("mendflow.services.runtime.schedule_wiring")
     retention_wiring = LazyModule("mendflow.services.runtime.retention_wiring")
 
@@ -100,7 +102,7 @@ class Runtime:
         self.events = events = EventStream(clock.now())
         self.notices = Notices(store, ledger, clock, events)
         self.sealer = Sealer(lambda: shared_secret(store), lambda: known_secret(store))
-        self.flows = Flows(store, ledger, clock, self.sealer)
+        self.flows = Flows(store, ledger, clock, self.sealer, server.flow_compiler)
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: LiveCaseTable[LiveCase] = LiveCaseTable()
         self.counts = server.counts
@@ -151,6 +153,7 @@ class Runtime:
             live=live,
             points=self.interception_points,
             counts=server.counts,
+            compiler=server.flow_compiler,
             long_steps=server.long_steps,
         )
         repairing = hub if settings.recovery else Hub()  # a hub of its own: no rule is asked
@@ -228,6 +231,7 @@ class Runtime:
         self.waiting_reasons = WaitingReasons(self.meta, clock, self.sites.monitor.help_for, self.limits, self.projects)
         hub.provide(WaitingReasons, self.waiting_reasons)
         self.drains = DrainedPilots(store, clock, self.meta)
+        self._pilot_owners = None if settings.owner_only else pilot_owners.PilotOwners(store, ledger, clock)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
@@ -241,6 +245,7 @@ class Runtime:
             limits=self.limits,
             secrets=self.secrets,
             drains=self.drains,
+            owners=self._pilot_owners,
         )
         self.recovery = recovery_of(self, server, repairing)
         self.exceptions = self.recovery.exceptions
@@ -278,6 +283,8 @@ class Runtime:
         self.exchange.start()
         self.watch.start()
         await self.drains.start()
+        if self._pilot_owners is not None:
+            await self._pilot_owners.start()
         self.sites.monitor.start()
         self._data.start()
         if self._server.settings.schedules:
@@ -353,6 +360,8 @@ class Runtime:
         await self._progress.stop()
         await cancel_tasks(self._reading)
         await self.exchange.stop()
+        if self._pilot_owners is not None:
+            await self._pilot_owners.stop()
         await self.projects.stop()
         await self.limits.stop()
         if self._signals is not None:

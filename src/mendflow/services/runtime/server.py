@@ -31,8 +31,8 @@ from mendflow.services.base.reading_cost import context_for_everybody
 from mendflow.services.base.secret_sources import MemorySecretSources, SecretSources
 from mendflow.services.base.source_reader import NO_SOURCE_READER, SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
-from mendflow.services.base.throttled_work import ThrottledWork
 from mendflow.services.base.watched_files import WatchedFileStore
+from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.services.cases.long_steps import LongSteps, ProcessStepRunner
 from mendflow.services.cases.staging import TableReader, refuse_tables
 from mendflow.services.cluster.access_tokens import AccessTokens
@@ -55,8 +55,10 @@ from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
 if TYPE_CHECKING:
+    from mendflow.services.base import throttled_work
     from mendflow.services.cluster import browser_sessions
 else:
+    throttled_work = LazyModule("mendflow.services.base.throttled_work")
     browser_sessions = LazyModule("mendflow.services.cluster.browser_sessions")
 
 log = logging.getLogger("mendflow.runtime")
@@ -150,8 +152,9 @@ class Server:
         self.counts = counts or ServerMetrics()
         self.transformer = transformer or ProcessTransformer(counted=self.counts.transforms)
         self.long_steps = LongSteps(ProcessStepRunner()) if settings.long_steps_aside else None
-        self.rule_trials = ThrottledWork()
-        self.long_reads = LongReads()
+        self.long_reads = LongReads(aside=settings.long_steps_aside)
+        self._long_checks = LongReads(aside=settings.long_steps_aside)
+        self.flow_compiler = FlowCompiler(self._long_checks)
         self.long_journals = LongJournals(aside=settings.long_steps_aside)
         self.tracer = tracer
         self.meter = meter or clock.now
@@ -238,8 +241,15 @@ class Server:
         if self.long_steps is not None:
             await self.long_steps.stop()
         await self.long_journals.stop()
+        await self.long_reads.stop()
+        await self._long_checks.stop()
         await self.membership.close()
         await self.store.close()
+
+    @cached_property
+    def rule_trials(self) -> "throttled_work.ThrottledWork":
+        """Built when somebody first tries out rules."""
+        return throttled_work.ThrottledWork()
 
     @cached_property
     def browser_sessions(self) -> "browser_sessions.BrowserSessions":

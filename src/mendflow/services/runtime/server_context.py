@@ -19,6 +19,7 @@ from mendflow.services.base.secret_sources import SecretSources
 from mendflow.services.base.source_reader import SourceReader
 from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.base.watched_files import WatchedFileStore
+from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.services.cases.long_steps import LongSteps
 from mendflow.services.cases.staging import TableReader
 from mendflow.services.data.watches.storage import StorageReader
@@ -57,6 +58,7 @@ class ServerContext(Protocol):
     url: str
     read_job: JobReader
     long_reads: LongReads
+    flow_compiler: FlowCompiler
     read_table: TableReader
     elements: StorageReader
     batch_systems: SiteBatchSystems | None

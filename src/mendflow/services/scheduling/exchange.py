@@ -45,7 +45,7 @@ from mendflow.services.scheduling.facts import (
     SubmittedPilots,
 )
 from mendflow.services.scheduling.limit_service import LimitService
-from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
+from mendflow.services.scheduling.pilot_records import NO_TOKEN, GrantedAttempt, PilotNames, PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
 from mendflow.services.scheduling.secret_service import SecretService
@@ -79,11 +79,12 @@ class Exchange:
         limits: LimitService | None = None,
         secrets: SecretService | None = None,
         drains: DrainedPilots | None = None,
+        owners: PilotNames | None = None,
     ) -> None:
         """Without a relay this server is alone, and decides about everything. `sites` knows the pilots that were
         submitted to batch systems, `unprocessed` the reports that have raised an internal error, `hidden` what no log
         may show, `limits` who may use named limits, `secrets` what jobs get with their grants,
-        `drains` which pilots get no new jobs."""
+        `drains` which pilots get no new jobs, `owners` whose the names of pilots are."""
         self._meta = meta
         self._hub = meta.hub
         self._relay = relay
@@ -91,6 +92,7 @@ class Exchange:
         self._assigner = Assigner(meta, clock, limits, secrets)
         self._limits = limits
         self._drains = drains
+        self._owners = owners
         self._ledger = ledger
         self._clock = clock
         self._notices = notices
@@ -145,7 +147,7 @@ class Exchange:
         """A pilot's request, directly or forwarded by the server that it is connected to."""
         if self._drains is not None and self._relay is not None and request.pilot not in self._meta.pilots:
             await self._drains.look(request.pilot)
-        pilot = self._admit(request, who)
+        pilot = await self._admit(request, who)
         if request.serial <= pilot.newest:
             return SyncAnswer(serial=request.serial, lease_ms=0)  # a newer request, which said more, came first
         if self._relay is not None:
@@ -186,7 +188,7 @@ class Exchange:
             self._relay.check_promise()
         return answer
 
-    def _admit(self, request: SyncRequest, who: str) -> PilotRecord:
+    async def _admit(self, request: SyncRequest, who: str) -> PilotRecord:
         if request.version != SYNC_VERSION:
             raise RequestError(
                 f"pilot {request.pilot} uses protocol version {request.version} and this server {SYNC_VERSION};"
@@ -195,8 +197,12 @@ class Exchange:
         if wrong := sync_flaw(request):
             raise InvalidRequest(f"this is not a pilot's request: {wrong}", field=wrong.partition(" ")[0])
         pilot = self._meta.pilot(request.pilot)
-        if not pilot.belongs_to(who):
-            raise Forbidden(f"pilot {request.pilot} belongs to the token {pilot.owner!r}; choose another --work folder")
+        owner = pilot.owner
+        if self._owners is not None and not owner and not request.front and who not in ("", NO_TOKEN):
+            owner = await self._owners.claim(pilot.id, who)
+            pilot.owner = owner if owner == who else ""  # whose pilot comes has claimed it here, and gives it back
+        if owner != pilot.owner or not pilot.belongs_to(who):
+            raise Forbidden(f"pilot {request.pilot} belongs to the token {owner!r}; choose another --work folder")
         return pilot
 
     async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> SyncAnswer:
@@ -357,7 +363,7 @@ class Exchange:
         if pilot.held:
             return
         self._meta.leases.leave(pilot.id)
-        self._meta.forget(pilot.id)
+        self._forget(pilot.id)
 
     # Leases
 
@@ -381,9 +387,14 @@ class Exchange:
                 self._hub.publish(PilotLost(pilot))
         except Exception:  # an error of one who hears of it must not keep pilots from being forgotten
             log.exception("pilot %s was lost, and somebody who was told of it failed", id)
-        self._meta.forget(id)
+        self._forget(id)
         if self._relay is not None:
             self._relay.forget(id)
+
+    def _forget(self, id: PilotId) -> None:
+        self._meta.forget(id)
+        if self._owners is not None:
+            self._owners.release(id)
 
     def _wake_queue(self) -> None:
         next_wake, now = self._meta.queue.next_wake(), self._clock.now()

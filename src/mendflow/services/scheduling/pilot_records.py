@@ -6,6 +6,7 @@ jobs."""
 
 import asyncio
 from collections.abc import Iterable
+from typing import Protocol
 
 from mendflow.core.model.data import CacheUpdate
 from mendflow.core.model.ids import Instant, JobId, PilotId
@@ -20,6 +21,18 @@ NO_TOKEN = "local"
 
 PAUSED_CHARS_MAX = 300
 NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
+
+
+class PilotNames(Protocol):
+    """Knows whose the names of pilots are."""
+
+    async def claim(self, pilot: PilotId, who: str) -> str:
+        """Who has the name: this token, unless it is another's."""
+        ...
+
+    def release(self, pilot: PilotId) -> None:
+        """The pilot has left, or is lost."""
+        ...
 
 
 class GrantedAttempt:

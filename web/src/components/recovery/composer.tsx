@@ -16,13 +16,33 @@ const KIND = "application/x-mendflow-primitive";
 
 type Brick = Pick<PrimitiveView, "primitive" | "about"> & { schema: Record<string, unknown> };
 
+/** What people need first, in the words in which they look for it; the others follow as the server names them. */
+const WORDS: Record<string, string> = {
+  "re-submit": "run the job again, also with changes: more memory or time, other pilot, other command",
+  "retry-later": "run the job again later",
+  restart: "run the item again from its start",
+  "force-complete": "skip: take it as done",
+  write: "change data, then go on",
+  notify: "tell a person",
+  "force-fail": "give it up",
+  wait: "wait a while",
+};
+const NEEDED = Object.keys(WORDS);
+
+function byNeed(bricks: readonly Brick[]): Brick[] {
+  const place = (each: Brick) => (NEEDED.includes(each.primitive) ? NEEDED.indexOf(each.primitive) : NEEDED.length);
+  return bricks.toSorted((one, other) => place(one) - place(other));
+}
+
 export default function Composer(props: { draft: ExletDraft; type: string; onChange: (draft: ExletDraft) => void }) {
   const { draft, type } = props;
   const latest = useRef(draft);
   latest.current = draft;
   const [open, setOpen] = useState<string | null>(draft.steps[0]?.id ?? null);
   const primitives = useQuery(primitivesQuery);
-  const bricks: Brick[] = [...(primitives.data ?? []).filter((each) => each.types.includes(type as ExceptionType)), WAIT];
+  const bricks = byNeed([...(primitives.data ?? []).filter((each) => each.types.includes(type as ExceptionType)), WAIT]);
+  const [sought, setSought] = useState("");
+  const found = bricks.filter((each) => `${each.primitive} ${WORDS[each.primitive] ?? ""} ${each.about}`.toLowerCase().includes(sought.trim().toLowerCase()));
   const ready = draft.steps.length > 0 && draft.name.trim() !== "";
   const flow = ready ? flowOf({ ...draft, name: draft.name.trim() }) : null;
   const checked = useQuery({
@@ -68,12 +88,14 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
     <div className="composer">
       <div className="composer-palette">
         <h3 id="palette-head"><Word of="primitives">Primitives</Word></h3>
-        <GridList aria-labelledby="palette-head" items={bricks.map((each) => ({ ...each, id: each.primitive }))} dragAndDropHooks={palette.dragAndDropHooks} selectionMode="none" className="brick-list">
+        <input type="search" aria-label="Search primitives" placeholder="run again, memory, skip, …" value={sought} onChange={(event) => setSought(event.target.value)} />
+        <GridList aria-labelledby="palette-head" items={found.map((each) => ({ ...each, id: each.primitive }))} dragAndDropHooks={palette.dragAndDropHooks} selectionMode="none" className="brick-list" renderEmptyState={() => <p className="muted">No primitive is called so, or does that.</p>}>
           {(brick) => (
             <GridListItem id={brick.primitive} textValue={brick.primitive} className="brick">
               <Button slot="drag" className="brick-grip" aria-label={`Drag ${brick.primitive}`}>⠿</Button>
               <span className="brick-text">
                 <strong>{brick.primitive}</strong>
+                {WORDS[brick.primitive] && <span>{WORDS[brick.primitive]}</span>}
                 <span className="muted">{brick.about}</span>
               </span>
               <Button className="icon-button" aria-label={`Add ${brick.primitive}`} onPress={() => insert(brick.primitive)}>

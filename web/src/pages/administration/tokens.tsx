@@ -161,7 +161,7 @@ export function Tokens() {
         {tokens.length > 0 && button}
       </div>
       <Loaded query={query}>
-        {() => <DataTable label="Tokens" inline rows={tokens} columns={columns} rowId={(row) => row.id} empty={<EmptyState title="No token yet" icon="administration" action={button}>Without tokens only the account that runs the server may ask it. Make one for each person and program.</EmptyState>} />}
+        {() => <DataTable label="Tokens" inline rows={tokens} columns={columns} rowId={(row) => row.id} empty={<EmptyState title="No token in the store yet" icon="administration" action={button}>Those in the server’s file of tokens work too, and are not listed here. Make one for each person and program.</EmptyState>} />}
       </Loaded>
       <Panel title="Projects">
         {projects.length ? (

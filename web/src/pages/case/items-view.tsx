@@ -3,7 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo } from "react";
 import type { ItemView } from "@/api/queries";
 import { DataTable, type Column } from "@/components/data-table";
-import { RowWhy } from "@/components/row-why";
+import { RowReason } from "@/components/row-reason";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { ITEM_NAMES, WhereField } from "@/components/where-field";
@@ -16,7 +16,7 @@ const FIRST_ROWS = 40;
 const SHOWN = ["failed", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
 
 function ItemWhy({ item }: { item: ItemView }) {
-  return isAsked(item) ? <AskedTask item={item} /> : <RowWhy text={item.why} />;
+  return isAsked(item) ? <AskedTask item={item} /> : <RowReason text={item.why} />;
 }
 
 const COLUMNS: readonly Column<ItemView>[] = [

@@ -5,9 +5,12 @@ import { caseQuery, whyQuery, type CaseView } from "@/api/queries";
 import { useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
+import { ActionRow } from "@/components/action-buttons";
+import { caseAction, goTo, type Action } from "@/components/actions";
 import { CaseActDialog } from "@/components/case-act-dialog";
 import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
-import { CaseProgress, itemCount } from "@/components/case-progress";
+import { CaseInputs } from "@/components/case-inputs";
+import { CaseProgress, itemsBegun } from "@/components/case-progress";
 import { CopyButton } from "@/components/copy-button";
 import { WithDetails } from "@/components/drawer";
 import { Menu } from "@/components/menu";
@@ -18,6 +21,7 @@ import { Tabs } from "@/components/tabs";
 import { WaitsForPerson } from "@/components/task-link";
 import { Duration, Time } from "@/components/time";
 import { Why } from "@/components/why";
+import { standsStill } from "../cases/waiting-reasons";
 import { VIEWS, type View } from "./search";
 import "./case.css";
 
@@ -83,10 +87,11 @@ export default function CasePage() {
       actions={<Acts view={data} onMade={(made) => void navigate({ to: "/cases/$case", params: { case: made }, search: {} })} />}
     >
       <Why subject={data.id} facts={3} />
+      {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
       <Tabs
         label="Views of the case"
         current={view}
-        tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? itemCount(data) : undefined, link: { to: "/cases/$case", params: { case: id }, search: (before) => ({ view: each, item: before.item }) } }))}
+        tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? itemsBegun(data) : undefined, link: { to: "/cases/$case", params: { case: id }, search: (before) => ({ view: each, item: before.item }) } }))}
       />
       <WithDetails details={item ? <Suspense fallback={<Loading lines={6} />}><ItemDetails key={item} caseId={data.id} item={item} onClose={close} /></Suspense> : null}>
         <Suspense fallback={<Loading lines={6} />}>
@@ -101,6 +106,12 @@ export default function CasePage() {
       </WithDetails>
     </Page>
   );
+}
+
+/** Its jobs wait for a pilot that there is not: what a person can do about that. */
+function aboutWaiting(view: CaseView): Action[] {
+  const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow } }, "start");
+  return [goTo("Pilots: see them, add one", { to: "/pilots" }), ...(view.parent || view.mends ? [] : [anew]), caseAction("cancel", view.id)];
 }
 
 function Lead({ view }: { view: CaseView }) {
@@ -121,6 +132,7 @@ function Lead({ view }: { view: CaseView }) {
           runs <Link to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link> again
         </span>
       )}
+      <CaseInputs view={view} />
       <span className="case-lead-bar">
         <CaseProgress view={view} />
       </span>

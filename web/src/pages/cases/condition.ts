@@ -43,6 +43,12 @@ export function filtersOf(search: CasesSearch, without: "status" | "" = ""): str
   return parts.filter(Boolean).join(" && ");
 }
 
+/** What the numbers of the page count: cases by status, and those that wait for a person, whatever status is chosen. */
+export function countsAsked(search: CasesSearch) {
+  const { where } = search;
+  return { byStatus: { where, also: filtersOf(search, "status"), by: "status" }, forPerson: { where, also: filtersOf({ ...search, status: "person" }) } } as const;
+}
+
 /** Both together, to be read by people. */
 export function conditionOf(search: CasesSearch): string {
   return [search.where, filtersOf(search)].filter(Boolean).join(" && ");

@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, ask } from "@/api/client";
-import { flowsQuery } from "@/api/queries";
+import { caseCountsQuery, flowsQuery } from "@/api/queries";
 import { Dialog } from "@/components/dialog";
 import { Field } from "@/components/field";
 import { number } from "@/components/format";
@@ -11,43 +10,33 @@ import { Menu } from "@/components/menu";
 import { StateIcon } from "@/components/state-badge";
 import { CASE_NAMES, WhereField } from "@/components/where-field";
 import { stateOf } from "@/api/states";
-import { conditionOf, fieldTime, filtersOf } from "./condition";
+import { conditionOf, countsAsked, fieldTime } from "./condition";
 import { CHOICES, SPANS, type CasesSearch, type Span } from "./search";
 import { removeView, saveView, useSavedViews } from "./views";
 
-/** How many cases there are of each status, and that wait for a person, whatever status is chosen. */
-function useCounts(search: CasesSearch): Partial<Record<string, number>> {
-  const { where } = search;
-  const also = filtersOf(search, "status");
-  const forPerson = filtersOf({ ...search, status: "person" });
-  const byStatus = useQuery({
-    queryKey: ["cases", "counts", where, also],
-    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where, also, by: "status" } }, signal })),
-    placeholderData: (before) => before,
-  });
-  const people = useQuery({
-    queryKey: ["cases", "counts", where, forPerson],
-    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/count", { params: { query: { where, also: forPerson } }, signal })),
-    placeholderData: (before) => before,
-  });
-  const person = people.data?.counts[""] ?? 0;
-  return { ...byStatus.data?.counts, running: Math.max(0, (byStatus.data?.counts["running"] ?? 0) - person), person };
+/** How many cases there are of each status, and that wait for a person; nothing until that is known. */
+function useCounts(search: CasesSearch): Partial<Record<string, number>> | undefined {
+  const asked = countsAsked(search);
+  const byStatus = useQuery(caseCountsQuery(asked.byStatus)).data?.counts;
+  const person = useQuery(caseCountsQuery(asked.forPerson)).data?.counts[""];
+  if (!byStatus || person === undefined) return undefined;
+  return { ...byStatus, running: Math.max(0, (byStatus["running"] ?? 0) - person), person };
 }
 
 const WORDS: Record<(typeof CHOICES)[number], string> = { running: "running", person: "for a person", suspended: "suspended", completed: "done", failed: "failed", cancelled: "cancelled" };
 
 export function StatusFilter({ search }: { search: CasesSearch }) {
   const counts = useCounts(search);
-  const all = CHOICES.reduce((total, status) => total + (counts[status] ?? 0), 0);
+  const shown = (count: number | undefined) => <span className="number">{counts && number(count ?? 0)}</span>;
   return (
     <nav className="segments" aria-label="Status">
       <Link from="/cases" to="/cases" search={(before) => ({ ...before, status: undefined })} className="segment" aria-current={!search.status ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
-        all <span className="number">{number(all)}</span>
+        all {shown(CHOICES.reduce((total, status) => total + (counts?.[status] ?? 0), 0))}
       </Link>
       {CHOICES.map((status) => (
         <Link key={status} from="/cases" to="/cases" search={(before) => ({ ...before, status })} className="segment" aria-current={search.status === status ? "true" : undefined} title={status === "person" ? "They are not over, and wait for a person: for a task, or for a failure that no rule takes up" : status === "running" ? "Those that run, without those that wait for a person" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
           <StateIcon state={stateOf(status)} />
-          {WORDS[status]} <span className="number">{number(counts[status] ?? 0)}</span>
+          {WORDS[status]} {shown(counts?.[status])}
         </Link>
       ))}
     </nav>

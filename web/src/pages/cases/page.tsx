@@ -8,6 +8,7 @@ import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
 import { CaseActDialog } from "@/components/case-act-dialog";
 import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
+import { CaseInputs, inputsText } from "@/components/case-inputs";
 import { caseCounts, CaseProgress } from "@/components/case-progress";
 import { BulkBar, DataTable, type Column, type Sort } from "@/components/data-table";
 import { WithDetails } from "@/components/drawer";
@@ -23,6 +24,7 @@ import { CaseDetails } from "./details";
 import { filtersOf } from "./condition";
 import { Filters } from "./filters";
 import { useStillRows } from "./still-rows";
+import { standsStill, useWaitingReasons } from "./waiting-reasons";
 
 const route = getRouteApi("/cases");
 const idOf = (view: CaseView) => view.id;
@@ -30,17 +32,12 @@ const READ_AGAIN_MS = 4000;
 const PAGES_READ_AGAIN = 2;
 
 /** The reason in the list: what failed, or who has to do something. */
-function reasonOf(view: CaseView): string {
+function reasonOf(view: CaseView, waitsFor: string | undefined): string {
   if (view.fault) return view.fault.message;
   if (view.status === "running" && view.tasks_open && !view.held.length) return waitsForPerson(view);
   if (view.held.length) return `${plural(view.held.length, "item failed and waits", "items failed and wait")} for a person`;
   if (view.holds.length) return `suspended by ${view.holds[0]?.by || "somebody"}`;
-  return standsStill(view) ? `nothing runs: ${plural(caseCounts(view).waiting ?? 0, "waits", "wait")}` : "";
-}
-
-function standsStill(view: CaseView): boolean {
-  const { running, waiting } = caseCounts(view);
-  return view.status === "running" && !running && Boolean(waiting);
+  return standsStill(view) ? (waitsFor ?? `nothing runs: ${plural(caseCounts(view).waiting, "waits", "wait")}`) : "";
 }
 
 /** That an item begins to run is no event of its case: a list that says that nothing runs is read again soon, unless it is long. */
@@ -48,9 +45,9 @@ function readAgainMs(pages: readonly { data: CaseView[] }[]): number | false {
   return pages.length <= PAGES_READ_AGAIN && pages.some((page) => page.data.some(standsStill)) ? READ_AGAIN_MS : false;
 }
 
-function Reason({ view }: { view: CaseView }) {
+function Reason({ view, waitsFor }: { view: CaseView; waitsFor: string | undefined }) {
   if (view.status === "running" && view.tasks_open && !view.held.length && !view.fault) return <WaitsForPerson view={view} />;
-  const said = reasonOf(view);
+  const said = reasonOf(view, waitsFor);
   return said ? <span title={said}>{said}</span> : null;
 }
 
@@ -60,19 +57,26 @@ function idWidth(rows: readonly CaseView[]): string {
   return `minmax(${Math.ceil(Math.min(longest, 44) * 0.88) + 2}ch, 1.1fr)`; // most letters are narrower than a digit
 }
 
-const columns = (idTrack: string): readonly Column<CaseView>[] => [
+const columns = (idTrack: string, waitsFor: ReadonlyMap<string, string>): readonly Column<CaseView>[] => [
   { id: "status", phone: 1, header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
   { id: "id", phone: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
+  { id: "inputs", phone: 1, header: "Inputs", width: "minmax(176px, 1.6fr)", cell: (view) => <CaseInputs view={view} /> },
   { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
-  { id: "items", header: "Items", width: "minmax(92px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
-  { id: "reason", phone: 2, header: "Why", width: "minmax(150px, 3fr)", cell: (view) => <Reason view={view} /> },
+  { id: "items", header: "Items", width: "minmax(138px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
+  { id: "reason", phone: 2, header: "Why", width: "minmax(120px, 3fr)", cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
   { id: "started", phone: 2, header: "Started", width: "86px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
-  { id: "runtime", header: "Took", width: "104px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
-  { id: "owner", header: "Started by", width: "minmax(96px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
+  { id: "runtime", header: "Took", width: "92px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
+  { id: "owner", header: "Started by", width: "minmax(84px, 0.4fr)", value: (view) => view.owner, cell: (view) => view.owner },
 ];
 
 /** Beside a case's pane there is room for these; the pane has the others. */
 const BESIDE = ["status", "id", "items", "reason"];
+
+/** The columns that would say nothing: an id most often begins with the name of its flow, and a flow may have no inputs. */
+function idleColumns(rows: readonly CaseView[]): string[] {
+  const others = [rows.every((view) => view.id.startsWith(`${view.flow}-`)) && "flow", rows.every((view) => !inputsText(view).short) && "inputs"];
+  return others.filter((each) => each !== false);
+}
 
 export default function CasesPage() {
   const search = route.useSearch();
@@ -99,7 +103,9 @@ export default function CasesPage() {
   const chosen = matching ?? still.rows.filter((view) => selected.has(view.id));
   const idTrack = idWidth(still.rows);
   const beside = Boolean(search.at);
-  const shownColumns = useMemo(() => columns(idTrack).filter((each) => !beside || BESIDE.includes(each.id)), [idTrack, beside]);
+  const waitsFor = useWaitingReasons(still.rows);
+  const idle = useMemo(() => (still.rows.length ? idleColumns(still.rows).join() : ""), [still.rows]);
+  const shownColumns = useMemo(() => columns(idTrack, waitsFor).filter((each) => (beside ? BESIDE.includes(each.id) : !idle.split(",").includes(each.id))), [idTrack, waitsFor, beside, idle]);
   const select = (next: Set<string>) => {
     setMatching(null);
     setSelected(next);

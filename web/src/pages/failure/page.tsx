@@ -1,8 +1,10 @@
 /** One cause of failures: its cases, what tells them from others, and what rules did and would do. */
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { casesQuery, type CaseView } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { useKeys } from "@/app/keys";
+import { CaseInputs } from "@/components/case-inputs";
 import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Page, Panel } from "@/components/page";
@@ -13,7 +15,7 @@ import { decisionQuery, failureQuery, failureValuesQuery, groupDecisionsQuery, t
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
 import { Time } from "@/components/time";
-import { TellingValues } from "./telling-values";
+import { DistinguishingValues } from "./distinguishing-values";
 import { HandOverDialog, MendOnceDialog } from "./dialogs";
 import { RulesOfGroup } from "./rules-of-group";
 import "@/components/recovery/recovery.css";
@@ -44,6 +46,7 @@ export default function FailurePage() {
     ...(mayTeach ? [{ keys: "t", does: "teach a repair", run: () => void navigate({ to: "/failures/$group/teach", params: { group } }) }] : []),
   ]);
   const info = failure.data?.group;
+  const given = useGiven(rows);
   return (
     <Page
       title={info ? info.message : "Failure"}
@@ -70,6 +73,7 @@ export default function FailurePage() {
         </>
       }
     >
+      {current && (mayMend || mayTeach) && <WhatActsDo rows={rows} mayMend={mayMend} mayTeach={mayTeach} />}
       <Loaded query={failure} lines={10}>
         {(view) => (
           <>
@@ -82,7 +86,7 @@ export default function FailurePage() {
                     {rows.slice(0, 200).map((each) => (
                       <li key={each.id}>
                         <button type="button" className="group-sample" aria-current={each.id === current?.id || undefined} onClick={() => choose(each.id)}>
-                          <span className="clip">{each.case}{each.item ? `:${each.item}` : ""}</span>
+                          <CaseOfCause decision={each} given={given.get(each.case)} />
                           <DecisionState decision={each} />
                           <Time at={each.at} />
                         </button>
@@ -93,7 +97,7 @@ export default function FailurePage() {
                 {current && <Sample decision={current} />}
               </Panel>
               <Panel title="What tells these cases apart" className="flush group-values">
-                <Loaded query={values}>{(found) => <TellingValues values={found} group={group} mayTeach={mayTeach} />}</Loaded>
+                <Loaded query={values}>{(found) => <DistinguishingValues values={found} group={group} mayTeach={mayTeach} />}</Loaded>
               </Panel>
               <RulesOfGroup view={view} decision={current} mayTeach={mayTeach} />
             </div>
@@ -104,6 +108,46 @@ export default function FailurePage() {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** Which of the acts does something now, and to what. */
+function WhatActsDo({ rows, mayMend, mayTeach }: { rows: readonly DecisionView[]; mayMend: boolean; mayTeach: boolean }) {
+  const waiting = rows.filter((each) => each.state === "waiting").length;
+  return (
+    <p className="acts-explained muted">
+      {mayMend && (
+        <span>
+          <strong>Mend once</strong> repairs {waiting > 1 ? `the case that is chosen below, or all ${waiting} that wait` : "the case that is chosen below"}, now, after you have picked how.{" "}
+        </span>
+      )}
+      {mayTeach && (
+        <span>
+          <strong>Teach</strong> makes a rule for cases that fail like this from then on; at the end you say whether it is also applied to these.
+        </span>
+      )}
+    </p>
+  );
+}
+
+const GIVEN_MAX = 60;
+
+/** What the first of the cases were given, which tells them apart. */
+function useGiven(rows: readonly DecisionView[]): Map<string, CaseView> {
+  const ids = [...new Set(rows.map((each) => each.case))].slice(0, GIVEN_MAX);
+  const found = useInfiniteQuery({ ...casesQuery({ where: `id in [${ids.map((id) => `'${id}'`).join(", ")}]` }), enabled: ids.length > 0 });
+  return new Map(found.data?.pages.flatMap((page) => page.data).map((view) => [view.id, view]));
+}
+
+/** Which case it is, what it was given, and in which of its items it failed; none of that is cut. */
+function CaseOfCause({ decision, given }: { decision: DecisionView; given: CaseView | undefined }) {
+  const item = decision.item && `${decision.task || decision.item}${decision.element ? `[${decision.element}]` : ""}`;
+  return (
+    <span className="group-case" title={decision.item ? `${decision.case}:${decision.item}` : decision.case}>
+      <span>{decision.case}</span>
+      {item && <span> {item}</span>}
+      {given && <CaseInputs view={given} />}
+    </span>
   );
 }
 

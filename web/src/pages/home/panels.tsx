@@ -20,7 +20,7 @@ export function FailuresPanel({ overview }: { overview: Overview }) {
           <li key={failure.group}>
             <Link to="/failures/$group" params={{ group: failure.group }} className="home-failure">
               <span className="home-failure-count">{number(failure.count)}</span>
-              <span className="clip" title={failure.message}>
+              <span className="home-failure-text" title={failure.message}>
                 <Variable text={failure.message} />
               </span>
               <span className="home-failure-note muted">
@@ -29,7 +29,7 @@ export function FailuresPanel({ overview }: { overview: Overview }) {
                 ) : failure.unhandled > 0 ? (
                   <StateBadge state="failed" word={`${number(failure.unhandled)} unhandled`} />
                 ) : failure.told > 0 ? (
-                  <StateBadge state="person" word={`${number(failure.told)} told`} />
+                  <StateBadge state="person" word={`${number(failure.told)} told a person`} />
                 ) : (
                   <StateBadge state="done" word="handled" />
                 )}

@@ -3,6 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { casesQuery, RUNNING, type CaseView } from "@/api/queries";
 import { caseState } from "@/api/states";
+import { inputsText } from "@/components/case-inputs";
 import { CaseProgress } from "@/components/case-progress";
 import { Panel } from "@/components/page";
 import { ErrorState, Loading } from "@/components/states-of-page";
@@ -28,7 +29,9 @@ export function RunningPanel() {
         {cases.map((each) => (
           <li key={each.id}>
             <Link to="/cases/$case" params={{ case: each.id }} className="home-case">
-              <span className="clip home-case-id" title={each.id}>{each.id}</span>
+              <span className="clip home-case-id" title={`${each.id}\n${inputsText(each).whole}`.trim()}>
+                {each.id} <span className="muted">{inputsText(each).short}</span>
+              </span>
               <span title={waitsForPerson(each) || undefined}>
                 <StateBadge state={caseState(each)} />
               </span>

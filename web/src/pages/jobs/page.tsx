@@ -8,7 +8,7 @@ import { DataTable, type Column } from "@/components/data-table";
 import { DetailsPane, WithDetails } from "@/components/drawer";
 import { number, plural } from "@/components/format";
 import { Facts, Page } from "@/components/page";
-import { RowWhy } from "@/components/row-why";
+import { RowReason } from "@/components/row-reason";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge, StateIcon } from "@/components/state-badge";
 import { Duration, Time } from "@/components/time";
@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<ListedJob>[] = [
   { id: "state", phone: 1, header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
   { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
   { id: "case", phone: 1, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
-  { id: "why", phone: 2, header: "Why", width: "minmax(170px, 2fr)", cell: (job) => <RowWhy text={job.why} /> },
+  { id: "why", phone: 2, header: "Why", width: "minmax(170px, 2fr)", cell: (job) => <RowReason text={job.why} /> },
   { id: "asks", header: "Asks for", width: "minmax(110px, 0.9fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
   { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", value: (job) => job.history.length, cell: (job) => job.history.length || "" },

@@ -1,6 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
+import { ApiError } from "@/api/errors";
 import type { FlowView } from "@/api/queries";
 import { useRefresh } from "@/components/acts";
 import { SelectField, TextField } from "@/components/form-fields";
@@ -30,11 +31,13 @@ export interface Drafts {
   [name: string]: Draft;
 }
 
-/** The inputs of a flow as a form: the state of its fields, what is wrong, and the values to send. */
+/** The inputs of a flow as a form: the state of its fields, what is wrong, the values to send, and the files that the server
+ * is being given, without which there is nothing to send yet. */
 export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Record<string, unknown>) {
   const [drafts, setDrafts] = useState<Drafts>(() =>
     Object.fromEntries(Object.entries(inputs).map(([name, wanted]) => [name, draftOf(wanted, name in given ? given[name] : wanted.default)])),
   );
+  const [storingOf, setStoringOf] = useState<Record<string, string>>({});
   const read = Object.entries(inputs).map(([name, wanted]) => [name, readDraft(wanted, drafts[name] ?? "")] as const);
   const problems: Record<string, string> = {};
   const values: Record<string, unknown> = {};
@@ -43,7 +46,18 @@ export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Recor
     else if (each.value !== undefined) values[name] = each.value;
   }
   const set = (name: string, draft: Draft) => setDrafts((before) => ({ ...before, [name]: draft }));
-  return { drafts, set, problems, values };
+  const setStoring = (name: string, file: string) => setStoringOf((before) => ({ ...before, [name]: file }));
+  const storing = Object.values(storingOf).filter(Boolean);
+  return { drafts, set, problems, values, storing, setStoring };
+}
+
+/** What an act waits for while files are being stored. */
+export function WaitsForFiles({ id, act, storing }: { id?: string; act: string; storing: readonly string[] }) {
+  return (
+    <span id={id} role="status" className="muted">
+      {storing.length > 0 && `${act} waits until ${storing.join(" and ")} ${storing.length === 1 ? "is" : "are"} stored`}
+    </span>
+  );
 }
 
 /** The order of the form: what is needed first. */
@@ -55,13 +69,20 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
   const navigate = useNavigate();
   const refresh = useRefresh();
   const inputs = view.flow?.inputs ?? {};
-  const { drafts, set, problems, values } = useInputs(inputs, given);
+  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, given);
+  const waits = useId();
+  const act = from ? "Run again" : "Start";
   const [tried, setTried] = useState(false);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>(null);
   const [cache, setCache] = useState<NonNullable<StartBody["cache"]>>("");
   const [unhandled, setUnhandled] = useState<NonNullable<StartBody["on_unhandled"]>>("");
   const [key, setKey] = useState("");
+  const told = refusedInputs(refused, Object.keys(inputs));
+  const change = (name: string, draft: Draft) => {
+    set(name, draft);
+    setRefused(null);
+  };
   const start = async () => {
     setTried(true);
     setRefused(null);
@@ -97,7 +118,7 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
       {from && <p className="notice">The fields begin with the inputs of {from}. Change what is to be different: results that do not depend on it are taken over.</p>}
       {!names.length && <p className="muted">This flow needs no inputs.</p>}
       {names.map(([name, wanted]) => (
-        <ValueField key={name} name={name} wanted={wanted} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} problem={tried || wanted.type === "number" ? shownProblem(problems[name], drafts[name], tried) : null} />
+        <ValueField key={name} name={name} wanted={wanted} draft={drafts[name] ?? ""} onChange={(draft) => change(name, draft)} onStoring={(file) => setStoring(name, file)} problem={told.of[name] ?? (tried || wanted.type === "number" ? shownProblem(problems[name], drafts[name], tried) : null)} />
       ))}
       <details className="more-settings">
         <summary>More settings</summary>
@@ -107,14 +128,29 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
           {!from && <TextField label="Key" value={key} onChange={setKey} hint={<>Started again with the same key, it is the same case. <Word of="Key">What is a key for?</Word></>} />}
         </div>
       </details>
-      {refused !== null && <ErrorState error={refused} compact />}
+      {tried && Object.keys(problems).length > 0 && <p className="field-problem" role="alert">{act} waits for {Object.keys(problems).join(", ")}: see there.</p>}
+      {refused !== null && !told.all && <ErrorState error={refused} compact />}
       <div className="row">
-        <button type="submit" className="button primary" disabled={busy}>
-          <Icon name="run" size={14} /> {from ? "Run again" : "Start"}
+        <button type="submit" className="button primary" disabled={busy || storing.length > 0} aria-describedby={waits}>
+          <Icon name="run" size={14} /> {act}
         </button>
+        <WaitsForFiles id={waits} act={act} storing={storing} />
       </div>
     </form>
   );
+}
+
+/** What the server says of inputs, by their names; `all` if it says nothing else. */
+function refusedInputs(refused: unknown, names: readonly string[]): { of: Record<string, string>; all: boolean } {
+  const said = refused instanceof ApiError && Array.isArray(refused.fields["problems"]) ? refused.fields["problems"].map(String) : refused instanceof ApiError ? [refused.message] : [];
+  const of: Record<string, string> = {};
+  let others = 0;
+  for (const each of said) {
+    const name = names.find((one) => each.startsWith(`input ${one} `) || each.startsWith(`input ${one}:`));
+    if (name === undefined) others += 1;
+    else of[name] = each.slice(`input ${name} `.length).replace(/^./, (letter) => letter.toUpperCase());
+  }
+  return { of, all: said.length > 0 && others === 0 };
 }
 
 /** What is missing is said when somebody tries to start; what is wrong at once. */

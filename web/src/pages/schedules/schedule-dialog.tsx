@@ -10,7 +10,7 @@ import { SelectField, TextField, TimeField } from "@/components/form-fields";
 import { readTime, writeTime } from "@/components/quantities";
 import { toast } from "@/components/toasts";
 import { ValueField } from "@/components/value-field";
-import { orderOf, useInputs } from "../new-run/run-form";
+import { orderOf, useInputs, WaitsForFiles } from "../new-run/run-form";
 import type { FlowView } from "@/api/queries";
 import type { ScheduleSpec } from "./queries";
 
@@ -36,21 +36,31 @@ interface Props {
   spec?: ScheduleSpec;
 }
 
+interface InputsProps {
+  view: FlowView;
+  given: Record<string, unknown>;
+  /** What waits while a file is being stored. */
+  act: string;
+  onValues: (values: Record<string, unknown>, complete: boolean) => void;
+}
+
 /** The values of the fields, where the flow is known. */
-function Inputs({ view, given, onValues }: { view: FlowView; given: Record<string, unknown>; onValues: (values: Record<string, unknown>, problems: Record<string, string>) => void }) {
+function Inputs({ view, given, act, onValues }: InputsProps) {
   const inputs = view.flow?.inputs ?? {};
-  const { drafts, set, problems, values } = useInputs(inputs, given);
-  const said = JSON.stringify([values, problems]);
+  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, given);
+  const complete = !storing.length && !Object.keys(problems).length;
+  const said = JSON.stringify([values, complete]);
   const [told, setTold] = useState("");
   if (said !== told) {
     setTold(said);
-    queueMicrotask(() => onValues(values, problems));
+    queueMicrotask(() => onValues(values, complete));
   }
   return (
     <>
       {orderOf(inputs).map(([name, wanted]) => (
-        <ValueField key={name} name={name} wanted={wanted} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} problem={drafts[name] ? problems[name] : null} />
+        <ValueField key={name} name={name} wanted={wanted} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} onStoring={(file) => setStoring(name, file)} problem={drafts[name] ? problems[name] : null} />
       ))}
+      <WaitsForFiles act={act} storing={storing} />
     </>
   );
 }
@@ -67,22 +77,28 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
   const [catchUp, setCatchUp] = useState(spec?.catch_up ?? "latest");
   const [overlap, setOverlap] = useState(spec?.overlap ?? "skip");
   const [inputs, setInputs] = useState<Record<string, unknown>>(spec?.inputs ?? {});
-  const [problems, setProblems] = useState<Record<string, string>>({});
+  const [inputsComplete, setInputsComplete] = useState(true);
+  const chooseFlow = (next: string) => {
+    setFlow(next);
+    setInputs({});
+    setInputsComplete(true);
+  };
   const isKnown = flows.data?.some((each) => each.name === flow) ?? false;
   const view = useQuery({ ...flowQuery(flow), enabled: open && isKnown });
   const everyMs = readTime(every);
-  const wrong = !name.trim() || !isKnown || (how === "every" ? !everyMs : !cron.trim()) || Object.keys(problems).length > 0;
+  const wrong = !name.trim() || !isKnown || (how === "every" ? !everyMs : !cron.trim()) || !inputsComplete;
+  const act = spec ? "Change" : "Make it";
   return (
     <ConfirmDialog
       title={spec ? `Change ${spec.name}` : "New schedule"}
-      act={spec ? "Change" : "Make it"}
+      act={act}
       open={open}
       onClose={onClose}
       disabled={wrong}
       will={
         <div className="stack">
           {!spec && <TextField label="Name" required value={name} onChange={setName} placeholder="nightly" />}
-          <TextField label="Flow" required value={flow} onChange={setFlow} among={(flows.data ?? []).map((each) => each.name)} problem={flow && flows.data && !isKnown ? `There is no flow ${flow}` : null} hint="Which one is started." />
+          <TextField label="Flow" required value={flow} onChange={chooseFlow} among={(flows.data ?? []).map((each) => each.name)} problem={flow && flows.data && !isKnown ? `There is no flow ${flow}` : null} hint="Which one is started." />
           <div className="two-fields">
             <SelectField label="When" value={how} onChange={setHow} choices={[["cron", "At times (cron)"], ["every", "At intervals"]]} />
             {how === "cron" ? <TextField label="Times" mono value={cron} onChange={setCron} hint="Minute, hour, day, month, weekday." /> : <TimeField label="Interval" value={every} onChange={setEvery} hint="Such as 15 min or 6 h." />}
@@ -99,9 +115,10 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
                 key={`${flow}-${view.data.version}`}
                 view={view.data as FlowView}
                 given={spec?.inputs ?? {}}
-                onValues={(values, found) => {
+                act={act}
+                onValues={(values, complete) => {
                   setInputs(values);
-                  setProblems(found);
+                  setInputsComplete(complete);
                 }}
               />
             </>

@@ -59,7 +59,7 @@ export default function SignInPage() {
           </>
         )}
         <Field label="Token" hint={<><code>mendflow admin tokens create NAME</code> makes one; <code>mendflow ui</code> signs you in without.</>}>
-          {(ids) => <input {...ids} type="password" autoComplete="current-password" value={token} onChange={(event) => setToken(event.target.value)} />}
+          {(ids) => <input {...ids} type="password" autoFocus autoComplete="current-password" value={token} onChange={(event) => setToken(event.target.value)} />}
         </Field>
         <button type="submit" className={issuer ? "button" : "button primary"} disabled={busy || !token.trim()}>
           Sign in

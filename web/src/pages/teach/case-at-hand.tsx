@@ -2,14 +2,14 @@
  * condition. */
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { Fold } from "@/components/fold";
+import { FoldedSection } from "@/components/folded-section";
 import { number } from "@/components/format";
 import { JsonTree, type Path } from "@/components/json-tree";
 import { Panel } from "@/components/page";
 import { pathOf, readTerms, steadyPart, termFor, withTerm, writeTerm } from "@/components/recovery/conditions";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { failureValuesQuery, type DecisionView, type FailureView, type ValueCount } from "@/components/recovery/queries";
-import { howOften, kindOf, NOT_TOLD, sorted, split, telling, type ValueKind } from "@/components/recovery/telling";
+import { distinction, howOften, isShownFirst, NO_CONDITIONS_OF, sortedByWeight, splitByKind, valueKindOf, type ValueKind } from "@/components/recovery/distinguishing-values";
 import { Loaded } from "@/components/states-of-page";
 
 /** What the tree begins with: what mostly tells a failure. */
@@ -47,7 +47,7 @@ export function CaseAtHand(props: {
       return (
         <>
           {used.has(name) && <span className="chip used">in the condition</span>}
-          {often && howOften(often) && <span className={telling(often) > 0.5 ? "teach-often telling" : "teach-often"}>{howOften(often)}</span>}
+          {often && howOften(often) && <span className={distinction(often) > 0.5 ? "teach-often strong" : "teach-often"}>{howOften(often)}</span>}
         </>
       );
     },
@@ -70,22 +70,22 @@ export function CaseAtHand(props: {
           const job = (decision.context["job"] ?? {}) as Record<string, unknown>;
           const log = decision.fault?.log_tail || String(job["log_tail"] ?? "");
           const countOf = (path: string, value: unknown) => counts.get(keyOf(path, value));
-          const parts = split(arranged(decision.context), (path, value) => kindAt(path, value, countOf(path, value)));
-          const weight = (path: string, value: unknown) => telling(countOf(path, value) ?? NOT_COUNTED);
+          const parts = splitByKind(arranged(decision.context), (path, value) => kindAt(path, value, countOf(path, value)));
+          const weight = (path: string, value: unknown) => distinction(countOf(path, value) ?? NOT_COUNTED);
           return (
             <div className="stack">
               <p className="teach-hint muted">Click a value or a line of the log, or select text: it becomes a part of the condition.</p>
               {log && <FailingLog log={log} message={decision.fault?.message ?? ""} onPick={pickLog} />}
-              {parts.tells ? <JsonTree {...shared} value={sorted(parts.tells, weight)} open={9} label="Context of the case" /> : <p className="muted">Nothing that is known tells these cases from others.</p>}
+              {parts.distinguishing ? <JsonTree {...shared} value={sortedByWeight(parts.distinguishing, weight)} open={9} label="Context of the case" /> : <p className="muted">Nothing that is known tells these cases from others.</p>}
               {parts.same && (
-                <Fold title={here > 1 ? `Also the same in all ${number(here)}` : "Also known of this case"}>
+                <FoldedSection title={here > 1 ? `Also the same in all ${number(here)}` : "Also known of this case"}>
                   <JsonTree {...shared} value={parts.same} open={2} label="Also the same" />
-                </Fold>
+                </FoldedSection>
               )}
               {parts.varies && (
-                <Fold title="Differs among them, or is long">
+                <FoldedSection title="Differs among them, or is long">
                   <JsonTree {...shared} value={parts.varies} open={2} label="Differs among them" />
-                </Fold>
+                </FoldedSection>
               )}
             </div>
           );
@@ -105,8 +105,10 @@ const NOT_COUNTED = { here: 0, of_here: 1, elsewhere: 0, of_elsewhere: 0 };
 
 /** What is not counted is long, or one of very many. */
 function kindAt(path: string, value: unknown, count: ValueCount | undefined): ValueKind {
-  if (KNOWN_BY.test(path) && !isEmpty(value)) return "tells";
-  return count && !NOT_TOLD.test(path) ? kindOf(path, count) : "varies";
+  if (KNOWN_BY.test(path) && !isEmpty(value)) return "distinguishing";
+  if (!count || NO_CONDITIONS_OF.test(path)) return "varies";
+  const kind = valueKindOf(path, count);
+  return kind === "distinguishing" && !isShownFirst(count) ? "same" : kind;
 }
 
 /** The context without what is empty and the long command, in an order that begins with what mostly tells. */

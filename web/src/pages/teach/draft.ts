@@ -38,15 +38,24 @@ function kept(group: string): RuleDraft {
   }
 }
 
+/** Somebody has begun with it, and not saved it. */
+function isBegun(draft: RuleDraft): boolean {
+  return draft.saved === null && Boolean(draft.condition || draft.exlet || draft.composing || draft.note);
+}
+
 export function useDraft(group: string, term: string | undefined) {
   const [draft, setDraft] = useState<RuleDraft>(() => {
     const found = kept(group);
     return term && !found.condition ? { ...found, condition: term } : found;
   });
+  const [fromBefore, setFromBefore] = useState(() => isBegun(kept(group)));
   useEffect(() => {
     sessionStorage.setItem(keyOf(group), JSON.stringify(draft));
   }, [group, draft]);
   const change = (part: Partial<RuleDraft>) => setDraft((before) => ({ ...before, ...part }));
-  const clear = () => setDraft(EMPTY);
-  return { draft, change, clear };
+  const clear = () => {
+    setDraft(EMPTY);
+    setFromBefore(false);
+  };
+  return { draft, change, clear, fromBefore };
 }

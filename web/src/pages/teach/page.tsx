@@ -57,7 +57,7 @@ function Teach({ view }: { view: FailureView }) {
   const group = view.group.id;
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const { draft, change, clear } = useDraft(group, search.term);
+  const { draft, change, clear, fromBefore } = useDraft(group, search.term);
   const id = search.decision ?? view.samples[0]?.id ?? "";
   const decision = useQuery(decisionQuery(id));
   const flow = decision.data?.flow ?? view.samples[0]?.flow ?? "";
@@ -86,6 +86,12 @@ function Teach({ view }: { view: FailureView }) {
     <div className="teach-columns">
       <CaseAtHand view={view} decision={decision} at={id} condition={draft.condition} onTerm={(next) => change({ condition: next })} onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }), replace: true })} />
       <div className="stack">
+        {fromBefore && draft.saved === null && (
+          <p className="notice" role="status">
+            Here is your draft from before; this tab keeps it.{" "}
+            <button type="button" className="link-button" onClick={clear}>Begin anew</button>
+          </p>
+        )}
         <WhenPanel view={view} decision={decision.data} condition={draft.condition} problem={problem} onChange={(next) => change({ condition: next })} />
         <ThenPanel draft={draft} repairs={repairs} type={view.group.type} onChange={change} />
       </div>

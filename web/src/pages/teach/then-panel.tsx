@@ -38,6 +38,7 @@ export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[];
     >
       {draft.composing ? (
         <Suspense fallback={<Loading lines={6} />}>
+          <p className="field-hint">What you compose is kept in this tab until you save the rule; “Choose a repair” leads back to those that there are.</p>
           <Composer draft={draft.composed} type={props.type} onChange={(composed) => onChange({ composed })} />
         </Suspense>
       ) : (

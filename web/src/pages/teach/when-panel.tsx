@@ -5,6 +5,7 @@ import { CodeView, type CodeCompletion } from "@/components/code-view";
 import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { joinTerms, OPERATOR_WORDS, operatorsFor, readTerms, splitTerms, withTerm, writeTerm, type Operator, type Term } from "@/components/recovery/conditions";
+import { lookedForFirst } from "@/components/recovery/distinguishing-values";
 import { contextPathsQuery, type ContextPath, type DecisionView, type FailureView } from "@/components/recovery/queries";
 import { shortValue } from "@/components/recovery/values";
 
@@ -18,7 +19,8 @@ export function WhenPanel(props: { view: FailureView; decision: DecisionView | u
     const texts = splitTerms(condition);
     onChange(joinTerms(text === null ? texts.filter((_, each) => each !== at) : texts.map((each, place) => (place === at ? text : each))));
   };
-  const ghosts = props.view.candidates.filter((each) => !terms.some((term) => term.text === each.condition)).slice(0, GHOSTS);
+  const place = (text: string) => lookedForFirst(readTerms(text)[0]?.path ?? "");
+  const ghosts = props.view.candidates.filter((each) => !terms.some((term) => term.text === each.condition)).toSorted((one, other) => place(one.condition) - place(other.condition)).slice(0, GHOSTS);
   return (
     <Panel title="When">
       <div className="stack">

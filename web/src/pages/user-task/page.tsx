@@ -13,6 +13,7 @@ import { Time } from "@/components/time";
 import { Word } from "@/components/word";
 import { Deadline } from "../worklist/page";
 import { apiPlace, byUrgency, isOpen, taskQuery, worklistQuery, type Task } from "../worklist/queries";
+import { StepsBefore } from "./steps-before";
 import { TaskForm } from "./task-form";
 import "@/styles/resources.css";
 
@@ -48,9 +49,8 @@ function NextTask({ after }: { after: string }) {
 
 function Ended({ task }: { task: Task }) {
   return (
-    <Panel title={<StateBadge of={task.state} />}>
+    <Panel title={IS_OVER[task.state]}>
       <div className="stack">
-        <p>{IS_OVER[task.state]}</p>
         <Facts
           facts={[
             ["By", task.ended_by],
@@ -123,15 +123,16 @@ function TaskView({ task }: { task: Task }) {
               <JsonTree value={task.data} label="What it is about" />
             </Panel>
           )}
+          <StepsBefore caseId={task.case} item={task.item} />
           <Panel title="Where it comes from">
             <Facts
               facts={[
                 ["Case", <Link key="case" to="/cases/$case" params={{ case: task.case }}>{task.case}</Link>],
                 ["Step", <Link key="item" to="/cases/$case" params={{ case: task.case }} search={{ view: "items", item: task.item }}>{task.item}</Link>],
                 ["Role", task.role],
-                ["State", task.state === "offered" ? <Word key="state" of="offered" /> : task.state],
+                ["State", isOpen(task) && (task.state === "offered" ? <Word key="state" of="offered">nobody has taken it yet</Word> : task.state)],
                 ["Asked", <Time key="at" at={task.offered_at} />],
-                ["Due", task.deadline ? <Time key="due" at={task.deadline} /> : ""],
+                ["Due", task.deadline && isOpen(task) ? <Time key="due" at={task.deadline} /> : ""],
               ]}
             />
           </Panel>

@@ -15,7 +15,7 @@ from mendflow.core.data.path_arguments import with_placed_files
 from mendflow.core.data.path_patterns import is_own_folder
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.items import ItemKind
-from mendflow.core.engine.activities.job_parts import CONVERTERS
+from mendflow.core.engine.activities.job_parts import CONVERTERS, amount_flaws
 from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, FlowFault, flow_fault
 from mendflow.core.engine.messages import (
     STAGED_FILE_FAULT,
@@ -37,13 +37,6 @@ from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.values import FileRef, Value, file_of, has_files, spilled_file
-
-UNITS: Final = {
-    "memory_bytes": (1_000_000, "memory", "bytes", "GB"),
-    "disk_bytes": (1_000_000, "disk", "bytes", "GB"),
-    "wall_ms": (1_000, "time", "milliseconds", "min"),
-}
-"""What an expression gives at least for a size or a time, unless it gives a text with a unit."""
 
 PARTS: Final = ("command", "container", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
 
@@ -295,20 +288,9 @@ def resolve_part(run: Run, env: int, activity: JobActivity, part: str) -> Value:
     if part in ("env", "files"):
         return {data.text_of(case, env, key): data.text_of(case, env, each) for key, each in given.items()}
     found = data.value_of(case, env, given)
-    if part == "resources":
-        _demand_units(activity.name, given, found)
+    if part == "resources" and (flaw := next(amount_flaws(given, found), "")):
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: {flaw}")
     return found
-
-
-def _demand_units(name: str, templates: dict[str, Value], found: dict[str, Value]) -> None:
-    """Refuse the number of an expression that can only lack its unit: nothing runs in 2 bytes, or for 30 ms."""
-    for key, (least, word, one, many) in UNITS.items():
-        value, template = found.get(key), templates.get(key)
-        if not isinstance(template, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
-            continue
-        if 0 < value < least:
-            told = f"{name}: `{word}: {template}` gives {value}, which is {value} {one}"
-            raise flow_fault(INVALID_EXPRESSION_VALUE, f"{told}; write its unit behind it, as `{template} {many}`")
 
 
 def named_publication(spec: JobSpec, output: str) -> Publication:

@@ -7,16 +7,18 @@ not exist."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from mendflow.core.engine.messages import CallPartner
+from mendflow.core.expressions.work_budget import LongWork
 from mendflow.core.model.flow import Activity, Flow, ForEach, JobActivity, Parallel
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.principals import Sight
 from mendflow.core.xml.tree import Element
-from mendflow.services.base.long_reads import SHORT_CHARS, LongReads
+from mendflow.lazy import LazyModule
+from mendflow.services.base.long_reads import LONG_CHARS, SHORT_CHARS, LongReads
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, CallbackTarget
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
@@ -25,12 +27,17 @@ from mendflow.services.messaging.ports.cases import PortCases, Requester
 from mendflow.services.messaging.ports.job_messages import JOBS, OPERATIONS, SUBMISSIONS, JobRequest
 from mendflow.services.messaging.ports.messages import raising_port_faults, request
 
-JobReader = Callable[[str, Path | None], Flow]
-"""Makes a flow from a job description in JSDL, with its folder if it has one. Raises BadFlow."""
+if TYPE_CHECKING:
+    from mendflow.services.base import reading_tasks
+else:
+    reading_tasks = LazyModule("mendflow.services.base.reading_tasks")
 
+JobReader = Callable[[str, Path | None, int | None], Flow]
+"""Makes a flow from a job description in JSDL, with its folder if it has one. Raises BadFlow, and LongWork if it has
+more elements than the given number, those of each of its jobs written out."""
 
-SWEEP: Final = "/sweep"
-"""What the namespaces of descriptions of many jobs have in them."""
+ELEMENTS_AT_ONCE: Final = 2_000
+"""So many elements are read at once: that takes some 20 ms."""
 
 
 class JobsPort:
@@ -68,12 +75,18 @@ class JobsPort:
 
     async def _flow(self, wanted: JobRequest, folder: Path | None) -> Flow:
         """One of many jobs, or a large one, is read where nobody waits for it."""
-        text = wanted.description
-        if SWEEP in text or len(text) > SHORT_CHARS:
-            flow = await self._long_reads.do(lambda: self._read(text, folder))
-        else:
-            flow = self._read(text, folder)
+        flow = await self._read_flow(wanted.description, folder)
         return replace(flow, body=_submitted(flow.body, SUBMISSIONS[wanted.operation]))
+
+    async def _read_flow(self, text: str, folder: Path | None) -> Flow:
+        chars = len(text)
+        if chars <= SHORT_CHARS:
+            try:
+                return self._read(text, folder, ELEMENTS_AT_ONCE)
+            except LongWork:
+                chars = LONG_CHARS
+        task = reading_tasks.JobText(text, str(folder) if folder is not None else None)
+        return await self._long_reads.read(chars, task, Flow, lambda: self._read(text, folder, None))
 
     async def _submit_response(self, wanted: JobRequest, document: CaseDocument) -> str | None:
         if wanted.operation == job_messages.FORGET:

@@ -159,7 +159,7 @@ class RuleEditor:
         work = edit_rule.pieces(before, at.type, at.tree, at.rule, edit, author=who, at=self._clock.now())
         made = await done_in_pieces(work)
         if change.try_only:
-            self._rules.demand_valid_rules(made)
+            await self._rules.demand_valid_rules(made)
             return RuleChange(rules=name, version=before.version, type=at.type, task=at.tree, rule=at.rule)
         return await self._put_changed(before, made, at, who, f"rule {at.rule} changed")
 

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Final, TypeVar, cast
 
-from mendflow.core.engine import compile_flow
+import msgspec
+
 from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.principals import EVERYTHING, Sight
@@ -15,7 +16,6 @@ from mendflow.core.model.rule_views import (
     ChangedConclusion,
     ChangedCornerstone,
     ContextPath,
-    EvaluatedRule,
     EvaluationRequest,
     EvaluationView,
     ReplayView,
@@ -23,7 +23,6 @@ from mendflow.core.model.rule_views import (
     RuleCheckView,
 )
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
-from mendflow.core.model.values import Value
 from mendflow.core.recovery.exlet_checks import (
     exlet_problems,
     exlet_warnings,
@@ -31,14 +30,16 @@ from mendflow.core.recovery.exlet_checks import (
     rule_set_problems,
     rule_set_warnings,
 )
-from mendflow.core.rules import CompiledRules, context_lookup, demand_valid, problems_of
+from mendflow.core.rules import demand_valid, problems_of
 from mendflow.core.rules.context_paths import context_paths
-from mendflow.core.rules.evaluation import holds_for_version
 from mendflow.core.rules.replay import ReplayedDecision, replay, replay_cornerstones
+from mendflow.services.base.long_reads import LongReads
+from mendflow.services.base.reading_tasks import RuleTrial
 from mendflow.services.base.throttled_work import ThrottledWork
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.rules.store import RuleStore, check_conditions
+from mendflow.services.recovery.rules.trial_evaluation import evaluated
 from mendflow.stores.contract import FieldCondition
 
 T = TypeVar("T")
@@ -46,12 +47,18 @@ T = TypeVar("T")
 PAGE: Final = 500
 CONTEXTS_READ: Final = 200
 CHANGED_SHOWN_MAX: Final = 1_000
+LARGE_CONTEXT_BYTES: Final = 50_000
+"""Rules are tried out on so much data beside the server."""
 
 
 class RulePreview:
-    """`evaluations` does what somebody tries out, without taking the server from the others."""
+    """`evaluations` does what somebody tries out, without taking the server from the others; on much data, `reads`
+    does."""
 
-    def __init__(self, rules: RuleStore, decisions: DecisionStore, evaluations: ThrottledWork) -> None:
+    def __init__(
+        self, rules: RuleStore, decisions: DecisionStore, evaluations: ThrottledWork, reads: LongReads
+    ) -> None:
+        self._reads = reads
         self._rules = rules
         self._decisions = decisions
         self._evaluations = evaluations
@@ -75,9 +82,9 @@ class RulePreview:
         task = "" if type in CASE_LEVEL else wish.task or (at_hand.task if at_hand is not None else "")
         first = await self._asked_set(wish, at_hand)
         sets = [first] if wish.only or first.name == DEFAULT_RULES else [first, self._rules.newest(DEFAULT_RULES)]
-        return await self._evaluations.do(
-            lambda: _evaluated([CompiledRules(each) for each in sets], type, task, context)
-        )
+        if self._reads.is_aside and len(msgspec.json.encode(context)) > LARGE_CONTEXT_BYTES:
+            return await self._reads.do_aside(RuleTrial(sets, type, task, context), EvaluationView)
+        return await self._evaluations.do(lambda: evaluated(sets, type, task, context))
 
     async def _asked_set(self, wish: EvaluationRequest, at_hand: Decision | None) -> RuleSet:
         if wish.rules is not None:
@@ -139,13 +146,25 @@ class RulePreview:
         if (wish.rules is None) == (wish.exlet is None):
             raise InvalidRequest("give either a rule set or an exlet to check", field="rules")
         if wish.exlet is not None:
-            return _checked_exlet(wish.exlet, wish.types)
+            return await self._checked_exlet(wish.exlet, wish.types)
         assert wish.rules is not None
         await check_conditions(wish.rules)
         problems = [*problems_of(wish.rules), *rule_set_problems(wish.rules)]
         for name, exlet in wish.rules.exlets.items():
-            problems += [f"exlet {name}: {problem}" for problem in _flow_problems(exlet)]
+            problems += [f"exlet {name}: {problem}" for problem in await self._flow_problems(exlet)]
         return RuleCheckView(problems=problems, warnings=rule_set_warnings(wish.rules))
+
+    async def _checked_exlet(self, exlet: Flow, types: list[ExceptionType]) -> RuleCheckView:
+        problems = [*await self._flow_problems(exlet), *exlet_problems(exlet)]
+        problems += [problem for type in types for problem in misplaced_steps(type, exlet)]
+        return RuleCheckView(problems=list(dict.fromkeys(problems)), warnings=exlet_warnings(exlet))
+
+    async def _flow_problems(self, exlet: Flow) -> list[str]:
+        try:
+            await self._rules.compiler.check(exlet)
+        except BadFlow as refused:
+            return [str(problem) for problem in refused.problems]
+        return []
 
     # What conditions can read
 
@@ -170,34 +189,6 @@ class RulePreview:
         ]
 
 
-def _evaluated(sets: list[CompiledRules], type: ExceptionType, task: str, context: dict[str, Value]) -> EvaluationView:
-    lookup, trail, others = context_lookup(context), list[EvaluatedRule](), 0
-    trials = []
-    for rules in sets:
-        tree = rules.tree_for(type, task)
-        if tree is None or not holds_for_version(rules.rule_set, context):
-            continue
-        walked, verdict = rules.walk_and_judge(type, tree, lookup)
-        known = rules.rule_set.trees[type][tree].rules
-        trail += [
-            EvaluatedRule(
-                rules=rules.rule_set.name,
-                task=tree,
-                rule=each.rule,
-                condition=known[each.rule].condition,
-                held=each.held,
-                values=each.values,
-                error=each.error,
-            )
-            for each in walked.trail
-        ]
-        others += walked.others
-        trials += verdict.trials
-        if verdict.conclusion is not None:
-            return EvaluationView(conclusion=verdict.conclusion, trail=trail, trials=trials, others=others)
-    return EvaluationView(trail=trail, trials=trials, others=others)
-
-
 def _changed(each: ReplayedDecision) -> ChangedConclusion:
     decision, before, after = each.decision, each.before, each.after
     return ChangedConclusion(
@@ -215,17 +206,3 @@ def _changed(each: ReplayedDecision) -> ChangedConclusion:
         new_rules=after.rules if after is not None else "",
         new_rule=after.rule if after is not None else None,
     )
-
-
-def _checked_exlet(exlet: Flow, types: list[ExceptionType]) -> RuleCheckView:
-    problems = [*_flow_problems(exlet), *exlet_problems(exlet)]
-    problems += [problem for type in types for problem in misplaced_steps(type, exlet)]
-    return RuleCheckView(problems=list(dict.fromkeys(problems)), warnings=exlet_warnings(exlet))
-
-
-def _flow_problems(exlet: Flow) -> list[str]:
-    try:
-        compile_flow(exlet)
-    except BadFlow as refused:
-        return [str(problem) for problem in refused.problems]
-    return []

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from mendflow.core.engine import compile_flow
 from mendflow.core.expressions.conditions import condition_flaw
 from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.errors import BadRules, Conflict, NotFound
@@ -32,6 +31,7 @@ from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
+from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.services.cases.flows import check_names
 from mendflow.services.cases.intercepted_types import InterceptedTypes, RulesChanged
 from mendflow.stores.contract import Store, StoredDocument
@@ -89,10 +89,12 @@ class RuleStore:
         sealed: Callable[[Flow], Awaitable[Flow]],
         shipped: RuleSet | None = None,
         *,
+        compiler: FlowCompiler,
         shared: bool = False,
         project_of_flow: Callable[[str], str | None] = lambda _flow: None,
     ) -> None:
         self._project_of_flow = project_of_flow
+        self.compiler = compiler
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -248,7 +250,7 @@ class RuleStore:
         """Make this the next version of the set, in force at once. Refused if anything in it is wrong, if the newest
         version is not the expected one, or if a project is given and the set is in another."""
         await check_conditions(rules)
-        self.demand_valid_rules(rules)
+        await self.demand_valid_rules(rules)
         rules = replace(rules, exlets={name: await self._sealed(exlet) for name, exlet in rules.exlets.items()})
         name = rules.name
         for _ in range(TRIES):
@@ -285,12 +287,11 @@ class RuleStore:
         await self._ledger.put_now(VERSION_KIND, version_id(made.name, made.version), made, 0)
         return True
 
-    @staticmethod
-    def demand_valid_rules(rules: RuleSet) -> None:
+    async def demand_valid_rules(self, rules: RuleSet) -> None:
         demand_valid(rules)
         for exlet in rules.exlets.values():
             check_names(exlet)
-            compile_flow(exlet)
+            await self.compiler.check(exlet)
         if problems := exlet_checks.rule_set_problems(rules):
             raise BadRules(problems=problems)
 

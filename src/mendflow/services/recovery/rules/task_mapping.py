@@ -16,7 +16,7 @@ TASKS_SHOWN = 20
 def tasks_view(rules: RuleSet, newest: tuple[Flow, str] | None) -> RuleTasksView:
     """`newest` is the newest version of the flow, with its digest. The default rules are for tasks of all flows."""
     known = newest if rules.name != DEFAULT_RULES else None
-    missing = unknown_tasks(rules, compile_flow(known[0])) if known is not None else []
+    missing = unknown_tasks(rules, compile_flow(known[0], taken=True)) if known is not None else []
     digest = known[1] if known is not None else ""
     return RuleTasksView(
         rules=rules.name,
@@ -33,7 +33,7 @@ def tasks_view(rules: RuleSet, newest: tuple[Flow, str] | None) -> RuleTasksView
 def mapped_tasks(rules: RuleSet, mapping: TaskMapping, newest: tuple[Flow, str] | None) -> RuleSet:
     """The set with these names and versions. Refused for a task that has no rules, or that the flow does not have."""
     ruled = {task for trees in rules.trees.values() for task in trees if task}
-    tasks = tasks_of(compile_flow(newest[0])) if newest is not None else None
+    tasks = tasks_of(compile_flow(newest[0], taken=True)) if newest is not None else None
     for old, new in mapping.renamed.items():
         if old not in ruled:
             known = ", ".join(sorted(ruled)[:TASKS_SHOWN])

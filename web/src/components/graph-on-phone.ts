@@ -1,4 +1,4 @@
-/** What of a graph is seen at first on a phone, and which movements over it are the page's. */
+/** A graph on a phone: what of it is seen at first, and which movements over it scroll the page. */
 import type { RefObject } from "react";
 import { stateOf, type State } from "@/api/states";
 
@@ -23,7 +23,7 @@ export function isPhone(): boolean {
 }
 
 /** The whole graph, if it can be read then. Else it begins with the node that is looked at, or what failed, or the first. */
-export function viewOnPhone(cards: readonly Card[], width: number, height: number, selected: string | undefined): { x: number; y: number; zoom: number } {
+export function firstViewOnPhone(cards: readonly Card[], width: number, height: number, selected: string | undefined): { x: number; y: number; zoom: number } {
   const outer = cards.filter((card) => !card.parentId);
   const left = Math.min(...outer.map((card) => card.position.x));
   const top = Math.min(...outer.map((card) => card.position.y));
@@ -58,7 +58,7 @@ function startOf(room: number, from: number, size: number, zoom: number, shown: 
 
 /** A finger that moves up or down over the graph scrolls the page, as it does elsewhere; one that moves sideways, or two
  * fingers, move the graph. Also keeps whether the graph was moved by its buttons. */
-export function leaveScrolling(board: HTMLElement, moved: RefObject<boolean>): () => void {
+export function letPageScroll(board: HTMLElement, moved: RefObject<boolean>): () => void {
   let began: { x: number; y: number } | null = null;
   let whose: "page" | "graph" | "" = "";
   const down = ({ touches }: TouchEvent) => {

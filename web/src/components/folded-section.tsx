@@ -2,11 +2,11 @@
 import { useState, type ReactNode } from "react";
 import { Icon } from "./icon";
 
-export function Fold({ title, children }: { title: string; children: ReactNode }) {
+export function FoldedSection({ title, children }: { title: string; children: ReactNode }) {
   const [open, setOpen] = useState(false);
   return (
-    <div className="fold">
-      <button type="button" className="fold-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+    <div className="folded-section">
+      <button type="button" className="folded-section-head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <Icon name={open ? "down" : "right"} size={12} /> {title}
       </button>
       {open && children}

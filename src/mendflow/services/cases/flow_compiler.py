@@ -1,0 +1,56 @@
+"""Compiles the flows that users send, and holds up nobody meanwhile.
+
+To check an expression of a few characters takes a fraction of a millisecond, and a flow may have a hundred thousand of
+them. So a short check is done at once, as most are. A long one is begun as if it were short, and left to the process
+that reads for the server as soon as it turns out to be long. What then remains is to number the activities, with pauses
+between them. A flow that was checked in this way is known as long as it is in memory."""
+
+import weakref
+from types import NoneType
+from typing import TYPE_CHECKING, Final
+
+from mendflow.core.engine.expression_checks import FlowJudge
+from mendflow.core.engine.plan import Plan, compiling
+from mendflow.core.expressions.work_budget import LongWork
+from mendflow.core.model.flow import Flow
+from mendflow.lazy import LazyModule
+from mendflow.services.base.long_reads import LongReads
+from mendflow.services.base.loop_yielder import done_in_pieces
+
+if TYPE_CHECKING:
+    from mendflow.services.base import reading_tasks
+else:
+    reading_tasks = LazyModule("mendflow.services.base.reading_tasks")
+
+UNITS_AT_ONCE: Final = 50_000
+"""What the check of a flow may take within the server, about a microsecond each."""
+
+
+class FlowCompiler:
+    def __init__(self, reads: LongReads) -> None:
+        self._reads = reads
+        self._checked: dict[tuple[int, bool], weakref.ref[Flow]] = {}  # those of which the check was long, by identity
+
+    async def check(self, flow: Flow) -> None:
+        """Raises BadFlow with everything that is wrong with the flow and those that came with it."""
+        await self.plan_of(flow)
+
+    async def plan_of(self, flow: Flow, *, alone: bool = False) -> Plan:
+        """The same; what is wrong with the flows that came with it does not matter if it is checked `alone`."""
+        if not self._reads.is_aside:
+            return await done_in_pieces(compiling(flow, alone=alone))
+        if not self._is_checked(flow, alone):
+            try:
+                return await done_in_pieces(compiling(flow, alone=alone, judge=FlowJudge(UNITS_AT_ONCE)))
+            except LongWork:
+                await self._reads.do_aside(reading_tasks.FlowToCheck(flow, alone), NoneType)
+            self._remember(flow, alone)
+        return await done_in_pieces(compiling(flow, taken=True))
+
+    def _is_checked(self, flow: Flow, alone: bool) -> bool:
+        found = self._checked.get((id(flow), False)) or (self._checked.get((id(flow), True)) if alone else None)
+        return found is not None and found() is flow
+
+    def _remember(self, flow: Flow, alone: bool) -> None:
+        key = id(flow), alone
+        self._checked[key] = weakref.ref(flow, lambda _: self._checked.pop(key, None))
