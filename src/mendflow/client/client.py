@@ -116,13 +116,8 @@ class Client(DomainCalls, SoapCalls):
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         """The newest first. All of them are looked at, in as many steps as it takes."""
-        query, rows = CaseQuery(flow=flow, status=status, limit=limit, offset=offset), list[CaseView]()
-        while True:
-            page = await self.find_cases(query)
-            rows += page.rows
-            if not page.next or len(rows) >= limit:
-                return rows
-            query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
+        query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset)
+        return await _all_rows(self.find_cases, query)
 
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
@@ -140,13 +135,7 @@ class Client(DomainCalls, SoapCalls):
 
     async def jobs(self, query: JobQuery = JobQuery()) -> list[JobView]:
         """The newest first. All of them are looked at, in as many steps as it takes; `find_jobs` gives a page."""
-        rows, limit = list[JobView](), query.limit
-        while True:
-            page = await self.find_jobs(query)
-            rows += page.rows
-            if not page.next or len(rows) >= limit:
-                return rows
-            query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
+        return await _all_rows(self.find_jobs, query)
 
     async def count_cases(self, query: CaseQuery = CaseQuery(), *, by: str = "") -> CountsView:
         """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
@@ -309,3 +298,14 @@ async def sum_counts(part: Callable[[str], Awaitable[CountsView]], after: str) -
 
 def _case(case: str) -> str:
     return f"/cases/{quote(case, safe='')}"
+
+
+async def _all_rows(find: Callable[[Any], Awaitable[Any]], query: CaseQuery | JobQuery) -> list[Any]:
+    """As many rows as the query wants, page after page: one may be short because its search has looked at enough."""
+    rows, limit = list[Any](), query.limit
+    while True:
+        page = await find(query)
+        rows += page.rows
+        if not page.next or len(rows) >= limit:
+            return rows
+        query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
