@@ -20,12 +20,12 @@ import msgspec
 
 from bench.pairs import MedianEstimate, Pair, median_estimate
 from bench.proxy import JOBS, InProcessServer, MeasuredServer
-from mendflow.event_loop import run
+from mendflow.event_loop import relax_garbage_collection, run
 from mendflow.services.base.hub import Hub
 from mendflow.services.learning.ended_jobs import EndedJobs
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.services.scheduling.facts import JobEnded
-from mendflow.wiring import ServerOptions, relax_garbage_collection, running_server
+from mendflow.wiring import ServerOptions, running_server
 
 SECONDS = 140.0
 SERVER_STARTS = 4

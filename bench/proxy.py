@@ -30,14 +30,14 @@ from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.sync import Assignment, AttemptReport, Capacity, SyncRequest
-from mendflow.event_loop import run
+from mendflow.event_loop import relax_garbage_collection, run
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import ServerOptions, relax_garbage_collection, running_server
+from mendflow.wiring import ServerOptions, running_server
 
 SECONDS = 140
 SERVER_STARTS = 4

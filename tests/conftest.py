@@ -4,12 +4,14 @@ import gc
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from mendflow.event_loop import GC_YOUNG_MAX
 from tests.examples import PROFILE, PROFILES
 from tests.marked import APART, TESTS, below, files_with
 from tests.reading import one_reads_first
@@ -18,7 +20,7 @@ from tests.servers.warm_starts import warm_starts
 STARTED = frozenset({"postgresql", "elastic-light", "s3"})
 """Servers that take seconds to start; memory, SQLite and folders prove the same contracts in the short check."""
 
-WARM = {"cli": True, "recovery": True, "pilot": False, "e2e": False}
+WARM = {"cli": True, "recovery": True, "web": True, "pilot": False, "e2e": False}
 """Folders whose tests start many processes of mendflow, and whether what these start is forked as well."""
 
 for name, examples in PROFILES.items():
@@ -87,9 +89,14 @@ def starting_warm(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: whoever looks for garbage need not look through thousands of tests."""
+    """What was collected stays to the end: whoever looks for garbage need not look through thousands of tests. It is
+    looked for nearly as seldom as in a server. A server freezes what there is when it begins; in this process that
+    would keep all that earlier tests have left, such as tasks, through which every `asyncio.run` looks at its end."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GC_YOUNG_MAX, 10, 10)
+    collector: Any = gc
+    collector.freeze = lambda: None
 
 
 def _parameters(item: pytest.Item) -> Iterable[object]:

@@ -3,7 +3,6 @@
 A data folder holds what belongs to one server: `server.json`, by which commands on this machine find the running
 server; and, unless its store is elsewhere, the store and the stored files."""
 
-import gc
 import hashlib
 import importlib
 import os
@@ -22,7 +21,7 @@ from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.flow import Flow
-from mendflow.event_loop import run
+from mendflow.event_loop import relax_garbage_collection, run
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
 from mendflow.server.domain_lines import HttpDomainLines
@@ -109,8 +108,6 @@ __all__ = [
     "running_server",
     "write_server_file",
 ]
-
-GC_YOUNG_MAX = 50_000
 
 
 class RunningServer:
@@ -327,11 +324,15 @@ async def _serve(
 ) -> AsyncIterator[RunningServer]:
     elsewhere = peers.peers if peers is not None else None
     domain = Domain(server, elsewhere=elsewhere, rule_files=xrs_texts, flow_texts=flow_texts)
+    address = None
     try:
+        if options.listen or peers is not None:
+            address = http_runner.ReservedAddress(options.host, options.port, tls=options.tls is not None)
+            server.listens_at(options.url or address.public_url)  # what a case sends may say where to answer
         await server.open()
         file_store.open()
         relax_garbage_collection()
-        if options.listen or peers is not None:
+        if address is not None:
             if peers is not None:
                 await peers.introduce(server.store)
             own = (peers.token, peers.pilot_token) if peers is not None else ()
@@ -342,12 +343,14 @@ async def _serve(
                 access_setup.server_access(
                     server, options.tokens, options.oidc, shared=shared, guard=guard, takes_stored=takes_stored
                 ) as access,
-                _serve_http(options, place, server, domain, peers, grounds, access) as running,
+                _serve_http(options, place, address, server, domain, peers, grounds, access) as running,
             ):
                 yield running
         else:
             yield RunningServer("", place, None, domain, server)
     finally:
+        if address is not None:
+            address.close()
         await server.close()
         for each in (server.poster, server.caller, server.lines):
             if isinstance(each, HttpPoster | HttpCaller | HttpDomainLines):
@@ -360,6 +363,7 @@ async def _serve(
 async def _serve_http(
     options: ServerOptions,
     place: str,
+    address: "http_runner.ReservedAddress",
     server: Server,
     domain: Domain,
     peers: PeerIdentity | None,
@@ -397,17 +401,15 @@ async def _serve_http(
         else None
     )
     certificate = ServerCertificate(options.tls) if options.tls is not None else None
-    http_server = await http_runner.serve(pilots or load_api(), options.host, options.port, certificate)
+    http_server = await http_runner.serve_at(address, pilots or load_api(), certificate)
     if audit is not None:
         audit.start()
     if peers is not None:
-        peers.serve_at(options.url or http_server.public_url)
-    own_url = options.url or http_server.public_url
-    server.listens_at(own_url)
+        peers.serve_at(server.url)
     grounds.introduce(
         token=access.sites_token,
         tls=options.client_tls,
-        servers=lambda: [own_url, *(each.url for each in server.membership.live_servers())],
+        servers=lambda: [server.url, *(each.url for each in server.membership.live_servers())],
     )
     if options.announce:
         stays = options.stays or not options.mostly_pilots
@@ -441,10 +443,3 @@ def _audit_service(options: ServerOptions, server: Server) -> "audit_service.Aud
     return audit_service.AuditService(
         server.store, lambda: server.membership.id, server.clock.now, days=options.audit_days
     )
-
-
-def relax_garbage_collection() -> None:
-    """A server holds a great many small objects that live long, and makes hardly any cycles: searching all of them for
-    cycles, as often as Python does by default, would cost more than the work itself."""
-    gc.freeze()
-    gc.set_threshold(GC_YOUNG_MAX, 20, 100)

@@ -10,8 +10,24 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
+from mendflow.cli import main as command_line
+from mendflow.cli.command_table import COMMANDS, CommandEntry
 from mendflow.cli.main import main
+
+LOADED: dict[tuple[str, int], Any] = {}
+"""Commands by their name and table. A process makes the one that it runs; here hundreds run in one."""
+
+
+def _load(name: str, entries: dict[str, CommandEntry] = COMMANDS) -> Any:
+    key = name, id(entries)
+    if key not in LOADED:
+        LOADED[key] = _make(name, entries)
+    return LOADED[key]
+
+
+_make, command_line.load = command_line.load, _load
 
 
 def run_command(

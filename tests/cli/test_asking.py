@@ -69,6 +69,11 @@ def test_failures_are_grouped_by_what_was_raised_and_a_rule_is_offered_over_the_
     assert view["candidates"][0]["reason"] == "holds in 2 of 2"
     told = shell.ok("failures", "show", group)
     assert f"mendflow rules add --from {group} --if 'job.log_tail.contains(" in told
+    assert told.count("no rule fits") == 2
+    assert len(told.splitlines()) <= 18, "short: the rest is behind --all"
+    whole = shell.ok("failures", "show", group, "--all")
+    assert "typical values" in whole
+    assert "typical values" not in told
 
 
 def test_why_of_a_completed_case_says_what_it_did(shell: Shell) -> None:

@@ -87,7 +87,7 @@ def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # 
     assert re.search(rf"{group}\s+3\s.*\sjob\s+no rule: 3\s", listed)
     shown = shell.ok("failures", "show", group[:4])
     assert "3 failures in 1 case" in shown
-    assert "fault.exit_code: 7 (3)" in shown
+    assert "fault.exit_code: 7 (3)" in shell.ok("failures", "show", group, "--all")
     assert f"mendflow rules try --from {group} --if" in shown
     condition = "fault.exit_code == 7"
     tried = shell.ok("rules", "try", "--from", group, "--if", condition)

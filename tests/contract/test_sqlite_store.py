@@ -305,52 +305,6 @@ async def test_calls_made_together_share_one_commit(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) -> None:
-    store = await opened(tmp_path / "store.db")
-    readers = store._ready().readers.connections
-    seen: list[str] = []
-    for each in readers:
-        each.set_trace_callback(seen.append)
-    for where in (
-        [FieldCondition("case", "c")],
-        [FieldCondition("state", "running")],
-        [FieldCondition("status", "running")],
-    ):
-        await store.search("job", where)
-    await put(store, "c/1", b'{"created_at": 7}')
-    newest = await store.search("job", order_by="created_at", descending=True, limit=1)
-    await store.search("job", order_by="created_at", descending=True, limit=0, after=newest[0])
-    await store.count("job", [FieldCondition("case", "c")], by="state")
-    await store.count("job", by="state")
-    for each in readers:
-        each.set_trace_callback(None)
-    for statement in seen:
-        plan = " ".join(row[3].decode() for row in readers[0].execute(f"EXPLAIN QUERY PLAN {statement}"))
-        assert "USING INDEX documents_by_" in plan or "USING COVERING INDEX documents_by_" in plan, (statement, plan)
-    await store.close()
-
-
-async def test_the_newest_cases_of_projects_are_read_by_an_index_and_not_sorted(tmp_path: Path) -> None:  # SE-4
-    store = await opened(tmp_path / "store.db")
-    readers = store._ready().readers.connections
-    await done(store, Put("case", "a", b'{"started_at": 7, "project": "red"}', 0))
-    seen: list[str] = []
-    for each in readers:
-        each.set_trace_callback(seen.append)
-    for projects in ([], [FieldCondition("project", ["red", None], "in")], [FieldCondition("project", "red")]):
-        where = [*projects, FieldCondition("void", None)]
-        [found] = await store.search("case", where, order_by="started_at", descending=True)
-        assert not await store.search("case", where, order_by="started_at", descending=True, after=found)
-    for each in readers:
-        each.set_trace_callback(None)
-    for statement in seen:
-        plan = [row[3].decode() for row in readers[0].execute(f"EXPLAIN QUERY PLAN {statement}")]
-        inner = [line for line in plan if "documents" in line]
-        assert inner and all("USING INDEX cases_by_" in line for line in inner), (statement, plan)
-        assert sum("USE TEMP B-TREE" in line for line in plan) <= 1, "only the few rows of the page are sorted"
-    await store.close()
-
-
 async def test_what_a_failed_commit_would_have_written_is_not_remembered(tmp_path: Path) -> None:
     store = await opened(tmp_path / "s.db")
     first = await put(store, "a")

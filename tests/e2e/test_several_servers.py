@@ -32,8 +32,14 @@ jobs:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with site_on_postgresql(tmp_path, lease_s=40) as site:  # a busy machine may keep a server from its beats
+    with site_on_postgresql(tmp_path, lease_s=90) as site:  # a busy machine may keep a server from its beats
         yield site
+
+
+def knows_both(site: Site, pilot: str) -> bool:
+    """Whether a pilot has been told of both servers: one that was given a single address knows no other before."""
+    kept = site.folder / pilot / "servers.json"
+    return kept.exists() and all(url in kept.read_text() for url in site.urls.values())
 
 
 @pytest.mark.law
@@ -44,6 +50,7 @@ def test_a_killed_server_costs_no_running_job_and_every_job_ends_once(site: Site
     site.pilot("p-east", "east")
     site.pilot("p-west", "west")
     site.until(lambda: len(west.pilots()) == 2, "both pilots to be seen by west")
+    site.until(lambda: all(knows_both(site, name) for name in ("p-east", "p-west")), "both pilots to know where to go")
     (site.folder / "twelve.yaml").write_text(FLOW)
     site.asked(lambda: east.deploy(load(site.folder / "twelve.yaml")), "the flow to be taken")
     inputs = {"jobs": list(range(JOBS)), "folder": str(site.folder)}

@@ -188,7 +188,7 @@ async def test_apptainer_fetches_into_the_cache_and_runs_files_as_they_are(tmp_p
     assert len(calls(tmp_path, "pull")) == 1
 
 
-async def test_a_pull_that_is_killed_with_the_strays_of_a_slot_is_made_again(tmp_path: Path) -> None:
+async def test_a_pull_that_somebody_kills_is_made_again(tmp_path: Path) -> None:
     fetched = tmp_path / "fetched"
     script = f"""case "$1" in
 image) test -e {fetched} && echo 0123 ;;

@@ -1,12 +1,18 @@
 """Real OpenSearch nodes, for tests: each a Java process of its own, so that one can be killed like a machine.
 
-Maven fetches the jars once, at the versions of opensearch.pom.xml, into a folder outside the project. A node keeps its
-ports and its data: killed and started again, it is the same node."""
+Maven fetches the jars once, at the versions of opensearch.pom.xml, into a folder outside the project. Beside them is an
+archive of the classes that a node loads, as Java keeps them in memory: with it a node starts with half the processor
+time. `python -m tests.servers.opensearch` makes both. A node keeps its ports and its data: killed and started again, it
+is the same node."""
 
+import functools
+import hashlib
 import json
+import os
 import random
 import shutil
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -36,10 +42,46 @@ def jars() -> Path:
     return fetched_jars(POM)
 
 
+@functools.cache
+def class_archive() -> Path:
+    """Where the archive of classes is, which only the same Java can use, with the same jars."""
+    told = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
+    return jars().with_name(f"{jars().name}-{hashlib.sha256(told).hexdigest()[:16]}.jsa")
+
+
+def make_class_archive() -> None:
+    """Let a node do a little of everything, and keep what it has loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        new = Path(folder, "classes.jsa")
+        node = Node(Path(folder, "node"), java=(f"-XX:ArchiveClassesAtExit={new}",))
+        node.start()
+        mapping = {"mappings": {"dynamic": False, "properties": {"n": {"type": "long"}, "k": {"type": "keyword"}}}}
+        _ask(node, "PUT", "/some", json.dumps(mapping))
+        lines = [line for n in range(20) for line in ({"index": {"_id": str(n)}}, {"n": n, "k": f"k{n}"})]
+        _ask(node, "POST", "/some/_bulk?refresh=true", "".join(json.dumps(line) + "\n" for line in lines))
+        query = {"query": {"bool": {"filter": [{"range": {"n": {"gt": 3}}}, {"prefix": {"k": "k"}}]}}}
+        _ask(node, "POST", "/some/_search", json.dumps({**query, "sort": [{"k": "desc"}], "size": 5}))
+        _ask(node, "GET", "/some/_doc/3")
+        node.stop()
+        if new.exists():
+            made = class_archive().with_suffix(f".{os.getpid()}")
+            shutil.copyfile(new, made)
+            made.rename(class_archive())
+
+
+def _ask(node: "Node", method: str, path: str, body: str = "") -> None:
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://{node.address}{path}", body.encode() or None, headers, method=method)
+    urllib.request.urlopen(request, timeout=60).close()
+
+
 class Node:
-    def __init__(self, folder: Path, *, heap_mb: int = 512) -> None:
+    """`java` are settings of Java beyond the usual ones."""
+
+    def __init__(self, folder: Path, *, heap_mb: int = 512, java: Sequence[str] = ()) -> None:
         self._folder = folder
         self._heap_mb = heap_mb
+        self._java = tuple(java)
         self._process: subprocess.Popen[bytes] | None = None
         self._cluster = f"t{random.getrandbits(64):016x}"
         self._peers = ""
@@ -102,7 +144,17 @@ class Node:
 
     def _command(self) -> list[str]:
         heap = [f"-Xms{self._heap_mb}m", f"-Xmx{self._heap_mb}m"]
-        java = ["java", *JVM, *heap, f"-Djava.io.tmpdir={self._folder}", "-cp", f"{jars()}/*", MAIN]
+        archive = [f"-XX:SharedArchiveFile={class_archive()}"] if class_archive().exists() else []
+        java = [
+            "java",
+            *JVM,
+            *(self._java or archive),
+            *heap,
+            f"-Djava.io.tmpdir={self._folder}",
+            "-cp",
+            f"{jars()}/*",
+            MAIN,
+        ]
         places = ["-basePath", str(self._folder), "-confPath", str(self._folder)]
         port = ["-baseHttpPort", str(self.port - 1)]  # the runner counts its nodes from one
         return [
@@ -147,4 +199,6 @@ def cluster(folder: Path, size: int, *, heap_mb: int = 384) -> list[Node]:
 
 
 if __name__ == "__main__":
-    print(f"OpenSearch for tests is in {jars()}")
+    if not class_archive().exists():
+        make_class_archive()
+    print(f"OpenSearch for tests is in {jars()}, its classes in {class_archive()}")

@@ -18,8 +18,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from tests.servers.warm_starts import LENGTH, STARTING, WARM, WarmPopen
 
@@ -151,10 +151,15 @@ def fork_below() -> dict[str, Any] | None:
     return asked
 
 
-def run(module: str) -> None:
-    """As `python -m` does. At the end the memory goes as a whole: to take it apart would copy all that was loaded."""
+def run(module: str) -> NoReturn:
+    """As `python -m` does."""
+    end_as(lambda: runpy.run_module(module, run_name="__main__", alter_sys=True))
+
+
+def end_as(whole: Callable[[], object]) -> NoReturn:
+    """Do it and end. The memory goes as a whole: to take it apart would copy all that was loaded."""
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        whole()
         code = 0
     except SystemExit as end:
         if not isinstance(end.code, int | None):

@@ -5,7 +5,7 @@ A server loads for a second, or two on a busy machine, before it does anything, 
 process that has its modules and routes at hand and has done nothing else. It is a child of whoever asked for it, with
 words, folder, environment and streams of its own, and goes the same way from `__main__` on: it is killed, waited for
 and found in /proc like any other. What has a secret in its environment, or a setting of Python, starts as usual: where
-a process keeps its environment is what such tests are about. So do the pages of docs and the tests of start-up.
+a process keeps its environment is what such tests are about. So do the tests of start-up.
 
 With `below=True` what these processes start is forked as well: a pilot, its slots and its guard. This is for tests that
 look at what comes of a flow. Workers, which run the code of users, always start as usual."""
@@ -57,14 +57,26 @@ class WarmPopen(subprocess.Popen[AnyStr]):
         asked: dict[str, Any] = _GIVEN.bind(self, *given).arguments
         pipes = {name: asked[name] for name in _PIPES}
         theirs = (pipes["p2cread"], pipes["c2pwrite"], pipes["errwrite"])
-        message = _message(asked)
+        told = self.message(asked)
         streams: list[int] = [number if pipe == -1 else pipe for number, pipe in enumerate(theirs)]
-        pid = WARM.start(message, [*streams, *asked["pass_fds"]]) if message else 0
+        pid = WARM.start(told, [*streams, *asked["pass_fds"]]) if told else 0
         if pid:
             self.pid, self._child_created = pid, True
             _PLAIN._close_pipe_fds(self, *pipes.values())
         else:
             _PLAIN._execute_child(self, *given)
+
+    def message(self, asked: Mapping[str, Any]) -> bytes:
+        """What the warm process is told of a start; empty if this one is to be as usual."""
+        words = asked["args"]
+        if not POSSIBLE or not isinstance(words, list | tuple) or not _is_ours([str(word) for word in words]):
+            return b""
+        environment = dict(os.environ if asked["env"] is None else asked["env"])
+        if any(asked.get(name, usual) != usual for name, usual in USUAL.items()) or is_special(environment):
+            return b""
+        if not os.path.isdir(_folder(asked)) or sum(len(os.fsencode(word)) + 1 for word in words) > WORDS_MAX:
+            return b""
+        return message(asked)
 
 
 @contextmanager
@@ -89,21 +101,11 @@ def usual_starts() -> Iterator[None]:
         module.Popen = before
 
 
-def _message(asked: Mapping[str, Any]) -> bytes:
-    """What the warm process is told of a start; empty if this one is to be as usual."""
-    words = asked["args"]
-    if not POSSIBLE or not isinstance(words, list | tuple) or not _is_ours([str(word) for word in words]):
-        return b""
-    environment = dict(os.environ if asked["env"] is None else asked["env"])
-    folder = os.path.abspath(asked["cwd"] or os.getcwd())
-    if any(asked.get(name, usual) != usual for name, usual in USUAL.items()) or _is_special(environment):
-        return b""
-    if not os.path.isdir(folder) or sum(len(os.fsencode(word)) + 1 for word in words) > WORDS_MAX:
-        return b""
+def message(asked: Mapping[str, Any]) -> bytes:
     told = {
-        "words": [str(word) for word in words],
-        "folder": folder,
-        "environment": environment,
+        "words": [str(word) for word in asked["args"]],
+        "folder": _folder(asked),
+        "environment": dict(os.environ if asked["env"] is None else asked["env"]),
         "session": bool(asked["start_new_session"]),
         "descriptors": list(asked["pass_fds"]),
         "below": WARM.below,
@@ -111,12 +113,16 @@ def _message(asked: Mapping[str, Any]) -> bytes:
     return json.dumps(told).encode()
 
 
+def _folder(asked: Mapping[str, Any]) -> str:
+    return os.path.abspath(asked["cwd"] or os.getcwd())
+
+
 def _is_ours(words: Sequence[str]) -> bool:
     rest = words[2:] if words[1:2] == ["-P"] else words[1:]
     return words[:1] == [sys.executable] and rest[:1] == ["-m"] and rest[1:2] != [] and rest[1] in MODULES
 
 
-def _is_special(environment: Mapping[str, str]) -> bool:
+def is_special(environment: Mapping[str, str]) -> bool:
     given = {name for name, value in environment.items() if FIRST.get(name) != value}
     return any(name.startswith("PYTHON") or any(word in name for word in SECRET) for name in given)
 

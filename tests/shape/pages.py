@@ -28,6 +28,7 @@ import yaml
 
 from mendflow.core.xml import parse
 from tests.cli.in_process import run_command
+from tests.servers.warm_shell import BASH, WarmShell
 
 FENCE = re.compile(r"^( *)```(.*)$")
 NAMED = re.compile(r"^# file: (\S+)$")
@@ -124,21 +125,26 @@ class Stuck(Exception):
 
 
 class Shell:
-    """One bash for one page. Commands see what earlier ones left: folders, variables, jobs in the background."""
+    """One bash for one page. Commands see what earlier ones left: folders, variables, jobs in the background. That of
+    a warm page forks `mendflow` (tests/servers/warm_shell.py)."""
 
-    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environ: dict[str, str], *, warm: bool) -> None:
         self._folder = folder
         self._given = folder.parent / f"{folder.name}-commands"
         self._given.mkdir()
         self._count = 0
-        self._bash = subprocess.Popen(
-            ["bash", "--norc", "--noprofile"],
-            cwd=folder,
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        self._bash = (
+            WarmShell(folder, environ, folder.parent / f"{folder.name}-program")
+            if warm
+            else subprocess.Popen(
+                BASH,
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         )
 
     def run(self, command: str, timeout_s: float) -> tuple[int, str]:
@@ -199,13 +205,22 @@ class Shell:
 class Page:
     """Does the blocks of one page in a folder of its own."""
 
-    def __init__(self, name: str, text: str, folder: Path, environ: dict[str, str], timeout_s: float = 90) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        folder: Path,
+        environ: dict[str, str],
+        timeout_s: float = 90,
+        *,
+        warm: bool = False,
+    ) -> None:
         self._name = name
         self._blocks = blocks(text)
         self._folder = folder
         self._environ = environ
         self._timeout_s = timeout_s
-        self._shell = Shell(folder, environ)
+        self._shell = Shell(folder, environ, warm=warm)
 
     def run(self) -> None:
         try:

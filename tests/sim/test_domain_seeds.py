@@ -94,23 +94,24 @@ def key_forgotten(patch: Patch) -> None:
 
 CUTS = DomainScene(seed=1, domains=2, faults=4, cuts=6, jobs=30)
 LONG_JOBS = DomainScene(seed=1, domains=2, faults=2, cuts=6, jobs=16, long_s=60.0)
-MUTANTS: dict[str, tuple[Callable[[Patch], None], DomainScene]] = {
-    "fence not checked": (fence_not_checked, CUTS),
-    "lease ignored by the host": (lease_ignored_by_the_host, LONG_JOBS),
-    "lease ignored by the origin": (lease_ignored_by_the_origin, LONG_JOBS),
-    "result not kept": (result_not_kept, CUTS),
-    "key forgotten": (key_forgotten, CUTS),
+MUTANTS: dict[str, tuple[Callable[[Patch], None], DomainScene, int]] = {
+    "fence not checked": (fence_not_checked, CUTS, 2),
+    "lease ignored by the host": (lease_ignored_by_the_host, LONG_JOBS, 18),
+    "lease ignored by the origin": (lease_ignored_by_the_origin, LONG_JOBS, 4),
+    "result not kept": (result_not_kept, CUTS, 1),
+    "key forgotten": (key_forgotten, CUTS, 2),
 }
+"""What is wrong with each, its scene, and the seed at which to begin, so that the search is short."""
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_broken_build_of_domains_is_caught(name: str, monkeypatch: Patch) -> None:
-    break_it, first = MUTANTS[name]
+    break_it, scene, first = MUTANTS[name]
     break_it(monkeypatch)
-    for seed in range(first.seed, first.seed + SEEDS_MAX):
+    for seed in range(first, first + SEEDS_MAX):
         try:
-            if play_domains(msgspec.structs.replace(first, seed=seed)).violations:
+            if play_domains(msgspec.structs.replace(scene, seed=seed)).violations:
                 return
         except AssertionError:  # the product's own, which looks after itself
             return

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from mendflow.core.scheduling.amounts import duration
-from tests.web.watched import Complaints
+from tests.web.watched import PHONE, Complaints, watched
 from tests.web.web_server import WebServer
 
 
@@ -173,3 +173,17 @@ def test_keys_are_listed_and_the_look_is_chosen(page: Page) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_ui_1_on_a_phone_the_list_of_cases_has_its_filters_behind_a_button(server: WebServer, browser: Browser) -> None:
+    case = server.ended("quick")
+    with watched(browser, server.url, size=PHONE) as context:
+        page = context.page()
+        page.goto("/cases?flow=quick")
+        expect(page.locator(row(page, case))).to_be_visible()
+        status = page.get_by_role("navigation", name="Status")
+        expect(status).to_be_hidden()
+        page.get_by_role("button", name="Filters: 1 in use").click()
+        status.get_by_role("link", name=re.compile("^failed")).click()
+        expect(page.locator(row(page, case))).to_have_count(0)
+        expect(page.get_by_role("button", name="Filters: 2 in use")).to_be_visible()

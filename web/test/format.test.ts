@@ -10,6 +10,8 @@ it("lets what runs tick in whole seconds", () => {
 it("writes past and coming times", () => {
   expect(ago(1000, 62_000)).toBe("1 min ago");
   expect(ago(7_200_000, 0)).toBe("in 2 h");
+  expect(ago(83 * 60_000 + 20_000, 0)).toBe("in 1 h 23 min");
+  expect(ago(0, 83 * 60_000)).toBe("1 h ago");
 });
 it("writes sizes and counts", () => {
   expect(bytes(1_500_000)).toBe("1.5 MB");

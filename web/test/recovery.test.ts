@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
+import { failingLine, missingBound, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
 import { flowOf, newStep, rootsRead, stepsOf } from "@/components/recovery/exlets";
 import type { RuleTree } from "@/components/recovery/queries";
 import { walkTree } from "@/components/recovery/rule-walk";
-import { howOften, isShownFirst, lookedForFirst, sortedByWeight, splitByKind, valueKindOf } from "@/components/recovery/distinguishing-values";
+import { distinguishing, howOften, isShownFirst, lookedForFirst, parted, sortedByWeight, splitByKind, valueKindOf } from "@/components/recovery/distinguishing-values";
 import { differing } from "@/components/recovery/values";
 
 describe("conditions", () => {
@@ -46,7 +46,7 @@ it("only what differs is compared", () => {
 });
 
 describe("what tells a group apart", () => {
-  const count = (here: number, ofHere: number, elsewhere: number, ofElsewhere: number) => ({ here, of_here: ofHere, elsewhere, of_elsewhere: ofElsewhere });
+  const count = (here: number, ofHere: number, elsewhere: number, ofElsewhere: number, succeeded = 0, knownSucceeded = 0) => ({ here, of_here: ofHere, elsewhere, of_elsewhere: ofElsewhere, succeeded, known_succeeded: knownSucceeded });
   it("is what these have and others have not", () => {
     expect(valueKindOf("job.host", count(4, 4, 0, 9))).toBe("distinguishing");
     expect(valueKindOf("job.host", count(4, 4, 9, 9))).toBe("same");
@@ -55,12 +55,15 @@ describe("what tells a group apart", () => {
     expect(valueKindOf("job.peak_bytes", { ...count(1, 1, 0, 9), value: 1234 })).toBe("same");
     expect(valueKindOf("job.ran_ms", { ...count(2, 4, 0, 9), value: 7 })).toBe("varies");
     expect(valueKindOf("job.retries", { ...count(4, 4, 7, 9), value: 0 })).toBe("same");
+    expect(valueKindOf("job.host", count(4, 4, 0, 9, 12, 12))).toBe("same");
+    expect(valueKindOf("case.data.table", count(4, 4, 0, 0, 0, 12))).toBe("distinguishing");
   });
   it("is what the failure says, as long as nothing else has failed", () => {
     expect([valueKindOf("fault.exit_code", count(4, 4, 0, 0)), valueKindOf("job.host", count(4, 4, 0, 0))]).toEqual(["distinguishing", "same"]);
   });
   it("has counts only where these are not all", () => {
-    expect([count(4, 4, 0, 9), count(4, 4, 2, 9), count(3, 4, 0, 9), count(4, 4, 9, 9), count(4, 4, 0, 0), count(3, 4, 0, 0)].map(howOften)).toEqual(["in no other failure", "2 of 9 other failures", "3 of 4 here, in no other failure", "", "", "3 of 4 here"]);
+    expect([count(4, 4, 0, 9), count(4, 4, 2, 9), count(3, 4, 0, 9), count(4, 4, 9, 9), count(4, 4, 0, 0), count(3, 4, 0, 0)].map(howOften)).toEqual(["", "2 of 9 other failures", "3 of 4 here", "", "", "3 of 4 here"]);
+    expect(howOften(count(4, 4, 2, 9, 1, 6))).toBe("2 of 9 other failures, 1 of 6 jobs that ended well");
   });
   it("begins with what tells most", () => {
     const weights: Record<string, number> = { "case.flow": 0.4, "fault.name": 0, "fault.exit_code": 1 };
@@ -75,6 +78,22 @@ describe("what tells a group apart", () => {
 it("shows first what people look for, and what can be compared", () => {
   const paths = ["job.owner", "case.data.table", "case.jobs.split.exit_code", "job.log_tail", "fault.exit_code"];
   expect(paths.toSorted((one, other) => lookedForFirst(one) - lookedForFirst(other)).slice(0, 3)).toEqual(["fault.exit_code", "job.log_tail", "case.data.table"]);
-  expect(paths.filter((path) => isShownFirst({ path, known_elsewhere: 0 }))).toEqual(["case.data.table", "job.log_tail", "fault.exit_code"]);
-  expect(isShownFirst({ path: "job.host", known_elsewhere: 3 })).toBe(true);
+  expect(paths.filter((path) => isShownFirst({ path, known_elsewhere: 0, known_succeeded: 0 }))).toEqual(["case.data.table", "job.log_tail", "fault.exit_code"]);
+  expect(isShownFirst({ path: "job.host", known_elsewhere: 3, known_succeeded: 0 })).toBe(true);
+  expect(isShownFirst({ path: "job.host", known_elsewhere: 0, known_succeeded: 3 })).toBe(true);
+});
+
+it("a handful of values comes first, and each says something of its own", () => {
+  const value = (path: string, value: string | number, succeeded = 0) => ({ path, value, here: 4, of_here: 4, elsewhere: 0, of_elsewhere: 3, known_elsewhere: 3, succeeded, known_succeeded: 9, conditions: [`${path} == ${value}`] });
+  const many = Array.from({ length: 9 }, (_, at) => value(`case.data.n${at}`, at));
+  const { first, more } = parted(distinguishing([value("job.owner", "alice", 9), ...many, value("fault.exit_code", 7), value("job.exit_code", 7)]));
+  expect(first.map((each) => each.path)).toEqual(["fault.exit_code", "case.data.n0", "case.data.n1", "case.data.n2", "case.data.n3", "case.data.n4"]);
+  expect(more.map((each) => each.path)).toEqual(["job.exit_code", "case.data.n5", "case.data.n6", "case.data.n7", "case.data.n8"]);
+});
+
+it("a rule that runs a job again is given a bound", () => {
+  expect(missingBound("fault.exit_code == 4", ["re-submit"])).toBe("job.generation <= 3");
+  expect(missingBound("fault.exit_code == 4", ["wait", "restart"])).toBe("item.attempts < 4");
+  expect(missingBound("fault.exit_code == 4 && job.generation <= 3", ["re-submit"])).toBe("");
+  expect(missingBound("fault.exit_code == 4", ["notify"])).toBe("");
 });

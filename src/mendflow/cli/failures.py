@@ -25,8 +25,12 @@ app = typer.Typer()
 failures_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(failures_app, name="failures", help="List failures by their cause, and what was done about them.")
 
-SAMPLES_SHOWN = 5
+SAMPLES_FIRST, CONDITIONS_FIRST = 3, 4
+"""How many are shown unless everything is asked for."""
+
+SAMPLES_SHOWN = 20
 VALUES_SHOWN = 12
+NO_RULE = "no rule fits"
 
 Since = Annotated[
     str,
@@ -73,13 +77,19 @@ def failures(context: CommandContext, since: Since = "", flow: OfFlow = "", limi
 
 @failures_app.command("show")
 @with_context
-def show(context: CommandContext, group: GroupArgument) -> None:
-    """Show one group of failures: samples, what they have in common, conditions for a rule."""
+def show(
+    context: CommandContext,
+    group: GroupArgument,
+    every: Annotated[
+        bool, typer.Option("--all", help="All that is known: more failures, their values, all conditions.")
+    ] = False,
+) -> None:
+    """Show one group of failures: the newest, and conditions for a rule."""
     view = context.run(lambda client: client.failure(group))
     if context.json:
         print_json(view)
     else:
-        _show(view)
+        _show(view, every=every)
 
 
 def since_at(text: str) -> Instant:
@@ -138,7 +148,7 @@ def handling_text(handling: HandlingCount) -> str:
     return f"{handling.exlet}: {results}"
 
 
-def _show(view: FailureView) -> None:
+def _show(view: FailureView, *, every: bool) -> None:
     group = view.group
     say(Text.assemble((group.id, "bold"), f" {_kind(group)}: {one_line(group.message, 300)}"))
     since, last = short_time_text(group.first_at), short_time_text(group.last_at)
@@ -157,14 +167,18 @@ def _show(view: FailureView) -> None:
     if group.unhandled:
         say(f"  {count_text(group.unhandled, 'time')} no rule fitted it, and nothing was done")
     say("newest:")
-    print_table(("at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
-    _show_values(view)
-    _show_candidates(view)
+    shown = view.samples[: SAMPLES_SHOWN if every else SAMPLES_FIRST]
+    print_table(("at", "decision", "item", "state", "fault"), [_sample(each) for each in shown])
+    if every:
+        _show_values(view)
+    _show_candidates(view, every=every)
+    _show_next(view, every=every)
 
 
 def _sample(decision: DecisionView) -> tuple[str | Text, ...]:
     fault = decision.fault.message if decision.fault else decision.note
-    return short_time_text(decision.at), decision.id, decision.shown, state_text(decision.state), fault
+    state = Text(NO_RULE) if decision.state == "ignored" else state_text(decision.state)
+    return short_time_text(decision.at), decision.id, decision.shown, state, fault
 
 
 def _show_values(view: FailureView) -> None:
@@ -182,15 +196,21 @@ def _show_compared(compared: DifferencesView | None) -> None:
         say_differences(compared.differences)
 
 
-def _show_candidates(view: FailureView) -> None:
+def _show_candidates(view: FailureView, *, every: bool) -> None:
     if view.candidates:
-        say("conditions that separate these from others:")
-    for candidate in view.candidates[:VALUES_SHOWN]:
+        say("conditions that separate these from other failures, and from jobs that ended well:")
+    for candidate in view.candidates[: VALUES_SHOWN if every else CONDITIONS_FIRST]:
         say(f"  {candidate.condition}" + (f"    {candidate.reason}" if candidate.reason else ""))
-    _show_compared(view.compared)
+    if every:
+        _show_compared(view.compared)
+
+
+def _show_next(view: FailureView, *, every: bool) -> None:
     example = bounded(view.candidates[0].condition) if view.candidates else "CONDITION"
     say(f"try a rule:  mendflow rules try --from {view.group.id} --if '{example}'")
     say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --exlet EXLET")
     say("EXLET is a name that mendflow rules show '*' lists at its end, or steps, as '{re-submit: {memory: 4 GB}}'")
-    if example.endswith(JOB_BOUND):
+    if not every:
+        say(f"all of it:   mendflow failures show {view.group.id} --all")
+    elif example.endswith(JOB_BOUND):
         say(f"`{JOB_BOUND}` ends the repair of a job that fails each time; other exlets than re-submit can do without")

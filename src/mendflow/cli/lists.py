@@ -1,7 +1,7 @@
 """Commands that print lists: cases, items, jobs, pilots, servers."""
 
 import time
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.text import Text
@@ -9,7 +9,7 @@ from rich.text import Text
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.options import CaseArgument, complete_from_server, complete_words, one_of, store_url
-from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.cli.printing import print_json, print_table, say, state_text, table_width
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.jobs import Job, JobState
@@ -24,8 +24,14 @@ from mendflow.core.model.views import (
     PilotView,
     ServerView,
 )
+from mendflow.lazy import LazyModule
 from mendflow.pages.attempts import is_mended, ran_ms, started_attempts
-from mendflow.pages.formatting import duration_text, short_time_text, size_text
+from mendflow.pages.formatting import duration_text, one_line, short_time_text, size_text
+
+if TYPE_CHECKING:
+    from mendflow.cli import case_texts
+else:
+    case_texts = LazyModule("mendflow.cli.case_texts")
 
 app = typer.Typer()
 
@@ -33,6 +39,9 @@ Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at
 Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Skip this many.")]
 CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
 LIVE = ("running", "suspended")
+NARROW, GIVEN_CHARS_NARROW = 130, 24
+"""In less room, the list of cases has short times, so that there is room for why."""
+
 JOB_WORDS = {("waiting" if state is JobState.AVAILABLE else state.value): state.value for state in JobState}
 """States that people may type: those of items, and those of jobs."""
 
@@ -280,19 +289,20 @@ def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> N
 
 
 def _print_cases(views: list[CaseView], *, idle: bool, long: bool = False) -> None:
-    """The columns for cached and cancelled items and for the purpose of a case appear only if they have values. `idle`:
-    nobody runs what has not ended."""
+    """The columns for mended, cached and cancelled items, for the purpose of a case, for what it was given and for why
+    it waits or failed appear only if they have values. `idle`: nobody runs what has not ended."""
     more, counted = ("flow", "project", "by"), ("done", "mended", "failed", "cached", "cancelled")
-    heads = ("case", "status", *more, "started", "took", *counted, "for")
-    rows = [_case_row(view, idle=idle) for view in views]
+    heads = ("case", "status", *more, "started", "took", *counted, "given", "for", "why")
+    is_narrow = table_width() < NARROW
+    rows = [_case_row(view, idle=idle, is_narrow=is_narrow) for view in views]
     wanted = {place for place, head in enumerate(heads) if long or head not in more}
-    for word in ("cached", "cancelled"):
+    for word in ("mended", "cached", "cancelled"):
         if not any(getattr(count, word) for view in views for count in view.counts):
             wanted.discard(heads.index(word))
-    if not any(view.parent or view.mends or view.engine for view in views):
-        wanted.discard(heads.index("for"))
+    wanted -= {place for place in range(-3 + len(heads), len(heads)) if not any(row[place] for row in rows)}
     kept = sorted(wanted)
-    fold = -1 if heads.index("for") in wanted else kept.index(heads.index("flow")) if long else 0
+    last = heads[kept[-1]]
+    fold = -1 if last in ("given", "for", "why") else kept.index(heads.index("flow")) if long else 0
     print_table([heads[place] for place in kept], [[row[place] for place in kept] for row in rows], fold=fold)
 
 
@@ -306,7 +316,7 @@ def purpose_of(view: CaseView) -> str:
     return f"called by {view.parent}" if view.parent else ""
 
 
-def _case_row(view: CaseView, *, idle: bool) -> tuple[str | Text, ...]:
+def _case_row(view: CaseView, *, idle: bool, is_narrow: bool) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
     words = ("done", "mended", "failed", "cached", "cancelled")
     is_stopped = view.status == "running" and (idle or view.stopped) and not view.engine
@@ -317,10 +327,12 @@ def _case_row(view: CaseView, *, idle: bool) -> tuple[str | Text, ...]:
         view.flow,
         view.project,
         view.owner or "-",
-        short_time_text(view.started_at),
+        short_time_text(view.started_at)[5:16] if is_narrow else short_time_text(view.started_at),
         took,
         *(f"{sum(getattr(count, word) for count in view.counts):,}" for word in words),
+        one_line(case_texts.given_text(view), GIVEN_CHARS_NARROW if is_narrow else 0),
         purpose_of(view),
+        case_texts.why_text(view),
     )
 
 

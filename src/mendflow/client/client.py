@@ -25,6 +25,7 @@ from mendflow.client.soap import SoapCalls
 from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.alerts import Notification
 from mendflow.core.model.errors import NotFound, StoreUnavailable, Unreachable
+from mendflow.core.model.ids import ONE_REQUEST
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import EventAnswer
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -95,7 +96,7 @@ class Client(DomainCalls, SoapCalls):
     async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
         """Where a repeated request is known by a key, one is made up: so nothing is done twice over a broken line."""
         for key in operation.idempotency_keys:
-            arguments[key] = arguments[key] or uuid.uuid4().hex
+            arguments[key] = arguments[key] or f"{ONE_REQUEST}{uuid.uuid4().hex}"
         if PROJECT in arguments:
             arguments[PROJECT] = arguments[PROJECT] or self._project
         path, query, body = operation.request(arguments)

@@ -116,8 +116,8 @@ class RuleEditorCalls(Calls, tag="rules"):
 
     @operation("GET", "/failures/{group}/values", VIEWERS, LISTED)
     async def failure_values(self, group: GroupName, *, path: str = "", samples: Samples = 1_000) -> list[ValueCount]:
-        """How often each value of the context occurs in a group and elsewhere. Those that tell the group apart best
-        come first."""
+        """How often each value occurs in a group, in other failures and in jobs that ended well. Those
+        that tell the group apart best come first."""
 
     @operation("GET", "/failures/{group}/apply", VIEWERS, LISTED)
     async def apply_progress(self, group: GroupName) -> ApplyProgress:

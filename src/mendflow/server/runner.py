@@ -94,26 +94,22 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class HttpServer:
-    """A running server. `port` is the real port, also where 0 was asked for."""
+class ReservedAddress:
+    """A port that is ours while nobody listens at it yet: whoever connects is refused, as if no server were there.
 
-    def __init__(
-        self,
-        app: Api | PilotApi,
-        host: str,
-        port: int,
-        server: _Uvicorn,
-        task: asyncio.Task[None],
-        certificate: ServerCertificate | None = None,
-    ) -> None:
-        self.app = app
+    A server reserves its port before its cases go on, since what a case sends may say where to answer. `port` is the
+    real port, also where 0 was asked for. Raises Conflict with the reason if the port cannot be had."""
+
+    def __init__(self, host: str, port: int, *, tls: bool = False) -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._scheme = "https" if tls else "http"
         self.host = host
-        self.port = port
-        self.certificate = certificate
-        self._server = server
-        self._task = task
-        self._watching = asyncio.create_task(_watch(certificate)) if certificate is not None else None
-        self._scheme = "http" if certificate is None else "https"
+        # The protocol is named because asyncio disables Nagle's delay only on sockets that name it.
+        self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        with self._refusing(port):
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind((host.strip("[]"), port))
+        self.port: int = self.socket.getsockname()[1]
 
     @property
     def url(self) -> str:
@@ -127,6 +123,48 @@ class HttpServer:
         if self.host in ("0.0.0.0", "", "::"):
             return f"{self._scheme}://{socket.getfqdn()}:{self.port}"
         return self.url
+
+    def listen(self) -> socket.socket:
+        with self._refusing(self.port):
+            self.socket.listen(2048)
+            self.socket.setblocking(False)
+        return self.socket
+
+    def close(self) -> None:
+        self.socket.close()
+
+    @contextmanager
+    def _refusing(self, port: int) -> Generator[None, None, None]:
+        try:
+            yield
+        except (OSError, OverflowError) as error:
+            self.socket.close()
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise Conflict(
+                f"cannot listen on {self.host}:{port}: {reason}; is another server running? "
+                "Choose another port, or 0 for any"
+            ) from error
+
+
+class HttpServer:
+    """A running server."""
+
+    def __init__(
+        self,
+        app: Api | PilotApi,
+        address: ReservedAddress,
+        server: _Uvicorn,
+        task: asyncio.Task[None],
+        certificate: ServerCertificate | None = None,
+    ) -> None:
+        self.app = app
+        self.host = address.host
+        self.port = address.port
+        self.url = address.url
+        self.certificate = certificate
+        self._server = server
+        self._task = task
+        self._watching = asyncio.create_task(_watch(certificate)) if certificate is not None else None
 
     async def stop(self) -> None:
         """Take no more requests, end event streams and held exchanges, let the rest finish, and close the port."""
@@ -142,25 +180,6 @@ class HttpServer:
     async def finished(self) -> None:
         """Wait until somebody has stopped the server."""
         await asyncio.shield(self._task)
-
-
-def _listening_socket(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises Conflict with the reason if that is not possible."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named because asyncio disables Nagle's delay only on sockets that name it.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host.strip("[]"), port))
-        listener.listen(2048)
-        listener.setblocking(False)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Conflict(
-            f"cannot listen on {host}:{port}: {reason}; is another server running? Choose another port, or 0 for any"
-        ) from error
-    return listener
 
 
 async def _watch(certificate: ServerCertificate) -> None:
@@ -185,10 +204,24 @@ async def serve(
     certificate: ServerCertificate | None = None,
     limits: ConnectionLimits | None = None,
 ) -> HttpServer:
-    """Start serving; returns when the port is open. Refuses to listen on a public address without a token."""
+    """Start serving at an address; returns when its port is open."""
+    return await serve_at(ReservedAddress(host, port, tls=certificate is not None), app, certificate, limits)
+
+
+async def serve_at(
+    address: ReservedAddress,
+    app: Api | PilotApi,
+    certificate: ServerCertificate | None = None,
+    limits: ConnectionLimits | None = None,
+) -> HttpServer:
+    """As `serve`, at an address that was reserved. Refuses to listen on a public address without a token."""
     limits = limits or ConnectionLimits()
-    check_binding(host, app.access.tokens, issuer=app.access.issuer is not None)
-    listener = _listening_socket(host, port)
+    try:
+        check_binding(address.host, app.access.tokens, issuer=app.access.issuer is not None)
+    except BaseException:
+        address.close()
+        raise
+    listener = address.listen()
     config = uvicorn.Config(
         app,
         http=bounded_protocol(limits),
@@ -218,4 +251,4 @@ async def serve(
             task.result()
             raise AssertionError("the HTTP server ended before it began")
         await asyncio.sleep(0.001)
-    return HttpServer(app, host, listener.getsockname()[1], server, task, certificate)
+    return HttpServer(app, address, server, task, certificate)

@@ -9,9 +9,11 @@ from mendflow.client import Client
 from mendflow.core.soap import ADDRESSING
 from mendflow.core.soap.envelope import header, read_envelope, write_envelope
 from mendflow.wiring import ServerOptions, running_server
-from tests.server.soap.shop import INVOKE, RECEIVE, REPLY, SHOP, number_in, process, told
+from tests.server.soap.shop import ECHO, INVOKE, RECEIVE, REPLY, SHOP, number_in, process, told
+from tests.servers.processes import free_port
 
 ORDER = write_envelope([f'<order xmlns="{SHOP}">4</order>'], [header(ADDRESSING, "MessageID", "urn:once")])
+SERVICE_REF = "http://docs.oasis-open.org/wsbpel/2.0/serviceref"
 RECEIPT = write_envelope([f'<receipt xmlns="{SHOP}">9</receipt>'])
 
 
@@ -66,3 +68,32 @@ async def test_a_call_without_an_answer_is_made_again_under_its_id_and_who_asked
     assert len(cases) == 1
     assert len(partner.heard) == 2
     assert len({read_envelope(each).message_id for each in partner.heard}) == 1
+
+
+WHERE = f"""<scope xmlns:ref="{SERVICE_REF}">
+  <variables><variable name="reference" element="ref:service-ref"/></variables>
+  <sequence>
+    <assign><copy><from partnerLink="customer" endpointReference="myRole"/><to variable="reference"/></copy></assign>
+    <assign><copy><from>normalize-space($reference)</from><to variable="note" part="body"/></copy></assign>
+    <invoke partnerLink="maker" operation="remark" inputVariable="note"/>
+  </sequence></scope>"""
+
+
+async def test_a_call_that_is_made_again_says_where_this_server_is_reached(tmp_path: Path) -> None:  # FM-8 FM-10
+    options = ServerOptions(data=tmp_path / "data", announce=False, port=free_port())
+    partner = SlowPartner()
+    async with partner as address:
+        flow = process(tmp_path, "buyer", f"<sequence>{RECEIVE}{WHERE}{ECHO}{REPLY}</sequence>", address)
+        async with running_server(options) as server:
+            client = Client(server.url)
+            await client.deploy(flow)
+            asked = asyncio.create_task(client.post("buyer", ORDER))
+            await partner.called.wait()
+        assert (await asked)[0] == 503
+        await client.close()
+        partner.open = True
+        async with running_server(options) as server, Client(server.url) as client:
+            assert (await client.post("buyer", ORDER))[0] == 200
+    before, again = partner.heard
+    assert f">http://127.0.0.1:{options.port}/soap/flows/buyer/customer<".encode() in before
+    assert again == before

@@ -291,7 +291,8 @@ def test_a_grid_in_which_nothing_happens_any_more_says_what_waits() -> None:
 @pytest.mark.full
 def test_a_grid_whose_pilots_have_all_gone_says_how_long_they_lived() -> None:
     with pytest.raises(Stuck) as stuck:
-        play(grid(running=2, life_s=90.0), many(4), SteadyJobs(60))
+        play(msgspec.structs.replace(grid(running=2, life_s=90.0), quiet_s=3600.0), many(4), SteadyJobs(60))
+    assert stuck.value.message.startswith("nothing has happened in this grid for 1 h 0 m, ")
     assert "2 jobs wait that no pilot takes: 2 of many; " in stuck.value.message
     assert "and 1 m 30 s to live, and none is left; let them live longer, with --site " in stuck.value.message
 

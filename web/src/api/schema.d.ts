@@ -1271,7 +1271,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How often each value of the context occurs in a group and elsewhere
+         * How often each value occurs in a group, in other failures and in jobs that ended well
          * @description Those that tell the group apart best come first.
          */
         get: operations["failure_values"];
@@ -9401,8 +9401,9 @@ export interface components {
         };
         /**
          * ValueCount
-         * @description How often a value of the context occurs in a group of failures, and in failures of other causes. In
-         *         `known_elsewhere` of these the path has a value at all: without any, nothing is compared.
+         * @description How often a value of the context occurs in a group of failures, in failures of other causes, and in jobs of the
+         *         same flows that `succeeded`. In `known_elsewhere` and `known_succeeded` of these the path has a value at all:
+         *         without any, nothing is compared.
          */
         ValueCount: {
             /** @default [] */
@@ -9411,9 +9412,13 @@ export interface components {
             here: number;
             /** @default 0 */
             known_elsewhere: number;
+            /** @default 0 */
+            known_succeeded: number;
             of_elsewhere: number;
             of_here: number;
             path: string;
+            /** @default 0 */
+            succeeded: number;
             value: unknown;
         };
         /**

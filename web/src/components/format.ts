@@ -27,11 +27,16 @@ export function ticking(ms: number): string {
   return ms < 1000 ? "0 s" : duration(Math.floor(ms / 1000) * 1000);
 }
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
 export function ago(at: number, now: number): string {
   const ms = now - at;
   const past = ms >= 0;
   const size = Math.abs(ms);
   if (size < 5000) return past ? "just now" : "in a moment";
+  // What is to come is waited for: "in 1 h" would be much too soon for 1 h 50 min.
+  if (!past && size >= HOUR_MS) return `in ${duration(size - (size % MINUTE_MS))}`;
   const [unit, name] = UNITS.find(([each]) => size >= each) ?? [1000, "s"];
   const said = `${Math.floor(size / unit)} ${name}`;
   return past ? `${said} ago` : `in ${said}`;

@@ -1,6 +1,6 @@
 """Ids. Each kind is its own type, so that one is never passed in place of another."""
 
-from typing import NewType
+from typing import Final, NewType
 
 CaseId = NewType("CaseId", str)
 """A running instance of a flow, such as `align-7f3k`."""
@@ -16,6 +16,10 @@ FlowName = NewType("FlowName", str)
 
 Instant = int
 """Milliseconds since 1970, as the server's clock tells them. Durations are plain ints that end in `_ms`."""
+
+ONE_REQUEST: Final = "once-"
+"""How a key begins that a client has made up for one request, so that it is carried out once however often it is sent:
+it stands for no other flow."""
 
 
 def item_name(item: str) -> str:

@@ -206,8 +206,9 @@ class FailureCounts(View, frozen=True):
 
 
 class ValueCount(View, frozen=True):
-    """How often a value of the context occurs in a group of failures, and in failures of other causes. In
-    `known_elsewhere` of these the path has a value at all: without any, nothing is compared."""
+    """How often a value of the context occurs in a group of failures, in failures of other causes, and in jobs of the
+    same flows that `succeeded`. In `known_elsewhere` and `known_succeeded` of these the path has a value at all:
+    without any, nothing is compared."""
 
     path: str
     value: Value
@@ -216,6 +217,8 @@ class ValueCount(View, frozen=True):
     elsewhere: int
     of_elsewhere: int
     known_elsewhere: int = 0
+    succeeded: int = 0
+    known_succeeded: int = 0
     conditions: list[str] = []
 
 

@@ -12,10 +12,11 @@ from typing import cast
 import msgspec
 
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.slot.messages import AttemptKey, FrameReader, FromSlot, SlotWork, ToSlot, frame
 from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.process_tags import tag_process
-from mendflow.pilot.slot.processes import children, kill_tree
+from mendflow.pilot.slot.processes import kill_tree
 from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.slot.spare import MODULE, SpareSlot
 
@@ -202,7 +203,7 @@ def _bury(process: "subprocess.Popen[bytes]") -> None:
 def kill_strays(slots: set[int]) -> None:
     """Kill what a dead slot left behind: its processes are children of this one now, the next reaper above."""
     for _ in range(200):
-        strays = [pid for pid in children(os.getpid()) if pid not in slots]
+        strays = [pid for pid in OWN_COMMANDS.other_children(os.getpid()) if pid not in slots]
         if not strays:
             return
         for pid in strays:

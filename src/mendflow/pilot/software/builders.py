@@ -13,6 +13,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.software import CONDA, LOCK, PROJECT, REQUIREMENTS, Software
 from mendflow.lazy import lazy_pattern
 from mendflow.pilot.files.staging_faults import StagingFailed
+from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.software.faults import bad_environment, environment_not_made
 
@@ -142,7 +143,7 @@ def _run(
     parent_death: KillOnParentDeath,
     lock: int,
 ) -> tuple[int, str]:
-    process = subprocess.Popen(
+    with OWN_COMMANDS.started(
         command,
         cwd=folder,
         env=variables,
@@ -151,17 +152,17 @@ def _run(
         stderr=subprocess.STDOUT,
         start_new_session=True,
         pass_fds=(lock, *parent_death.descriptors()),
-    )
-    parent_death.hold(process.pid)
-    while True:
-        try:
-            printed, _ = process.communicate(timeout=1)
-            return process.returncode, printed.decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            if not wanted():
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                return -signal.SIGKILL, "the pilot leaves: timed out"
+    ) as process:
+        parent_death.hold(process.pid)
+        while True:
+            try:
+                printed, _ = process.communicate(timeout=1)
+                return process.returncode, printed.decode(errors="replace")
+            except subprocess.TimeoutExpired:
+                if not wanted():
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.communicate()
+                    return -signal.SIGKILL, "the pilot leaves: timed out"
 
 
 def failure(software: Software, program: str, printed: str) -> Fault:

@@ -62,9 +62,11 @@ from mendflow.stores.contract import FieldCondition
 
 if TYPE_CHECKING:
     from mendflow.services.api import rule_service
+    from mendflow.services.recovery import succeeded_jobs
     from mendflow.services.recovery.rules import comparison
 else:
     rule_service = LazyModule("mendflow.services.api.rule_service")
+    succeeded_jobs = LazyModule("mendflow.services.recovery.succeeded_jobs")
     comparison = LazyModule("mendflow.services.recovery.rules.comparison")
 
 SAMPLES = 20
@@ -149,11 +151,13 @@ class RepairOperations(LevelOperations):
         others = await self._decisions.search(alike, limit=SAMPLES)
         compared = comparison.CaseComparison(self._server.runtime.exceptions.rules, self._decisions)
         near = await compared.neighbour(samples[0])
+        cases = {each.case for each in members}
+        well = await succeeded_jobs.succeeded_contexts(self._server.store, view.flows, view.tasks, cases, sight)
         return FailureView(
             group=view,
             samples=await self._views(samples),
             values=common_values(samples),
-            candidates=distinguishing_conditions(samples, near.context if near is not None else None, others),
+            candidates=distinguishing_conditions(samples, near.context if near is not None else None, others, well),
             compared=await compared.compare(samples[0]),
         )
 

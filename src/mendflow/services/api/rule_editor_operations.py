@@ -42,13 +42,14 @@ from mendflow.stores.contract import FieldCondition
 if TYPE_CHECKING:
     from mendflow.core.recovery import primitive_schema
     from mendflow.services.base import reading_tasks
-    from mendflow.services.recovery import failure_counts
+    from mendflow.services.recovery import failure_counts, succeeded_jobs
     from mendflow.services.recovery.rules import comparison, preview
 else:
     reading_tasks = LazyModule("mendflow.services.base.reading_tasks")
     primitive_schema = LazyModule("mendflow.core.recovery.primitive_schema")
     comparison = LazyModule("mendflow.services.recovery.rules.comparison")
     failure_counts = LazyModule("mendflow.services.recovery.failure_counts")
+    succeeded_jobs = LazyModule("mendflow.services.recovery.succeeded_jobs")
     preview = LazyModule("mendflow.services.recovery.rules.preview")
 
 
@@ -182,7 +183,10 @@ class RuleEditorOperations(DomainReader):
         of_type, other = FieldCondition("type", view.type.value), FieldCondition("signature", same.value, "ne")
         here = await self._past.search([of_type, same, *in_sight(sight)], limit=samples)
         elsewhere = await self._past.search([of_type, other, *in_sight(sight)], limit=samples)
-        return failure_counts.value_counts(here, elsewhere, path)
+        well = await succeeded_jobs.succeeded_contexts(
+            self._server.store, view.flows, view.tasks, {each.case for each in members}, sight
+        )
+        return failure_counts.value_counts(here, elsewhere, path, well)
 
     # An application of rules to a group
 

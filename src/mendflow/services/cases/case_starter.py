@@ -16,7 +16,7 @@ from mendflow.core.engine.activities.job_parts import amounts_at_start
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow, UnhandledPolicy
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import ONE_REQUEST, CaseId
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin
@@ -109,7 +109,7 @@ class CaseStarter:
             key=key,
             notify=options.notify,
         )
-        if key and (earlier := await self.keyed(key, known.project)) is not None:
+        if key and (earlier := await self._started_before(name, key, known.project)) is not None:
             return demand_same_start(earlier, wanted)
         if flaws := amounts_at_start(known.flow, inputs):
             raise InvalidRequest("\n".join(flaws))
@@ -169,6 +169,14 @@ class CaseStarter:
         begun = await self._start_under_free_name(wanted, flow)
         await self._runtime.ledger.settled()
         return begun
+
+    async def _started_before(self, flow: str, key: str, project: str) -> CaseDocument | None:
+        """The case of a project that was started under this key. A key for one request is that of no other flow, and
+        its case is found by its name, however many there are."""
+        if not key.startswith(ONE_REQUEST):
+            return await self.keyed(key, project)
+        found = await self.find_keyed(flow, key)
+        return await self.known(found.id) if found is not None else None
 
     async def keyed(self, key: str, project: str = "") -> CaseDocument | None:
         """A case of a project, or of any, that was started under this key, of whatever flow. The search index knows."""

@@ -1,5 +1,6 @@
 """Views of decisions, with the conditions that were evaluated on the way, taken from the version that decided."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -31,6 +32,7 @@ from mendflow.services.recovery.rules.store import RuleStore
 
 VALUES_MAX = 20
 CANDIDATES_MAX = 12
+SUCCEEDED_MAX = 100
 VALUE_CHARS_MAX = 120
 EXACT = CODES | {"trigger", "file"}
 """Values that name a cause, whereas a category or a stage holds for many."""
@@ -153,21 +155,28 @@ def common_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
 
 
 def distinguishing_conditions(
-    samples: Sequence[Decision], neighbour: Mapping[str, Value] | None, others: Sequence[Decision] = ()
+    samples: Sequence[Decision],
+    neighbour: Mapping[str, Value] | None,
+    others: Sequence[Decision] = (),
+    succeeded: Sequence[Mapping[str, Value]] = (),
 ) -> list[CandidateView]:
-    """Conditions that hold for the newest sample and not for the neighbour: first those that hold for most samples, of
-    these the ones that hold for the fewest failures of other causes, and of these the most specific: words of the error
-    that a program printed say more than its exit code."""
+    """Conditions that hold for the newest sample, not for the neighbour, and for no job that `succeeded`: first those
+    that hold for most samples, of these the ones that can be compared with what succeeded, of these the ones that hold
+    for the fewest failures of other causes, and of these the most specific: words of the error that a program printed
+    say more than its exit code."""
     told = _error_conditions(samples[0], neighbour)
     known = {each.condition for each in told}
     found = [*told, *candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)]
-    found = list({each.condition: each for each in found}.values())
-    counted = [(each, _holds_in(each.condition, samples)) for each in found]
-    narrow = {each.condition: _holds_in(each.condition, others) for each in found}
+    well = succeeded[:SUCCEEDED_MAX]
+    roots = {root for context in well for root in context}
+    found = [each for each in {each.condition: each for each in found}.values() if not _holds_in(each.condition, well)]
+    counted = [(each, _holds_in(each.condition, _contexts(samples))) for each in found]
+    narrow = {each.condition: _holds_in(each.condition, _contexts(others)) for each in found}
     best = sorted(
         counted,
         key=lambda pair: (
             -pair[1],
+            bool(roots) and re.split(r"[.\[]", pair[0].path, maxsplit=1)[0] not in roots,
             narrow[pair[0].condition],
             pair[0].condition not in known,
             pair[0].path.rpartition(".")[2] not in EXACT,
@@ -191,9 +200,13 @@ def _error_conditions(sample: Decision, neighbour: Mapping[str, Value] | None) -
     ]
 
 
-def _holds_in(condition: str, samples: Sequence[Decision]) -> int:
+def _contexts(decisions: Sequence[Decision]) -> list[Mapping[str, Value]]:
+    return [decision.context for decision in decisions]
+
+
+def _holds_in(condition: str, contexts: Sequence[Mapping[str, Value]]) -> int:
     made = condition_of(condition)
-    return sum(made.holds(KnownValues(context_lookup(sample.context)))[0] for sample in samples)
+    return sum(made.holds(KnownValues(context_lookup(context)))[0] for context in contexts)
 
 
 def _shown(value: Value) -> str:

@@ -1,8 +1,8 @@
-"""Counts over past failures: of a group over time, of values in a group and elsewhere, of what came of exlets, and of
-how rules on trial agree with what was done."""
+"""Counts over past failures: of a group over time, of values in a group, elsewhere and where all went well, of what
+came of exlets, and of how rules on trial agree with what was done."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -27,7 +27,7 @@ MINUTE_MS: Final = 60_000
 PERIODS_MS: Final = tuple(MINUTE_MS * minutes for minutes in (1, 10, 60, 360, 1_440, 10_080))
 PERIODS_SHOWN: Final = 60
 PERIODS_MAX: Final = 1_000
-VALUES_SHOWN: Final = 100
+VALUES_SHOWN: Final = 200
 VALUE_CHARS_MAX: Final = 200
 OTHERWISE_SHOWN: Final = 100
 HELPED: Final = frozenset({"recovered", "completed", "restarted"})
@@ -61,13 +61,17 @@ def _period(at: Instant, members: Sequence[DecisionSummary]) -> PeriodCount:
     )
 
 
-def value_counts(here: Sequence[Decision], elsewhere: Sequence[Decision], path: str = "") -> list[ValueCount]:
-    """How often each value occurs in these failures and in others; those that tell the two apart best come first.
-    `path`: only the values of this one."""
-    inside, outside = _counted(here, path), _counted(elsewhere, path)
-    known = Counter[str]()
-    for key, number in outside.items():
-        known[key[0]] += number
+def value_counts(
+    here: Sequence[Decision],
+    elsewhere: Sequence[Decision],
+    path: str = "",
+    succeeded: Sequence[Mapping[str, Value]] = (),
+) -> list[ValueCount]:
+    """How often each value occurs in these failures, in others, and in jobs that ended well; those that tell these
+    failures apart best come first. `path`: only the values of this one."""
+    inside, outside = _counted(_contexts(here), path), _counted(_contexts(elsewhere), path)
+    well = _counted(succeeded, path)
+    known, known_well = _by_path(outside), _by_path(well)
     rows = [
         ValueCount(
             path=key[0],
@@ -77,20 +81,39 @@ def value_counts(here: Sequence[Decision], elsewhere: Sequence[Decision], path: 
             elsewhere=outside[key],
             of_elsewhere=len(elsewhere),
             known_elsewhere=known[key[0]],
+            succeeded=well[key],
+            known_succeeded=known_well[key[0]],
         )
         for key, number in inside.items()
     ]
-    rows.sort(key=lambda row: (-_share(row.here, row.of_here) + _share(row.elsewhere, row.of_elsewhere), _rank(row)))
+    rows.sort(key=lambda row: (-_distinction(row), _rank(row)))
     return [msgspec.structs.replace(row, conditions=_conditions(row, here)) for row in rows[:VALUES_SHOWN]]
 
 
-def _counted(decisions: Iterable[Decision], path: str) -> Counter[tuple[str, bytes]]:
+def _contexts(decisions: Iterable[Decision]) -> Iterable[Mapping[str, Value]]:
+    return (decision.context for decision in decisions)
+
+
+def _counted(contexts: Iterable[Mapping[str, Value]], path: str) -> Counter[tuple[str, bytes]]:
     counted: Counter[tuple[str, bytes]] = Counter()
-    for decision in decisions:
-        for at, value in leaves(decision.context).items():
+    for context in contexts:
+        for at, value in leaves(context).items():
             if (not path or at == path) and not (isinstance(value, str) and len(value) > VALUE_CHARS_MAX):
                 counted[at, msgspec.json.encode(value)] += 1
     return counted
+
+
+def _by_path(counted: Counter[tuple[str, bytes]]) -> Counter[str]:
+    known = Counter[str]()
+    for (path, _), number in counted.items():
+        known[path] += number
+    return known
+
+
+def _distinction(row: ValueCount) -> float:
+    """From 1, if all here have it and nothing else, down to what everything has alike."""
+    usual = max(_share(row.elsewhere, row.of_elsewhere), _share(row.succeeded, row.known_succeeded))
+    return _share(row.here, row.of_here) - usual
 
 
 def _share(number: int, of: int) -> float:

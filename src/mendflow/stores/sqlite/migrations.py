@@ -17,6 +17,11 @@ class SqliteMigration(msgspec.Struct, frozen=True):
     statements: tuple[str, ...]
 
 
+def _searched(field: str) -> str:
+    """A column with a field of the documents that people search."""
+    return f"GENERATED ALWAYS AS (CASE WHEN kind <> 'snapshot' THEN json_extract(body, '$.{field}') END)"
+
+
 MIGRATIONS = (
     SqliteMigration(
         1,
@@ -76,6 +81,40 @@ MIGRATIONS = (
             "ALTER TABLE documents ADD COLUMN by_project GENERATED ALWAYS AS (json_extract(body, '$.project')) VIRTUAL",
             "CREATE INDEX cases_by_started ON documents (by_started, length(id), id) WHERE kind = 'case'",
             "CREATE INDEX cases_by_project ON documents (by_project, by_started, length(id), id) WHERE kind = 'case'",
+        ),
+    ),
+    SqliteMigration(
+        5,
+        "A case is found by the key that it was started under: without an index each start read all cases. And the "
+        "columns of snapshots are empty. Nobody searches them, and their field `state` is a whole case: as a key of "
+        "the indexes, megabytes of it were read by whoever wrote a document of another kind nearby.",
+        (
+            "ALTER TABLE documents RENAME TO documents_before",
+            f"""CREATE TABLE documents (
+                 kind        TEXT NOT NULL,
+                 id          TEXT NOT NULL,
+                 version     INTEGER NOT NULL,
+                 by_case     {_searched("case")} STORED,
+                 by_state    {_searched("state")} STORED,
+                 by_status   {_searched("status")} STORED,
+                 by_created  {_searched("created_at")} VIRTUAL,
+                 by_started  {_searched("started_at")} VIRTUAL,
+                 by_project  {_searched("project")} VIRTUAL,
+                 by_key      {_searched("key")} VIRTUAL,
+                 body        TEXT NOT NULL,
+                 UNIQUE (kind, id)
+               )""",
+            "INSERT INTO documents (kind, id, version, body)"
+            " SELECT kind, id, version, body FROM documents_before ORDER BY rowid",
+            "DROP TABLE documents_before",
+            "CREATE INDEX documents_by_case ON documents (kind, by_case, by_state) WHERE by_case IS NOT NULL",
+            "CREATE INDEX documents_by_state ON documents (kind, by_state)",
+            "CREATE INDEX documents_by_status ON documents (kind, by_status) WHERE by_status IS NOT NULL",
+            "CREATE INDEX documents_by_created ON documents (kind, by_created, length(id), id)"
+            " WHERE by_created IS NOT NULL",
+            "CREATE INDEX cases_by_started ON documents (by_started, length(id), id) WHERE kind = 'case'",
+            "CREATE INDEX cases_by_project ON documents (by_project, by_started, length(id), id) WHERE kind = 'case'",
+            "CREATE INDEX cases_by_key ON documents (by_key) WHERE kind = 'case' AND by_key > ''",
         ),
     ),
 )

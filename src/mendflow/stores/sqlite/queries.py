@@ -93,6 +93,7 @@ _CREATED = "created_at"
 _CASE = "case"
 _STARTED = "started_at"
 _PROJECT = "project"
+_KEY = "key"
 _PROJECTS_MAX = 16
 """Of more projects than this, cases are read in the order of all."""
 
@@ -185,6 +186,22 @@ def newest_cases(asked: SearchRequest) -> tuple[str, Params] | None:
         " ORDER BY by_started DESC, length(id) DESC, id DESC LIMIT ? OFFSET ?"
     )
     return sql, [*given, limit, offset]
+
+
+def keyed_cases(asked: SearchRequest) -> tuple[str, Params] | None:
+    """The same for the cases with a key, by the index that has them; None if something else is wanted."""
+    kind, where, order_by, _, limit, offset, after = asked
+    keys = [each.value for each in where if each.field == _KEY and each.op == "eq"]
+    if kind != _CASE or order_by or after is not None or len(keys) != 1 or not (isinstance(keys[0], str) and keys[0]):
+        return None
+    conditions = [_condition(each) for each in where if each.field != _KEY or each.op != "eq"]
+    condition = " AND ".join(["kind = 'case'", "by_key > ''", "by_key = ?", *(part for part, _ in conditions)])
+    way = " DESC" if asked.descending else ""
+    sql = (
+        f"SELECT id, version, body FROM documents INDEXED BY cases_by_key WHERE {condition}"
+        f" ORDER BY {_ID_AFTER_SEARCH}{way} LIMIT ? OFFSET ?"
+    )
+    return sql, [*keys, *(value for _, values in conditions for value in values), limit, offset]
 
 
 def _split_by_project(

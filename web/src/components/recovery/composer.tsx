@@ -18,7 +18,7 @@ type Brick = Pick<PrimitiveView, "primitive" | "about"> & { schema: Record<strin
 
 /** What people need first, in the words in which they look for it; the others follow as the server names them. */
 const WORDS: Record<string, string> = {
-  "re-submit": "run the job again, also with changes: more memory or time, other pilot, other command",
+  "re-submit": "run the job again, also with changes: more memory or time, other variables (env), other pilot, other command",
   "retry-later": "run the job again later",
   restart: "run the item again from its start",
   "force-complete": "skip: take it as done",

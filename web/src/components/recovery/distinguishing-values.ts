@@ -1,21 +1,25 @@
-/** Which values of their contexts distinguish the failures of a group from other failures. */
+/** Which values of their contexts distinguish the failures of a group from other failures, and from jobs that ended well. */
 import { number } from "@/components/format";
 import { pathOf } from "./conditions";
 import type { ValueCount } from "./queries";
 
-export type Counted = Pick<ValueCount, "here" | "of_here" | "elsewhere" | "of_elsewhere">;
+export type Counted = Pick<ValueCount, "here" | "of_here" | "elsewhere" | "of_elsewhere" | "succeeded" | "known_succeeded">;
 type CountedValue = Counted & Partial<Pick<ValueCount, "value">>;
 
-/** How well a value distinguishes the group: 1 if all here have it and none elsewhere. */
+/** How well a value distinguishes the group: 1 if all here have it and nothing else has. */
 export function distinction(count: Counted): number {
-  return count.here / Math.max(1, count.of_here) - (count.of_elsewhere ? count.elsewhere / count.of_elsewhere : 0);
+  return count.here / Math.max(1, count.of_here) - Math.max(share(count.elsewhere, count.of_elsewhere), share(count.succeeded, count.known_succeeded));
+}
+
+function share(part: number, of: number): number {
+  return of ? part / of : 0;
 }
 
 /** From this distinction on a value tells the group apart. */
 const DISTINCT_FROM = 0.3;
 
 /** Paths of values of which nobody would make a condition. */
-export const NO_CONDITIONS_OF = /^(case\.version|job\.command)$/;
+export const NO_CONDITIONS_OF = /^(case\.version|job\.command|job\.failures|job\.attempts|fault\.type)$/;
 
 /** What people look for first: how it ended, what it printed last, what it was given; then what else the failure says. */
 const FIRST = [/(^|\.)exit_code$/, /^job\.log_tail$|^fault\.message$/, /^case\.data\b|^item\.data\b|^job\.(inputs|element)\b/, /^fault\.(category|name|signal)$/];
@@ -25,10 +29,33 @@ export function lookedForFirst(path: string): number {
   return at < 0 ? FIRST.length : at;
 }
 
-/** Whether it is shown before the others: people look for it, or other failures have a value there that can be compared. How
+/** Whether it is shown before the others: people look for it, or there is a value elsewhere that it can be compared with. How
  * an earlier job ended, and who owns a job, say nothing as long as all that is known has the same. */
-export function isShownFirst(each: Pick<ValueCount, "path" | "known_elsewhere">): boolean {
-  return lookedForFirst(each.path) < FIRST.length || each.known_elsewhere > 0;
+export function isShownFirst(each: Pick<ValueCount, "path" | "known_elsewhere" | "known_succeeded">): boolean {
+  return lookedForFirst(each.path) < FIRST.length || each.known_elsewhere + each.known_succeeded > 0;
+}
+
+/** So many are shown before the rest is folded. */
+const SHOWN_FIRST = 6;
+
+/** What tells the group apart, in the order to look at it. */
+export function distinguishing(values: readonly ValueCount[]): ValueCount[] {
+  const found = values.filter((each) => each.value !== null && each.conditions.length > 0 && !NO_CONDITIONS_OF.test(each.path) && valueKindOf(each.path, each) === "distinguishing");
+  return found.toSorted((one, other) => lookedForFirst(one.path) - lookedForFirst(other.path) || distinction(other) - distinction(one));
+}
+
+/** A handful to look at first, and the rest. What says the same under another path, as the exit code does under three, is shown once. */
+export function parted(values: readonly ValueCount[]): { first: ValueCount[]; more: ValueCount[] } {
+  const first: ValueCount[] = [];
+  const more: ValueCount[] = [];
+  const said = new Set<string>();
+  for (const each of values) {
+    const meaning = `${each.path.slice(each.path.lastIndexOf(".") + 1)} ${JSON.stringify(each.value)}`;
+    const shown = isShownFirst(each) && first.length < SHOWN_FIRST && !said.has(meaning);
+    (shown ? first : more).push(each);
+    said.add(meaning);
+  }
+  return { first, more };
 }
 
 /** `distinguishing`: it tells the group apart. `same`: all here have it, and so do others. `varies`: it differs among those here. */
@@ -40,11 +67,11 @@ function isMeasure(path: string, count: CountedValue): boolean {
   return typeof count.value === "number" && !shared && !path.startsWith("fault.");
 }
 
-/** As long as nothing else has failed, nothing tells these apart: then what the failure itself says stands for that. */
+/** As long as nothing else has failed or ended well, nothing tells these apart: then what the failure itself says stands for that. */
 export function valueKindOf(path: string, count: CountedValue): ValueKind {
   const inAll = count.here === count.of_here;
   const shared = count.here > 1 || count.of_here === 1;
-  const distinguishes = count.of_elsewhere ? distinction(count) >= DISTINCT_FROM && shared && !isMeasure(path, count) : inAll && path.startsWith("fault.");
+  const distinguishes = count.of_elsewhere + count.known_succeeded ? distinction(count) >= DISTINCT_FROM && shared && !isMeasure(path, count) : inAll && path.startsWith("fault.");
   return distinguishes ? "distinguishing" : inAll ? "same" : "varies";
 }
 
@@ -60,15 +87,16 @@ function weighed(value: unknown, weightOf: (path: string, value: unknown) => num
   return { value: Object.fromEntries(parts.map((part) => [part.name, part.value])), weight: parts[0]?.weight ?? 0 };
 }
 
-/** How often it occurs here, unless all have it, and elsewhere, if that tells something. */
+/** How often it occurs here, unless all have it, and elsewhere, if it does and that tells something. */
 export function howOften(count: Counted): string {
   const here = count.here === count.of_here ? "" : `${number(count.here)} of ${number(count.of_here)} here`;
   return [here, distinction(count) && elsewhereWords(count)].filter(Boolean).join(", ");
 }
 
 export function elsewhereWords(count: Counted): string {
-  if (!count.of_elsewhere) return "";
-  return count.elsewhere ? `${number(count.elsewhere)} of ${number(count.of_elsewhere)} other failures` : "in no other failure";
+  const failed = count.elsewhere ? `${number(count.elsewhere)} of ${number(count.of_elsewhere)} other failures` : "";
+  const well = count.succeeded ? `${number(count.succeeded)} of ${number(count.known_succeeded)} jobs that ended well` : "";
+  return [failed, well].filter(Boolean).join(", ");
 }
 
 function isMap(value: unknown): value is Record<string, unknown> {

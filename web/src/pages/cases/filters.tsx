@@ -47,8 +47,13 @@ export function Filters({ search, error }: { search: CasesSearch; error: unknown
   const navigate = useNavigate({ from: "/cases" });
   const flows = useQuery(flowsQuery).data ?? [];
   const change = (changed: Partial<CasesSearch>) => void navigate({ search: (before) => ({ ...before, ...changed }) });
+  const [open, setOpen] = useState(false);
+  const used = [search.where, search.status, search.flow, search.since, search.ended, search.all].filter(Boolean).length;
   return (
-    <>
+    <div className={open ? "case-filters open" : "case-filters"}>
+      <button type="button" className="button case-filters-button" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name={open ? "down" : "right"} size={12} /> {used ? `Filters: ${used} in use` : "Filters"}
+      </button>
       <div className="toolbar">
         <WhereField
           label="Condition"
@@ -77,7 +82,7 @@ export function Filters({ search, error }: { search: CasesSearch; error: unknown
           with called and mending cases
         </label>
       </div>
-    </>
+    </div>
   );
 }
 

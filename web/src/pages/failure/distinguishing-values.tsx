@@ -1,9 +1,10 @@
-/** Values of the contexts of a group: first those that distinguish it from other failures, the best of them first; the rest is folded. */
+/** Values of the contexts of a group: first a handful that distinguish it from other failures and from jobs that ended well, the
+ * best of them first; the rest is folded. */
 import { Link } from "@tanstack/react-router";
 import { FoldedSection } from "@/components/folded-section";
 import { number, plural } from "@/components/format";
 import type { ValueCount } from "@/components/recovery/queries";
-import { distinction, isShownFirst, lookedForFirst, NO_CONDITIONS_OF, valueKindOf, type ValueKind } from "@/components/recovery/distinguishing-values";
+import { distinguishing, NO_CONDITIONS_OF, parted, valueKindOf, type ValueKind } from "@/components/recovery/distinguishing-values";
 import { shortValue } from "@/components/recovery/values";
 
 interface RowsProps {
@@ -15,17 +16,18 @@ interface RowsProps {
 export function DistinguishingValues({ values, group, mayTeach }: { values: readonly ValueCount[]; group: string; mayTeach: boolean }) {
   const useful = values.filter((each) => each.value !== null && each.conditions.length > 0 && !NO_CONDITIONS_OF.test(each.path));
   const of = (kind: ValueKind) => useful.filter((each) => valueKindOf(each.path, each) === kind);
-  const order = (one: ValueCount, other: ValueCount) => lookedForFirst(one.path) - lookedForFirst(other.path) || distinction(other) - distinction(one);
-  const [distinguishing, same, varies] = [of("distinguishing").toSorted(order), of("same"), of("varies")];
-  const first = distinguishing.filter(isShownFirst);
-  const more = distinguishing.filter((each) => !isShownFirst(each));
+  const [apart, same, varies] = [distinguishing(values), of("same"), of("varies")];
+  const { first, more } = parted(apart);
   const { of_here: cases = 0, of_elsewhere: others = 0 } = useful[0] ?? {};
-  const note = !others ? "Nothing else has failed in this way yet, so nothing tells these apart. This is what the failure says." : distinguishing.length ? "" : "Nothing that is known tells these cases from others.";
+  const well = Math.max(0, ...useful.map((each) => each.known_succeeded));
+  const compared = others + well > 0;
+  const note = !compared ? "Nothing else has failed or ended well yet, so nothing tells these apart. This is what the failure says." : apart.length ? "" : "Nothing that is known tells these cases from others.";
+  const against = [others > 0 && `${plural(others, "failure")} of other causes`, well > 0 && `${plural(well, "job")} of the same flow that ended well`].filter(Boolean).join(" and ");
   return (
     <>
       {note && <p className="panel-note muted">{note}</p>}
-      {others > 0 && first.length > 0 && <p className="panel-note muted">Compared with {plural(others, "failure")} of other causes. Jobs that ended well are not compared.</p>}
-      {first.length > 0 && <Rows rows={first} group={group} mayTeach={mayTeach} counted={others > 0} label="What tells these cases apart" />}
+      {compared && first.length > 0 && <p className="panel-note muted">Compared with {against}.{mayTeach && " Choose one to teach a repair for it."}</p>}
+      {first.length > 0 && <Rows rows={first} group={group} mayTeach={mayTeach} counted={compared} label="What tells these cases apart" />}
       {more.length > 0 && (
         <FoldedSection title={`More: ${plural(more.length, "value")}`}>
           <Rows rows={more} group={group} mayTeach={mayTeach} counted={false} label="More values" />
@@ -52,7 +54,8 @@ function Rows({ rows, group, mayTeach, counted, label }: RowsProps & { counted: 
         <tr>
           <th>Value</th>
           {counted && <th>Here</th>}
-          {counted && <th>In other failures</th>}
+          {counted && <th>Other failures</th>}
+          {counted && <th>Ended well</th>}
         </tr>
       </thead>
       <tbody>
@@ -68,7 +71,8 @@ function Rows({ rows, group, mayTeach, counted, label }: RowsProps & { counted: 
               )}
             </td>
             {counted && <td>{each.here === each.of_here ? <span className="muted">all</span> : <Share count={each.here} of={each.of_here} tone="here" />}</td>}
-            {counted && <td>{each.elsewhere ? <Share count={each.elsewhere} of={each.of_elsewhere} tone="elsewhere" /> : <span className="muted">{each.of_elsewhere ? "never" : "nothing failed"}</span>}</td>}
+            {counted && <td><Elsewhere count={each.elsewhere} of={each.of_elsewhere} /></td>}
+            {counted && <td><Elsewhere count={each.succeeded} of={each.known_succeeded} /></td>}
           </tr>
         ))}
       </tbody>
@@ -82,6 +86,12 @@ function ValueText({ value }: { value: ValueCount }) {
       <code className="value-path">{value.path}</code> <code className="value-text">{shortValue(value.value, 60)}</code>
     </>
   );
+}
+
+/** In how many others; a dash if there is nothing to compare with. */
+function Elsewhere({ count, of }: { count: number; of: number }) {
+  if (count) return <Share count={count} of={of} tone="elsewhere" />;
+  return <span className="muted">{of ? "never" : "–"}</span>;
 }
 
 function Share({ count, of, tone }: { count: number; of: number; tone: "here" | "elsewhere" }) {

@@ -35,7 +35,7 @@ export function Tiles({ overview }: { overview: Overview }) {
   const people = overview.waiting.filter((each) => each.kind === "user-task" || each.kind === "person").reduce((total, each) => total + each.jobs, 0);
   const waiting = Object.entries(jobs).reduce((total, [state, count]) => (state === "running" ? total : total + count), 0);
   // What cases called, and what mends them, is not counted with them, and the list shows it only if it is asked for.
-  const besides = (status: string) => (overview.inner[status] ? `, besides ${number(overview.inner[status])} called or mending` : "");
+  const besides = (status: string) => (overview.inner[status] ? `, and ${number(overview.inner[status])} that other cases called, or that mend one` : "");
   const { busy, slots } = overview.pilots;
   const forPerson = useQuery(runningForPersonQuery).data?.counts[""] ?? 0;
   return (

@@ -9,7 +9,7 @@ import { Panel } from "@/components/page";
 import { pathOf, readTerms, steadyPart, termFor, withTerm, writeTerm } from "@/components/recovery/conditions";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { failureValuesQuery, type DecisionView, type FailureView, type ValueCount } from "@/components/recovery/queries";
-import { distinction, howOften, isShownFirst, NO_CONDITIONS_OF, sortedByWeight, splitByKind, valueKindOf, type ValueKind } from "@/components/recovery/distinguishing-values";
+import { distinction, distinguishing, howOften, NO_CONDITIONS_OF, parted, sortedByWeight, splitByKind, valueKindOf, type ValueKind } from "@/components/recovery/distinguishing-values";
 import { Loaded } from "@/components/states-of-page";
 
 /** What the tree begins with: what mostly tells a failure. */
@@ -30,6 +30,7 @@ export function CaseAtHand(props: {
     for (const each of values.data ?? []) found.set(keyOf(each.path, each.value), each);
     return found;
   }, [values.data]);
+  const first = useMemo(() => new Set(parted(distinguishing(values.data ?? [])).first), [values.data]);
   const used = new Set(readTerms(condition).map((each) => each.path));
   const pick = (path: Path, value: unknown) => onTerm(withTerm(condition, termFor(pathOf(path), value)));
   const pickLog = (text: string) => {
@@ -70,12 +71,13 @@ export function CaseAtHand(props: {
           const job = (decision.context["job"] ?? {}) as Record<string, unknown>;
           const log = decision.fault?.log_tail || String(job["log_tail"] ?? "");
           const countOf = (path: string, value: unknown) => counts.get(keyOf(path, value));
-          const parts = splitByKind(arranged(decision.context), (path, value) => kindAt(path, value, countOf(path, value)));
+          const parts = splitByKind(arranged(decision.context), (path, value) => kindAt(path, value, countOf(path, value), first));
           const weight = (path: string, value: unknown) => distinction(countOf(path, value) ?? NOT_COUNTED);
           return (
             <div className="stack">
               <p className="teach-hint muted">Click a value or a line of the log, or select text: it becomes a part of the condition.</p>
               {log && <FailingLog log={log} message={decision.fault?.message ?? ""} onPick={pickLog} />}
+              {parts.distinguishing && <h3 className="teach-part">What tells these cases apart</h3>}
               {parts.distinguishing ? <JsonTree {...shared} value={sortedByWeight(parts.distinguishing, weight)} open={9} label="Context of the case" /> : <p className="muted">Nothing that is known tells these cases from others.</p>}
               {parts.same && (
                 <FoldedSection title={here > 1 ? `Also the same in all ${number(here)}` : "Also known of this case"}>
@@ -101,14 +103,14 @@ function keyOf(path: string, value: unknown): string {
 
 /** What a failure is known by is always shown. */
 const KNOWN_BY = /^fault\.(name|category|exit_code|signal|message)$/;
-const NOT_COUNTED = { here: 0, of_here: 1, elsewhere: 0, of_elsewhere: 0 };
+const NOT_COUNTED = { here: 0, of_here: 1, elsewhere: 0, of_elsewhere: 0, succeeded: 0, known_succeeded: 0 };
 
 /** What is not counted is long, or one of very many. */
-function kindAt(path: string, value: unknown, count: ValueCount | undefined): ValueKind {
+function kindAt(path: string, value: unknown, count: ValueCount | undefined, first: ReadonlySet<ValueCount>): ValueKind {
   if (KNOWN_BY.test(path) && !isEmpty(value)) return "distinguishing";
   if (!count || NO_CONDITIONS_OF.test(path)) return "varies";
   const kind = valueKindOf(path, count);
-  return kind === "distinguishing" && !isShownFirst(count) ? "same" : kind;
+  return kind === "distinguishing" && !first.has(count) ? "same" : kind;
 }
 
 /** The context without what is empty and the long command, in an order that begins with what mostly tells. */

@@ -5,7 +5,7 @@ import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { ApiError } from "@/api/errors";
 import { useMay } from "@/api/session";
 import { Page } from "@/components/page";
-import { flowOf } from "@/components/recovery/exlets";
+import { flowOf, stepsOf } from "@/components/recovery/exlets";
 import { decisionQuery, failureQuery, tryRule, type FailureView, type RuleSpec } from "@/components/recovery/queries";
 import { useRepairs } from "@/components/recovery/repair-cards";
 import { EmptyState, Loaded } from "@/components/states-of-page";
@@ -62,6 +62,7 @@ function Teach({ view }: { view: FailureView }) {
   const decision = useQuery(decisionQuery(id));
   const flow = decision.data?.flow ?? view.samples[0]?.flow ?? "";
   const repairs = useRepairs(flow, view.group);
+  const chosen = repairs.find((each) => each.name === draft.exlet);
   const composed = draft.composing && draft.composed.steps.length > 0 && draft.composed.name.trim() !== "";
   const exlet = draft.composing ? draft.composed.name.trim() : draft.exlet;
   const composedFlow = useMemo(() => (composed ? flowOf({ ...draft.composed, name: draft.composed.name.trim() }) : null), [composed, draft.composed]);
@@ -99,6 +100,7 @@ function Teach({ view }: { view: FailureView }) {
         view={view}
         spec={{ ...spec, condition: draft.condition.trim(), exlet, flow: composedFlow, note: draft.note }}
         draft={draft}
+        steps={(draft.composing ? draft.composed.steps : chosen ? (stepsOf(chosen.flow) ?? []) : []).map((each) => each.do)}
         trial={condition && !problem ? shown : undefined}
         problem={problem}
         rows={search.rows}

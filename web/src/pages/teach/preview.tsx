@@ -7,6 +7,7 @@ import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { ApplyPanel } from "@/components/recovery/apply-panel";
+import { missingBound, withTerm } from "@/components/recovery/conditions";
 import { addRule, agreementQuery, promoteRule, ruleSetQuery, type FailureView, type RuleSpec, type TrialEntry, type TrialView } from "@/components/recovery/queries";
 import { RuleTreeView } from "@/components/recovery/rule-tree-view";
 import { pathTo, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
@@ -22,6 +23,8 @@ interface PreviewProps {
   view: FailureView;
   spec: RuleSpec;
   draft: RuleDraft;
+  /** The primitives of the repair. */
+  steps: readonly string[];
   trial: TrialView | undefined;
   problem: ApiError | null;
   rows: Rows | undefined;
@@ -116,7 +119,8 @@ function PlacePanel({ trial, condition, exlet }: { trial: TrialView; condition: 
   );
 }
 
-function SavePanel({ spec, draft, trial, problem, onChange, view }: PreviewProps) {
+function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: PreviewProps) {
+  const bound = missingBound(spec.condition, steps);
   const client = useQueryClient();
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
@@ -156,6 +160,12 @@ function SavePanel({ spec, draft, trial, problem, onChange, view }: PreviewProps
           </div>
         )}
         {error !== null && !conflict && <ErrorState error={error} compact />}
+        {bound && (
+          <p className="notice">
+            A job that fails each time would run again without end.{" "}
+            <button type="button" className="link-button" onClick={() => onChange({ condition: withTerm(spec.condition, bound) })}>End it after three tries</button>
+          </p>
+        )}
         {cannot && <p className="muted" role="status">{cannot}</p>}
         <div className="row wrap">
           <button type="button" className="button primary" disabled={Boolean(cannot) || busy || moved} onClick={() => void save(true)}>Save on trial</button>

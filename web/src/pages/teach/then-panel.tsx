@@ -44,7 +44,7 @@ export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[];
       ) : (
         <div className="stack">
           <p className="muted">
-            A repair is an <Word of="exlet" />: choose one that there is, or compose one of <Word of="primitives" />.
+            A repair is a small flow of a few steps, called an <Word of="exlet" />. Choose one that there is, or compose one of <Word of="primitives" />: single steps, such as “run the job again with more memory”.
           </p>
           <RepairCards repairs={props.repairs} chosen={draft.exlet} onChoose={(exlet) => onChange({ exlet })} onEdit={edit} />
         </div>

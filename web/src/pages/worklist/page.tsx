@@ -35,7 +35,7 @@ function TaskRow({ task }: { task: Task }) {
       <Link to="/worklist/$case/$serial" params={placeOf(task.id)} className="task-link">
         <span className="task-title">{task.title || task.item}</span>
         <span className="task-facts">
-          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : task.state} />
+          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : task.state === "offered" ? "nobody has taken it" : task.state} />
           <span className="chip">{task.role || "anybody"}</span>
           {isOpen(task) ? <Deadline at={task.deadline} /> : <span>by {task.ended_by || "the system"}</span>}
           <span className="muted task-of">

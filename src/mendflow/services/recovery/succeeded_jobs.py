@@ -1,0 +1,103 @@
+"""Jobs that ended well, as contexts: what failures are compared with, so that what every job has tells nothing.
+
+A context is made of what is stored of a job and of its case. It has the same paths as that of a failure, as far as that
+is known afterwards: nothing of the site, of the history, or of what there was to run on. Only a few of the newest cases
+are looked at, and of each only a few jobs."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, item_name
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.principals import Sight
+from mendflow.core.model.values import Value
+from mendflow.core.recovery.redaction import redact
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
+from mendflow.services.base.visibility import in_sight
+from mendflow.services.cases.exception_facts import job_facts_of
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.recovery.failed_attempts import measures_of
+from mendflow.stores.contract import FieldCondition, Store
+
+FLOWS_MAX: Final = 3
+CASES_MAX: Final = 20
+"""Of a flow, the newest."""
+JOBS_MAX: Final = 10
+"""Of a case, of the tasks that failed elsewhere, and of all others."""
+
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+Context = dict[str, Value]
+
+
+async def succeeded_contexts(
+    store: Store, flows: Sequence[str], tasks: Collection[str], failed: Collection[CaseId], sight: Sight
+) -> list[Context]:
+    """Contexts of jobs of these flows that ended well, those of these tasks first. Jobs of a case that has `failed`
+    tell only of themselves: what the case was given, and what its jobs left, may be why another job of it failed."""
+    same: list[Context] = []
+    others: list[Context] = []
+    for flow in flows[:FLOWS_MAX]:
+        where = [FieldCondition("flow", flow), *in_sight(sight)]
+        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=CASES_MAX)
+        for case in (_decode_case(found.body) for found in newest):
+            jobs = await _jobs(store, case, tasks)
+            for job in jobs:
+                told = _context(job, case, jobs, whole=case.id not in failed)
+                (same if _name(job) in tasks else others).append(told)
+    return [*same, *others]
+
+
+async def _jobs(store: Store, case: CaseDocument, tasks: Collection[str]) -> list[Job]:
+    ended = [FieldCondition("case", case.id), FieldCondition("state", JobState.COMPLETED.value)]
+    found = await store.search(JOB_KIND, ended, limit=JOBS_MAX)
+    if any(count.name in tasks and count.done for count in case.counts):  # else all jobs of the case were looked at
+        named = FieldCondition("name", sorted(tasks), "in")
+        found += await store.search(JOB_KIND, [*ended, named], limit=JOBS_MAX)
+    jobs = {each.id: _decode_job(each.body) for each in found}
+    return [job for job in jobs.values() if job.outcome is not None and job.outcome.ok]
+
+
+def _context(job: Job, case: CaseDocument, jobs: Sequence[Job], *, whole: bool) -> Context:
+    """As it was when the job ended; what it left itself is among what the jobs of the case left."""
+    outcome = job.outcome
+    assert outcome is not None
+    last = job.history[-1] if job.history else None
+    left = {_name(each): _left(each, whole=whole) for each in jobs if each.finished_at <= job.finished_at}
+    about: Context = {
+        **job_facts_of(job.spec),
+        **measures_of(outcome),
+        "exit_code": outcome.exit_code if outcome.exit_code is not None else 0,
+        "signal": None,
+        "stage": "",
+        "log_tail": outcome.log_tail,
+        "site": last.site if last is not None else "",
+        "host": last.host if last is not None else "",
+        "failures": job.failures,
+        "losses": job.losses,
+    }
+    of_case: Context = {"flow": case.flow, "version": case.digest, "jobs": left}
+    if whole:
+        of_case["data"] = case.inputs
+    context: Context = {
+        "case": of_case,
+        "item": {"name": _name(job), "kind": "job"},
+        "job": about,
+        "outcome": {"ok": True, "exit_code": outcome.exit_code},
+        "fault": {"name": "", "type": "", "category": "", "message": "", "exit_code": None, "signal": None},
+    }
+    plain: Context = msgspec.to_builtins(context)
+    return redact(plain)
+
+
+def _left(job: Job, *, whole: bool) -> Context:
+    outcome = job.outcome
+    assert outcome is not None
+    return {"exit_code": outcome.exit_code, **({"outputs": outcome.outputs} if whole else {})}
+
+
+def _name(job: Job) -> str:
+    return job.name or item_name(job.spec.item)

@@ -1,0 +1,89 @@
+"""What a SQLite store finds by an index, and what is no key of one."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mendflow.stores.contract import FieldCondition, Put
+from mendflow.stores.sqlite.store import SqliteStore
+from tests.contract.documents import done, put
+
+
+async def opened(path: Path) -> SqliteStore:
+    store = SqliteStore(path)
+    await store.open()
+    return store
+
+
+@contextmanager
+def plans_of(store: SqliteStore) -> Iterator[list[list[str]]]:
+    """How SQLite has read what was read within the block, by its plans: there when it ends."""
+    readers: list[sqlite3.Connection] = store._ready().readers.connections
+    seen, plans = list[str](), list[list[str]]()
+    for each in readers:
+        each.set_trace_callback(seen.append)
+    yield plans
+    for each in readers:
+        each.set_trace_callback(None)
+    plans += [[row[3].decode() for row in readers[0].execute(f"EXPLAIN QUERY PLAN {each}")] for each in seen]
+    assert plans
+
+
+async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    fields = ("case", "c"), ("state", "running"), ("status", "running")
+    with plans_of(store) as plans:
+        for field, value in fields:
+            await store.search("job", [FieldCondition(field, value)])
+        await put(store, "c/1", b'{"created_at": 7}')
+        newest = await store.search("job", order_by="created_at", descending=True, limit=1)
+        await store.search("job", order_by="created_at", descending=True, limit=0, after=newest[0])
+        await store.count("job", [FieldCondition("case", "c")], by="state")
+        await store.count("job", by="state")
+    for plan in plans:
+        assert any("INDEX documents_by_" in line for line in plan), plan
+    await store.close()
+
+
+async def test_the_newest_cases_of_projects_are_read_by_an_index_and_not_sorted(tmp_path: Path) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    await done(store, Put("case", "a", b'{"started_at": 7, "project": "red"}', 0))
+    with plans_of(store) as plans:
+        for projects in ([], [FieldCondition("project", ["red", None], "in")], [FieldCondition("project", "red")]):
+            where = [*projects, FieldCondition("void", None)]
+            [found] = await store.search("case", where, order_by="started_at", descending=True)
+            assert not await store.search("case", where, order_by="started_at", descending=True, after=found)
+    for plan in plans:
+        inner = [line for line in plan if "documents" in line]
+        assert inner and all("USING INDEX cases_by_" in line for line in inner), plan
+        assert sum("USE TEMP B-TREE" in line for line in plan) <= 1, "only the few rows of the page are sorted"
+    await store.close()
+
+
+async def test_a_case_is_found_by_its_key_by_an_index(tmp_path: Path) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    await done(store, Put("case", "a", b'{"key": "k", "project": "red"}', 0))
+    await done(store, Put("case", "b", b'{"key": "", "project": "red"}', 0))
+    await done(store, Put("job", "c", b'{"key": "k", "project": "red"}', 0))
+    with plans_of(store) as plans:
+        for project, count in (("red", 1), ("blue", 0)):
+            where = [FieldCondition("key", "k"), FieldCondition("project", [project], "in")]
+            assert [each.id for each in await store.search("case", where)] == ["a"][:count]
+    for plan in plans:
+        assert any("USING INDEX cases_by_key (by_key=?)" in line for line in plan), plan
+    assert [each.id for each in await store.search("case", [FieldCondition("key", "")])] == ["b"]
+    assert [each.id for each in await store.search("job", [FieldCondition("key", "k")])] == ["c"]
+    await store.close()
+
+
+async def test_the_state_of_a_snapshot_is_no_key_of_an_index(tmp_path: Path) -> None:  # SE-4
+    """Whoever writes beside a key of megabytes reads it."""
+    store = await opened(tmp_path / "store.db")
+    await done(store, Put("snapshot", "a", b'{"case": "a", "state": "%s"}' % (b"x" * 1_000_000), 0))
+    await done(store, Put("job", "a/1", b'{"case": "a", "state": "running"}', 0))
+    columns = "by_case, by_state, by_status, by_created, by_started, by_project, by_key"
+    rows = {kind: [*rest] for kind, *rest in store._ready().main.execute(f"SELECT kind, {columns} FROM documents")}
+    assert rows == {"snapshot": [None] * 7, "job": ["a", "running", *[None] * 5]}
+    assert (await store.get("snapshot", "a")) is not None
+    await store.close()

@@ -1,0 +1,61 @@
+"""What tells failures apart is also compared with jobs that ended well: what every job has tells nothing."""
+
+from typing import Any
+
+from mendflow.core.model.flow import Flow, Input, JobActivity, Sequence
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.services.api.domain import Domain
+from tests.services.test_repairs import failed
+
+SPLIT = JobActivity(name="split", command="split")
+CLEAN = JobActivity(name="clean", command="clean")
+SURVEY = Flow(
+    name=FlowName("survey"),
+    inputs={"table": Input(type="string", required=True)},
+    body=Sequence(name="steps", body=(SPLIT, CLEAN)),
+)
+
+
+def all_well(_: JobSpec) -> Outcome:
+    return Outcome(exit_code=0)
+
+
+def clean_fails(spec: JobSpec) -> Outcome:
+    return failed(7) if spec.item == "clean" else Outcome(exit_code=0)
+
+
+async def ran(domain: Domain, pilot: Any, table: str, play: Any) -> str:
+    case = (await domain.start(SURVEY.name, {"table": table}, who="alice")).id
+    await pilot.run_all(play)
+    return case
+
+
+async def test_ex_7_what_jobs_that_ended_well_have_too_tells_no_failure_apart(domain: Domain, pilot: Any) -> None:
+    await domain.deploy(SURVEY)
+    await ran(domain, pilot, "night01.csv", all_well)
+    await ran(domain, pilot, "night08.csv", clean_fails)
+    [group] = await domain.failures()
+    values = await domain.failure_values(group.id)
+    rows = {each.path: each for each in values}
+    owner, table, code = rows["job.owner"], rows["case.data.table"], rows["job.exit_code"]
+    assert (owner.value, owner.succeeded, owner.known_succeeded) == ("alice", 3, 3)
+    assert (table.value, table.succeeded, table.known_succeeded) == ("night08.csv", 0, 2), (
+        "a job that ended well in the case that failed had the same input, which may be why the other one failed"
+    )
+    assert (code.value, code.succeeded, code.known_succeeded) == (7, 0, 3)
+    assert rows["case.jobs.split.exit_code"].succeeded == rows["case.jobs.split.exit_code"].known_succeeded > 0
+    order = [each.path for each in values]
+    assert max(order.index("case.data.table"), order.index("job.exit_code")) < order.index("job.owner")
+    conditions = [each.condition for each in (await domain.failure(group.id)).candidates]
+    assert "fault.exit_code == 7" in conditions
+    for path in ("job.owner", "job.cpus", "job.host", "case.jobs.split.exit_code", "case.flow"):
+        assert not any(path in each for each in conditions), "no condition that holds for what ended well is offered"
+
+
+async def test_ex_7_where_nothing_ended_well_nothing_is_compared(domain: Domain, pilot: Any) -> None:
+    await domain.deploy(SURVEY)
+    await ran(domain, pilot, "night08.csv", lambda _: failed(7))
+    [group] = await domain.failures()
+    assert {each.known_succeeded for each in await domain.failure_values(group.id)} == {0}
+    assert (await domain.failure(group.id)).candidates[0].condition == "fault.exit_code == 7"
