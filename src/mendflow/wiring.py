@@ -327,7 +327,7 @@ async def _serve(
     address = None
     try:
         if options.listen or peers is not None:
-            address = http_runner.ReservedAddress(options.host, options.port, tls=options.tls is not None)
+            address = http_runner.ListeningAddress(options.host, options.port, tls=options.tls is not None)
             server.listens_at(options.url or address.public_url)  # what a case sends may say where to answer
         await server.open()
         file_store.open()
@@ -363,7 +363,7 @@ async def _serve(
 async def _serve_http(
     options: ServerOptions,
     place: str,
-    address: "http_runner.ReservedAddress",
+    address: "http_runner.ListeningAddress",
     server: Server,
     domain: Domain,
     peers: PeerIdentity | None,

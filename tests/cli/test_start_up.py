@@ -15,7 +15,7 @@ from mendflow.stores.urls import store_at
 from tests.patience import PATIENCE_S
 
 FOLDER_MODULES_MAX = 690
-PILOT_MODULES_MAX = 150
+PILOT_MODULES_MAX = 149
 SLOT_MODULES_MAX = 92
 ON_FIRST_USE = frozenset(
     {

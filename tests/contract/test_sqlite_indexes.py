@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from mendflow.core.model.errors import RequestError
 from mendflow.stores.contract import FieldCondition, Put
+from mendflow.stores.sqlite import migrations
 from mendflow.stores.sqlite.store import SqliteStore
 from tests.contract.documents import done, put
 
@@ -86,4 +90,49 @@ async def test_the_state_of_a_snapshot_is_no_key_of_an_index(tmp_path: Path) -> 
     rows = {kind: [*rest] for kind, *rest in store._ready().main.execute(f"SELECT kind, {columns} FROM documents")}
     assert rows == {"snapshot": [None] * 7, "job": ["a", "running", *[None] * 5]}
     assert (await store.get("snapshot", "a")) is not None
+    await store.close()
+
+
+async def test_a_filled_file_of_the_schema_before_keeps_all_and_drops_the_keys_of_snapshots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:  # SE-4
+    before = tuple(step for step in migrations.MIGRATIONS if step.number < 5)
+    with monkeypatch.context() as older:
+        older.setattr(migrations, "MIGRATIONS", before)
+        older.setattr(migrations, "NEWEST", 4)
+        connection = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        migrations.migrate(connection, tmp_path / "store.db")
+    bodies = {("snapshot", "a"): '{"case": "a", "state": "xxx"}', ("case", "a"): '{"key": "k", "status": "running"}'}
+    bodies |= {("job", f"a/{number}"): f'{{"case": "a", "state": "waiting", "n": {number}}}' for number in range(500)}
+    connection.executemany(
+        "INSERT INTO documents (kind, id, version, body) VALUES (?, ?, ?, ?)",
+        [(*key, version, body) for version, (key, body) in enumerate(bodies.items(), 1)],
+    )
+    connection.execute("UPDATE versions SET upto = 1000")
+    connection.execute("INSERT INTO entries VALUES ('s', 0, 'x')")
+    connection.close()
+    store = await opened(tmp_path / "store.db")
+    assert "is brought from schema 4 to" in caplog.text
+    kept = store._ready().main.execute("SELECT kind, id, version, body FROM documents ORDER BY rowid").fetchall()
+    assert kept == [(*key, version, body) for version, (key, body) in enumerate(bodies.items(), 1)]
+    assert await store.count("job", [FieldCondition("case", "a")], by="state") == {"waiting": 500}
+    assert [each.id for each in await store.search("case", [FieldCondition("key", "k")])] == ["a"]
+    assert await store.count("snapshot", by="state") == {"": 1}
+    assert await store.read("s") == [b"x"]
+    assert store._ready().main.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    await store.close()
+
+
+async def test_a_file_stays_at_its_schema_if_a_step_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await opened(tmp_path / "store.db")
+    await done(store, Put("job", "a", b"{}", 0))
+    await store.close()
+    broken = migrations.SqliteMigration(6, "no", ("DELETE FROM documents", "SELECT nothing"))
+    with monkeypatch.context() as later:
+        later.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, broken))
+        later.setattr(migrations, "NEWEST", 6)
+        with pytest.raises(RequestError):
+            await opened(tmp_path / "store.db")
+    store = await opened(tmp_path / "store.db")
+    assert await store.get("job", "a") is not None
     await store.close()

@@ -125,5 +125,5 @@ class World:
 def world(tmp_path: Path) -> Iterator[World]:
     world = World(tmp_path)
     yield world
-    print((tmp_path / "world.log").read_text()[-6000:])  # shown of a test that failed
     world.stop()
+    print((tmp_path / "world.log").read_text(errors="replace")[-6000:])  # shown of a test that failed

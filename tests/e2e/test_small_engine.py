@@ -200,7 +200,7 @@ def _raise(world: World) -> None:
     assert unknown.state == "waiting"
     hold.touch()
     world.until(lambda: case["suspended"], "the safeguard")
-    assert "'fire' was raised" in world.client.why("small:raise").sentence
+    world.until(lambda: "'fire' was raised" in world.client.why("small:raise").sentence, "the engine to tell of it")
     assert any("small:raise" in alert.sentence for alert in world.client.alerts(severity="info", every=True))
     world.client.mend("small:raise", RepairRequest(exlet="comfort"))
     serving.join(PATIENCE_S)

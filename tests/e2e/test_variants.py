@@ -34,7 +34,7 @@ def test_variants_are_found_whatever_happens_meanwhile(tmp_path: Path) -> None: 
     analyst.do("simulate.py", "data", "first", "second")
     run = analyst.start("-m", "mendflow", "run", "variants.yaml", "--output-dir", "results")
     end = time.monotonic() + PATIENCE_S
-    while not list(tmp_path.glob(".mendflow/**/aligned.sam")):
+    while not any("aligned.sam" in names for _, _, names in os.walk(tmp_path / ".mendflow")):  # folders come and go
         assert run.poll() is None and time.monotonic() < end
         time.sleep(0.01)
     os.killpg(run.pid, signal.SIGKILL)

@@ -29,6 +29,8 @@ from mendflow.pilot.containers.runtime import (
     options_from,
 )
 from mendflow.pilot.containers.start import ContainerNotes, ContainerRefused, ContainerStart
+from mendflow.pilot.files.work_folder import CONTAINER_NOTES
+from mendflow.pilot.slot import guard
 from tests.pilot.conftest import Pilot, Server
 
 NIL = msgspec.Raw(b"\xc0")
@@ -219,6 +221,21 @@ def test_containers_of_dead_slots_are_removed_and_those_of_live_ones_are_not(tmp
     assert remove_leftovers(ContainerNotes(str(folder), "podman", (podman,))) == []
     assert [line.split()[-1] for line in calls(tmp_path, "rm")] == [container_name("p", "dead", 1)]
     assert [path.stem for path in folder.iterdir()] == [container_name("p", "alive", 1)]
+
+
+def test_a_guard_without_an_agent_stays_until_the_containers_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # DU-5
+    """A runtime refuses to remove what it is just about to remove itself."""
+    monkeypatch.setattr(guard, "IDLE_MS", 10)
+    podman = program(tmp_path, "podman", f"test $(wc -l <{tmp_path}/calls) -ge 3")
+    folder = tmp_path / "notes"
+    assert make_notes_folder(str(folder)) == ""
+    dead_note(ContainerStart("podman", (podman,), "a", "", str(folder)), "dead")
+    (tmp_path / CONTAINER_NOTES).write_bytes(msgspec.json.encode(ContainerNotes(str(folder), "podman", (podman,))))
+    guard.Guard(tmp_path, f"nobody-{tmp_path.name}").watch()
+    assert len(calls(tmp_path, "rm")) == 3
+    assert list(folder.iterdir()) == []
 
 
 def test_a_pilot_executes_its_own_runtime_and_nothing_that_a_note_says(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from mendflow.core.model.views import FlowView
 from mendflow.event_loop import run
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
-from mendflow.server.runner import serve
+from mendflow.server.runner import ListeningAddress, serve, serve_at
 from tests.patience import PATIENCE_S
 from tests.server.conftest import DomainUnderTest, opened
 
@@ -134,3 +134,18 @@ def test_the_fast_event_loop_runs_what_it_is_given(tmp_path: Path) -> None:
             return 42
 
     assert run(answer()) == 42
+
+
+async def test_an_address_is_nobody_elses_before_the_server_answers_and_who_connects_waits(  # FM-10
+    domain: DomainUnderTest,
+) -> None:
+    address = ListeningAddress("127.0.0.1", 0)
+    with pytest.raises(Conflict, match="is another server running"):
+        ListeningAddress("127.0.0.1", address.port)
+    async with Client(address.url) as client:
+        asked = asyncio.create_task(client.health())
+        await asyncio.sleep(0.1)
+        assert not asked.done()
+        served = await serve_at(address, create_app(domain, access=AccessControl()))
+        assert (await asyncio.wait_for(asked, PATIENCE_S)).status == "ok"
+    await served.stop()

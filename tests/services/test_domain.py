@@ -105,13 +105,6 @@ async def test_a_rerun_from_failed_wants_a_failure(domain: Domain, pilot: Any) -
     assert (again.rerun_of, (await domain.case(again.id)).flow) == (case, "f")
 
 
-async def test_the_same_key_is_the_same_case(domain: Domain) -> None:
-    await domain.deploy(named(JobActivity(name="a", command="true")))
-    one = await domain.start("f", {}, who="me", key="k")
-    two = await domain.start("f", {}, who="me", key="k")
-    assert one.id == two.id
-
-
 async def test_a_manual_task_is_offered_claimed_and_completed(domain: Domain) -> None:
     # AD-6
     task = UserTask(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})
@@ -433,10 +426,3 @@ async def test_last_is_the_last_case_that_somebody_started(domain: Domain) -> No
     while len(await domain.cases()) < 2:
         await asyncio.sleep(0.01)
     assert (await domain.case("last")).id == case
-
-
-async def test_a_key_that_was_used_for_something_else_is_refused(domain: Domain) -> None:
-    await domain.deploy(named(JobActivity(name="a", command="true"), inputs={"n": Input()}))
-    await domain.start("f", {"n": 1}, who="me", key="k")
-    with pytest.raises(Conflict, match="take another"):
-        await domain.start("f", {"n": 2}, who="me", key="k")

@@ -12,9 +12,9 @@ from tests.web.watched import WatchedContext, watched
 from tests.web.web_server import WebServer
 
 LOOKS = re.compile(
-    r"Views|Copy .+|Close details|Open|Try again|Link to line \d+|\d+ lines? of trouble|XES, for process mining"
+    r"Views|Filters|Copy .+|Close details|Open|Try again|Link to line \d+|\d+ lines? of trouble|XES, for process mining"
     r"|Show all .+|See .+|Its cases|Compare cornerstones|The flow itself"
-    r"|Also the same in all .+|Also known of this case.*|Differs among them.*"
+    r"|Also the same in all .+|Also known of this case.*|Differs among them.*|More: .+"
     r"|and \d+ more|The item|The case|All of this cause"
     r"|Fit View|Zoom In|Zoom Out|[\w-]+: \d+ [\w ]+(?:, \d+ [\w ]+)*"
 )

@@ -20,6 +20,9 @@ describe("conditions", () => {
   it("do not get the same part twice", () => {
     expect(withTerm("a == 1", "a == 1")).toBe("a == 1");
     expect(withTerm("", "a == 1")).toBe("a == 1");
+    expect(withTerm("(a && b) || c", "d <= 3")).toBe("((a && b) || c) && d <= 3");
+    expect(withTerm("a ? b : c", "d <= 3")).toBe("(a ? b : c) && d <= 3");
+    expect(withTerm('(a || b) && c.contains("||")', "d <= 3")).toBe('(a || b) && c.contains("||") && d <= 3');
   });
   it("find the failing line, and what other cases have of it", () => {
     expect(failingLine("one\nERROR reset by a-17\nlater", "ERROR reset by a-17 (exit code 7)")).toBe(1);

@@ -177,7 +177,8 @@ def _show(view: FailureView, *, every: bool) -> None:
 
 def _sample(decision: DecisionView) -> tuple[str | Text, ...]:
     fault = decision.fault.message if decision.fault else decision.note
-    state = Text(NO_RULE) if decision.state == "ignored" else state_text(decision.state)
+    is_taken_up = decision.rule is not None or decision.ordered_by
+    state = state_text(decision.state) if is_taken_up or decision.state != "ignored" else Text(NO_RULE)
     return short_time_text(decision.at), decision.id, decision.shown, state, fault
 
 

@@ -94,11 +94,12 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class ReservedAddress:
-    """A port that is ours while nobody listens at it yet: whoever connects is refused, as if no server were there.
+class ListeningAddress:
+    """A port that listens while nobody answers there yet: whoever connects waits until the server is ready.
 
-    A server reserves its port before its cases go on, since what a case sends may say where to answer. `port` is the
-    real port, also where 0 was asked for. Raises Conflict with the reason if the port cannot be had."""
+    A server has its port before its cases go on, since what a case sends may say where to answer. It listens at once:
+    a port that is only bound could be taken by another process, which would get those answers. `port` is the real port,
+    also where 0 was asked for. Raises Conflict with the reason if the port cannot be had."""
 
     def __init__(self, host: str, port: int, *, tls: bool = False) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -106,9 +107,18 @@ class ReservedAddress:
         self.host = host
         # The protocol is named because asyncio disables Nagle's delay only on sockets that name it.
         self.socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        with self._refusing(port):
+        try:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind((host.strip("[]"), port))
+            self.socket.listen(2048)
+            self.socket.setblocking(False)
+        except (OSError, OverflowError) as error:
+            self.socket.close()
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise Conflict(
+                f"cannot listen on {host}:{port}: {reason}; is another server running? "
+                "Choose another port, or 0 for any"
+            ) from error
         self.port: int = self.socket.getsockname()[1]
 
     @property
@@ -124,26 +134,8 @@ class ReservedAddress:
             return f"{self._scheme}://{socket.getfqdn()}:{self.port}"
         return self.url
 
-    def listen(self) -> socket.socket:
-        with self._refusing(self.port):
-            self.socket.listen(2048)
-            self.socket.setblocking(False)
-        return self.socket
-
     def close(self) -> None:
         self.socket.close()
-
-    @contextmanager
-    def _refusing(self, port: int) -> Generator[None, None, None]:
-        try:
-            yield
-        except (OSError, OverflowError) as error:
-            self.socket.close()
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise Conflict(
-                f"cannot listen on {self.host}:{port}: {reason}; is another server running? "
-                "Choose another port, or 0 for any"
-            ) from error
 
 
 class HttpServer:
@@ -152,7 +144,7 @@ class HttpServer:
     def __init__(
         self,
         app: Api | PilotApi,
-        address: ReservedAddress,
+        address: ListeningAddress,
         server: _Uvicorn,
         task: asyncio.Task[None],
         certificate: ServerCertificate | None = None,
@@ -205,23 +197,23 @@ async def serve(
     limits: ConnectionLimits | None = None,
 ) -> HttpServer:
     """Start serving at an address; returns when its port is open."""
-    return await serve_at(ReservedAddress(host, port, tls=certificate is not None), app, certificate, limits)
+    return await serve_at(ListeningAddress(host, port, tls=certificate is not None), app, certificate, limits)
 
 
 async def serve_at(
-    address: ReservedAddress,
+    address: ListeningAddress,
     app: Api | PilotApi,
     certificate: ServerCertificate | None = None,
     limits: ConnectionLimits | None = None,
 ) -> HttpServer:
-    """As `serve`, at an address that was reserved. Refuses to listen on a public address without a token."""
+    """As `serve`, at an address that listens already. Refuses to listen on a public address without a token."""
     limits = limits or ConnectionLimits()
     try:
         check_binding(address.host, app.access.tokens, issuer=app.access.issuer is not None)
     except BaseException:
         address.close()
         raise
-    listener = address.listen()
+    listener = address.socket
     config = uvicorn.Config(
         app,
         http=bounded_protocol(limits),

@@ -152,7 +152,7 @@ class OpenSshFiles:
                 env=environment.variables,
                 pass_fds=[descriptor],
                 text=True,
-                start_new_session=True,
+                process_group=0,
             )
             assert process.stdin is not None
             try:
@@ -181,7 +181,7 @@ class OpenSshFiles:
                     env=environment.variables,
                     timeout=limit,
                     check=False,
-                    start_new_session=True,
+                    process_group=0,
                     pass_fds=passed,
                 )
             except subprocess.TimeoutExpired:
@@ -231,7 +231,7 @@ class GlobusFiles:
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 text=True,
-                start_new_session=True,
+                process_group=0,
             )
             try:
                 _follow_file(process, target, grown, timeout_s)

@@ -18,11 +18,13 @@ export interface Me {
 
 /** Kept in the browser, without a name: whether the server knew who asked, the last time. `boot.ts` reads it. */
 const SIGNED_IN = "mendflow.signed-in";
+/** Who signs out may still get an answer to an earlier question: it does not sign in again. */
+let isLeaving = false;
 
 async function readMe(signal: AbortSignal): Promise<Me | null> {
   try {
     const me = await requestJson<Me>("/api/v1/me", { signal });
-    localStorage.setItem(SIGNED_IN, "yes");
+    if (!isLeaving) localStorage.setItem(SIGNED_IN, "yes");
     return me;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) localStorage.removeItem(SIGNED_IN);
@@ -66,6 +68,12 @@ export async function signIn(token: string): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
-  await requestJson<void>("/api/v1/session", { method: "DELETE" });
-  localStorage.removeItem(SIGNED_IN);
+  isLeaving = true;
+  try {
+    await requestJson<void>("/api/v1/session", { method: "DELETE" });
+    localStorage.removeItem(SIGNED_IN);
+  } catch (error) {
+    isLeaving = false;
+    throw error;
+  }
 }

@@ -18,8 +18,15 @@ Instant = int
 """Milliseconds since 1970, as the server's clock tells them. Durations are plain ints that end in `_ms`."""
 
 ONE_REQUEST: Final = "once-"
-"""How a key begins that a client has made up for one request, so that it is carried out once however often it is sent:
-it stands for no other flow."""
+"""How a key begins that a client has made up for one request, so that it is carried out once however often it is sent.
+32 hexadecimal digits follow: nobody has written it, and it stands for no other flow."""
+
+_ONE_REQUEST_DIGITS: Final = 32
+
+
+def is_for_one_request(key: str) -> bool:
+    digits = key.removeprefix(ONE_REQUEST)
+    return digits != key and len(digits) == _ONE_REQUEST_DIGITS and not digits.strip("0123456789abcdef")
 
 
 def item_name(item: str) -> str:

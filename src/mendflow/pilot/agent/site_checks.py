@@ -18,7 +18,6 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.scheduling.amounts import size
 from mendflow.pilot.agent.http import ServerAway, ServerRefused
 from mendflow.pilot.files.catalogue import FileCatalogue
-from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.slot.script_shells import SHELL
 from mendflow.transfer.element import StorageClient
 from mendflow.transfer.errors import BadFileUrl, TransferFailed
@@ -100,14 +99,20 @@ def _there(module: str) -> bool:
 def _of_script(checks: PilotChecks, folder: Path) -> str:
     """Run the site's script; if it hangs, kill it with everything that it started."""
     command = [SHELL, "-c", checks.script]
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with OWN_COMMANDS.started(command, cwd=folder, process_group=0, **streams) as process:
-        try:
-            out, _ = process.communicate(timeout=checks.script_ms / 1000)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.communicate()
-            return f"the site's script did not end within {checks.script_ms / 1000:g} s"
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        process_group=0,
+    )
+    try:
+        out, _ = process.communicate(timeout=checks.script_ms / 1000)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.communicate()
+        return f"the site's script did not end within {checks.script_ms / 1000:g} s"
     if process.returncode == 0:
         return ""
     words = out[-WORDS_BYTES:].decode(errors="replace").strip().splitlines()

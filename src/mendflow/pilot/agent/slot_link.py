@@ -12,11 +12,10 @@ from typing import cast
 import msgspec
 
 from mendflow.pilot.files.work_folder import WorkFolder
-from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.slot.messages import AttemptKey, FrameReader, FromSlot, SlotWork, ToSlot, frame
 from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.process_tags import tag_process
-from mendflow.pilot.slot.processes import kill_tree
+from mendflow.pilot.slot.processes import children, kill_tree
 from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.slot.spare import MODULE, SpareSlot
 
@@ -201,9 +200,12 @@ def _bury(process: "subprocess.Popen[bytes]") -> None:
 
 
 def kill_strays(slots: set[int]) -> None:
-    """Kill what a dead slot left behind: its processes are children of this one now, the next reaper above."""
+    """Kill what a dead slot left behind: its processes are children of this one now, the next reaper above. A slot has
+    a session of its own, which nothing below it can leave for ours. Children in our session are commands that this
+    process runs itself (it removes a container, fetches an image, transfers a file): they are left alone, and their
+    exit codes to whoever waits for them, since one that was killed would look as if it had done its work."""
     for _ in range(200):
-        strays = [pid for pid in OWN_COMMANDS.other_children(os.getpid()) if pid not in slots]
+        strays = [pid for pid in children(os.getpid()) if pid not in slots and not _is_own_command(pid)]
         if not strays:
             return
         for pid in strays:
@@ -213,6 +215,20 @@ def kill_strays(slots: set[int]) -> None:
             except ChildProcessError:
                 continue
         time.sleep(0.001)
+
+
+def kill_own_commands() -> None:
+    """Kill the commands that this process runs itself, with all below them; whoever waits for one sees it."""
+    for pid in children(os.getpid()):
+        if _is_own_command(pid):
+            kill_tree(pid)
+
+
+def _is_own_command(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == os.getsid(0)
+    except ProcessLookupError:
+        return False
 
 
 class _short:

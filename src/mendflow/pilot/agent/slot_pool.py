@@ -7,9 +7,16 @@ from collections.abc import Callable
 
 from mendflow.pilot.agent.guard_process import GuardProcess
 from mendflow.pilot.agent.slot_health import SlotHealthCheck
-from mendflow.pilot.agent.slot_link import SlotLink, connect_slot, end_slot, kill_strays, start_slot, starts_jobs_as
+from mendflow.pilot.agent.slot_link import (
+    SlotLink,
+    connect_slot,
+    end_slot,
+    kill_own_commands,
+    kill_strays,
+    start_slot,
+    starts_jobs_as,
+)
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
-from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.slot.messages import FromSlot
 from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.process_tags import find_slots, kill_unwatched, resume_slots
@@ -150,7 +157,7 @@ class SlotPool:
         self.ending = True
         await asyncio.gather(*(end_slot(link, ENDING_S) for link in self.links.values()))
         self._guard_process.end()
-        OWN_COMMANDS.kill()
+        kill_own_commands()
         kill_strays(set())
         kill_unwatched(self._pilot, frozenset())
         for path in self._work_folder.slots.iterdir():

@@ -26,7 +26,6 @@ from mendflow.pilot.containers.runtime import ContainerOptions, ContainerRuntime
 from mendflow.pilot.containers.start import ContainerRefused, ContainerStart
 from mendflow.pilot.containers.start_faults import NOT_STARTED, machine_fault, machine_trouble, telling_line
 from mendflow.pilot.files.locks import hold
-from mendflow.pilot.own_commands import OWN_COMMANDS
 
 FRESH_S: Final = 2.0
 """So long an image that was found counts as there: a tag may be given to another image at any time."""
@@ -252,16 +251,17 @@ class ImageStore:
         return code, printed
 
     def _run_once(self, words: Sequence[str]) -> tuple[int, str]:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         try:
-            with OWN_COMMANDS.started(words, **streams) as process:
-                self._running.add(process)
-                if self._stopped:
-                    process.kill()
-                printed, _ = process.communicate()
-                self._running.discard(process)
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
         except OSError as error:
             return 125, str(error)
+        self._running.add(process)
+        if self._stopped:
+            process.kill()
+        printed, _ = process.communicate()
+        self._running.discard(process)
         return process.returncode, printed.decode(errors="replace")
 
     async def _lock(self, image: str) -> int:

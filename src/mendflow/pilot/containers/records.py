@@ -20,7 +20,6 @@ import msgspec
 
 from mendflow.pilot.containers.command_lines import remove_line
 from mendflow.pilot.containers.start import ContainerNotes, ContainerStart
-from mendflow.pilot.own_commands import OWN_COMMANDS
 
 REMOVE_S: Final = 30.0
 FOLDER_MODE: Final = 0o700
@@ -113,7 +112,10 @@ def remove_leftovers(notes: ContainerNotes) -> list[str]:
 def _remove(kind: str, command: tuple[str, ...], name: str, records: str) -> bool:
     words = remove_line(kind, command, name)
     try:
-        done = not words or OWN_COMMANDS.run(words, timeout_s=REMOVE_S).returncode == 0
+        done = (
+            not words
+            or subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=REMOVE_S).returncode == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         done = False
     if done:

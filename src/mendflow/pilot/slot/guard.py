@@ -29,6 +29,7 @@ else:  # most pilots run no containers
     records = LazyModule("mendflow.pilot.containers.records")
 
 IDLE_MS = 2_000
+TRIES_MAX = 30
 LATER_MS = 100
 """How long after the slots should have killed their jobs the guard checks."""
 
@@ -41,15 +42,19 @@ class Guard:
         self._settled_at = 0  # the lease end after which nothing was left to kill
 
     def watch(self) -> None:
-        """Run until there is nothing more to guard."""
+        """Run until there is nothing more to guard. A container that cannot be removed just now, such as one that its
+        runtime is about to remove itself, is tried again; in the end it is left to the next pilot."""
+        tries = 0
         while True:
             agent = self._agent_there()
             stop_at = self._lease.stop_at
             late = stop_at > 0 and self._lease.is_over(boot_ms() - LATER_MS)
             if not agent or (late and self._settled_at != stop_at):
-                if self._clear(late=late) and late:
+                is_clear = self._clear(late=late)
+                if is_clear and late:
                     self._settled_at = stop_at
-                if not agent and not has_processes(self._pilot):
+                tries = 0 if agent else tries + 1
+                if not agent and not has_processes(self._pilot) and (is_clear or tries > TRIES_MAX):
                     remove_memory(str(self._folder))
                     return
             until_late = stop_at + LATER_MS - boot_ms()

@@ -13,7 +13,6 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.software import CONDA, LOCK, PROJECT, REQUIREMENTS, Software
 from mendflow.lazy import lazy_pattern
 from mendflow.pilot.files.staging_faults import StagingFailed
-from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.software.faults import bad_environment, environment_not_made
 
@@ -143,26 +142,26 @@ def _run(
     parent_death: KillOnParentDeath,
     lock: int,
 ) -> tuple[int, str]:
-    with OWN_COMMANDS.started(
+    process = subprocess.Popen(
         command,
         cwd=folder,
         env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
+        process_group=0,
         pass_fds=(lock, *parent_death.descriptors()),
-    ) as process:
-        parent_death.hold(process.pid)
-        while True:
-            try:
-                printed, _ = process.communicate(timeout=1)
-                return process.returncode, printed.decode(errors="replace")
-            except subprocess.TimeoutExpired:
-                if not wanted():
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.communicate()
-                    return -signal.SIGKILL, "the pilot leaves: timed out"
+    )
+    parent_death.hold(process.pid)
+    while True:
+        try:
+            printed, _ = process.communicate(timeout=1)
+            return process.returncode, printed.decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            if not wanted():
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                return -signal.SIGKILL, "the pilot leaves: timed out"
 
 
 def failure(software: Software, program: str, printed: str) -> Fault:

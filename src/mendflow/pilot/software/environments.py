@@ -27,7 +27,6 @@ from mendflow.core.model.software import Software
 from mendflow.core.model.values import FileRef
 from mendflow.pilot.files.staging_faults import StagingFailed
 from mendflow.pilot.files.work_folder import remove_tree
-from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.software.builders import build_of, file_names, run_build, write_packages
 from mendflow.pilot.software.faults import bad_environment, environment_not_made
 
@@ -258,10 +257,12 @@ def _python_in(prefix: Path) -> str:
         return ""
     script = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
     try:
-        done = OWN_COMMANDS.run([str(interpreter), "-I", "-c", script], timeout_s=60)
+        done = subprocess.run(
+            [interpreter, "-I", "-c", script], capture_output=True, text=True, check=False, timeout=60
+        )
     except subprocess.TimeoutExpired:
         raise OSError(errno.ETIMEDOUT, "its Python does not start", str(interpreter)) from None
-    return done.stdout.decode().strip()
+    return done.stdout.strip()
 
 
 def _make_read_only(prefix: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from mendflow.pilot.files.staging_faults import StagingFailed
-from mendflow.pilot.own_commands import OWN_COMMANDS
 from mendflow.pilot.slot.script_shells import find_bash
 from mendflow.pilot.software.faults import modules_not_loaded
 
@@ -61,7 +60,9 @@ def loaded(modules: tuple[str, ...], environment: Mapping[str, str]) -> dict[str
         raise StagingFailed(modules_not_loaded(modules, "there is no bash on this host"))
     command = [bash, "-c", FIND + LOAD, "bash", *modules]
     try:
-        answer = OWN_COMMANDS.run(command, timeout_s=LOAD_S, env=dict(environment))
+        answer = subprocess.run(
+            command, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, timeout=LOAD_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StagingFailed(modules_not_loaded(modules, str(error))) from None
     if answer.returncode:

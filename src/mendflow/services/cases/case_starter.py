@@ -16,7 +16,7 @@ from mendflow.core.engine.activities.job_parts import amounts_at_start
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow, UnhandledPolicy
-from mendflow.core.model.ids import ONE_REQUEST, CaseId
+from mendflow.core.model.ids import CaseId, is_for_one_request
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin
@@ -173,7 +173,7 @@ class CaseStarter:
     async def _started_before(self, flow: str, key: str, project: str) -> CaseDocument | None:
         """The case of a project that was started under this key. A key for one request is that of no other flow, and
         its case is found by its name, however many there are."""
-        if not key.startswith(ONE_REQUEST):
+        if not is_for_one_request(key):
             return await self.keyed(key, project)
         found = await self.find_keyed(flow, key)
         return await self.known(found.id) if found is not None else None

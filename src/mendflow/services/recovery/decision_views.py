@@ -33,6 +33,10 @@ from mendflow.services.recovery.rules.store import RuleStore
 VALUES_MAX = 20
 CANDIDATES_MAX = 12
 SUCCEEDED_MAX = 100
+SUCCEEDED_SHARE_MAX = 0.2
+"""A condition that holds for more of what ended well tells nothing of failures. One that holds for a few may: a bad
+host does not fail every job."""
+
 VALUE_CHARS_MAX = 120
 EXACT = CODES | {"trigger", "file"}
 """Values that name a cause, whereas a category or a stage holds for many."""
@@ -160,7 +164,7 @@ def distinguishing_conditions(
     others: Sequence[Decision] = (),
     succeeded: Sequence[Mapping[str, Value]] = (),
 ) -> list[CandidateView]:
-    """Conditions that hold for the newest sample, not for the neighbour, and for no job that `succeeded`: first those
+    """Conditions that hold for the newest sample, not for the neighbour, and for few jobs that `succeeded`: first those
     that hold for most samples, of these the ones that can be compared with what succeeded, of these the ones that hold
     for the fewest failures of other causes, and of these the most specific: words of the error that a program printed
     say more than its exit code."""
@@ -169,7 +173,10 @@ def distinguishing_conditions(
     found = [*told, *candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)]
     well = succeeded[:SUCCEEDED_MAX]
     roots = {root for context in well for root in context}
-    found = [each for each in {each.condition: each for each in found}.values() if not _holds_in(each.condition, well)]
+    most = SUCCEEDED_SHARE_MAX * len(well)
+    found = [
+        each for each in {each.condition: each for each in found}.values() if _holds_in(each.condition, well) <= most
+    ]
     counted = [(each, _holds_in(each.condition, _contexts(samples))) for each in found]
     narrow = {each.condition: _holds_in(each.condition, _contexts(others)) for each in found}
     best = sorted(

@@ -1,8 +1,8 @@
 """Jobs that ended well, as contexts: what failures are compared with, so that what every job has tells nothing.
 
 A context is made of what is stored of a job and of its case. It has the same paths as that of a failure, as far as that
-is known afterwards: nothing of the site, of the history, or of what there was to run on. Only a few of the newest cases
-are looked at, and of each only a few jobs."""
+is known afterwards: nothing of the history, or of what there was to run on. Only a few of the newest cases are looked
+at, and of each only a few jobs."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -21,9 +21,10 @@ from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.failed_attempts import measures_of
 from mendflow.stores.contract import FieldCondition, Store
 
-FLOWS_MAX: Final = 3
-CASES_MAX: Final = 20
-"""Of a flow, the newest."""
+NEWEST_MAX: Final = 100
+"""So many cases are read, of whatever flows: by their flow, a store would look through all."""
+CASES_MAX: Final = 30
+"""Of these flows, the newest."""
 JOBS_MAX: Final = 10
 """Of a case, of the tasks that failed elsewhere, and of all others."""
 
@@ -40,21 +41,20 @@ async def succeeded_contexts(
     tell only of themselves: what the case was given, and what its jobs left, may be why another job of it failed."""
     same: list[Context] = []
     others: list[Context] = []
-    for flow in flows[:FLOWS_MAX]:
-        where = [FieldCondition("flow", flow), *in_sight(sight)]
-        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=CASES_MAX)
-        for case in (_decode_case(found.body) for found in newest):
-            jobs = await _jobs(store, case, tasks)
-            for job in jobs:
-                told = _context(job, case, jobs, whole=case.id not in failed)
-                (same if _name(job) in tasks else others).append(told)
+    newest = await store.search(CASE_KIND, in_sight(sight), order_by="started_at", descending=True, limit=NEWEST_MAX)
+    cases = [case for found in newest if (case := _decode_case(found.body)).flow in flows]
+    for case in cases[:CASES_MAX]:
+        jobs = await _jobs(store, case, tasks)
+        for job in jobs:
+            told = _context(job, case, jobs, whole=case.id not in failed)
+            (same if _name(job) in tasks else others).append(told)
     return [*same, *others]
 
 
 async def _jobs(store: Store, case: CaseDocument, tasks: Collection[str]) -> list[Job]:
     ended = [FieldCondition("case", case.id), FieldCondition("state", JobState.COMPLETED.value)]
     found = await store.search(JOB_KIND, ended, limit=JOBS_MAX)
-    if any(count.name in tasks and count.done for count in case.counts):  # else all jobs of the case were looked at
+    if any(count.name in tasks and count.done for count in case.counts):  # else none of them has ended well here
         named = FieldCondition("name", sorted(tasks), "in")
         found += await store.search(JOB_KIND, [*ended, named], limit=JOBS_MAX)
     jobs = {each.id: _decode_job(each.body) for each in found}

@@ -3,12 +3,15 @@
 A released step is never changed; a new need is a new step. A newer schema is refused, because this mendflow does not
 know what it would break."""
 
+import logging
 import sqlite3
 from pathlib import Path
 
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+
+log = logging.getLogger("mendflow.store")
 
 
 class SqliteMigration(msgspec.Struct, frozen=True):
@@ -17,8 +20,8 @@ class SqliteMigration(msgspec.Struct, frozen=True):
     statements: tuple[str, ...]
 
 
-def _searched(field: str) -> str:
-    """A column with a field of the documents that people search."""
+def _searched_in_5(field: str) -> str:
+    """A column of step 5, with a field of the documents that people search."""
     return f"GENERATED ALWAYS AS (CASE WHEN kind <> 'snapshot' THEN json_extract(body, '$.{field}') END)"
 
 
@@ -94,13 +97,13 @@ MIGRATIONS = (
                  kind        TEXT NOT NULL,
                  id          TEXT NOT NULL,
                  version     INTEGER NOT NULL,
-                 by_case     {_searched("case")} STORED,
-                 by_state    {_searched("state")} STORED,
-                 by_status   {_searched("status")} STORED,
-                 by_created  {_searched("created_at")} VIRTUAL,
-                 by_started  {_searched("started_at")} VIRTUAL,
-                 by_project  {_searched("project")} VIRTUAL,
-                 by_key      {_searched("key")} VIRTUAL,
+                 by_case     {_searched_in_5("case")} STORED,
+                 by_state    {_searched_in_5("state")} STORED,
+                 by_status   {_searched_in_5("status")} STORED,
+                 by_created  {_searched_in_5("created_at")} VIRTUAL,
+                 by_started  {_searched_in_5("started_at")} VIRTUAL,
+                 by_project  {_searched_in_5("project")} VIRTUAL,
+                 by_key      {_searched_in_5("key")} VIRTUAL,
                  body        TEXT NOT NULL,
                  UNIQUE (kind, id)
                )""",
@@ -134,6 +137,14 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             "upgrade mendflow, or give it another file",
             path=str(path),
             schema=present,
+        )
+    if 0 < present < NEWEST:
+        log.warning(
+            "%s (%.1f MB) is brought from schema %d to %d; a large file takes minutes, and as much space again",
+            path,
+            path.stat().st_size / 1e6,
+            present,
+            NEWEST,
         )
     for step in MIGRATIONS[present:]:
         connection.execute("BEGIN IMMEDIATE")

@@ -28,6 +28,12 @@ export function literalOf(value: unknown): string {
 
 /** The parts of a condition between `&&` that stand in no bracket and no text. */
 export function splitTerms(condition: string): string[] {
+  const parts = partsOf(condition) ?? [condition];
+  return parts.map((each) => each.trim()).filter(Boolean);
+}
+
+/** Null if there is a choice, `||` or `?`, in no bracket and no text: it has no parts that hold by themselves. */
+function partsOf(condition: string): string[] | null {
   const parts: string[] = [];
   let depth = 0;
   let quote = "";
@@ -44,10 +50,9 @@ export function splitTerms(condition: string): string[] {
       parts.push(condition.slice(from, at));
       from = at + 2;
       at += 1;
-    } else if (depth === 0 && (condition.startsWith("||", at) || sign === "?")) return condition.trim() ? [condition.trim()] : [];
+    } else if (depth === 0 && (condition.startsWith("||", at) || sign === "?")) return null;
   }
-  parts.push(condition.slice(from));
-  return parts.map((each) => each.trim()).filter(Boolean);
+  return [...parts, condition.slice(from)];
 }
 
 const PATH = String.raw`[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\["[^"\\]*"\]|\[\d+\])*`;
@@ -89,7 +94,7 @@ function splitList(literal: string): string[] {
 }
 
 export function joinTerms(terms: readonly string[]): string {
-  return terms.map((each) => (/\|\||\?/.test(each) && splitTerms(each).length === 1 && !each.startsWith("(") ? `(${each})` : each)).join(" && ");
+  return terms.map((each) => (terms.length > 1 && partsOf(each) === null ? `(${each})` : each)).join(" && ");
 }
 
 /** A condition with one more part; the same part is not added twice. */

@@ -19,7 +19,7 @@ function share(part: number, of: number): number {
 const DISTINCT_FROM = 0.3;
 
 /** Paths of values of which nobody would make a condition. */
-export const NO_CONDITIONS_OF = /^(case\.version|job\.command|job\.failures|job\.attempts|fault\.type)$/;
+export const NO_CONDITIONS_OF = /^(case\.version|job\.command|job\.failures|job\.attempts|fault\.type|history\..*)$/;
 
 /** What people look for first: how it ended, what it printed last, what it was given; then what else the failure says. */
 const FIRST = [/(^|\.)exit_code$/, /^job\.log_tail$|^fault\.message$/, /^case\.data\b|^item\.data\b|^job\.(inputs|element)\b/, /^fault\.(category|name|signal)$/];
