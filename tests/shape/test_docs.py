@@ -26,7 +26,8 @@ PLAYED = [
 """The pages of docs take minutes: the short check plays the README."""
 
 COLD = frozenset({"README.md", "docs/do/quotas.md"})
-"""Pages whose commands start as they do for a reader; those of the others are forked from what has loaded mendflow."""
+"""Two pages whose commands start as they do for a reader; those of the others are forked from what has loaded mendflow,
+and their text is the same."""
 
 
 def environ(home: Path) -> dict[str, str]:
