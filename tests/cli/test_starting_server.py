@@ -5,14 +5,18 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from mendflow.cli import connection
-from mendflow.cli.connection import find_started
+from mendflow.cli.connection import connect, find_started
+from mendflow.cli.options import ServerTarget
 from mendflow.cli.starting_server import data_folder, mark_starting
 from mendflow.client.server_file import find_server, lock_holder
+from mendflow.core.model.errors import Unreachable
+from mendflow.wiring import ServerOptions, running_server
 from tests.cli.conftest import Shell
 from tests.patience import PATIENCE_S
 
@@ -112,3 +116,16 @@ def test_who_watches_a_case_that_no_server_runs_is_told_what_to_do(shell: Shell)
     told = " ".join(shell("watch", case).stderr.split())
     assert f"no server runs on {shell.folder}/.mendflow" in told
     assert f"mendflow resume {case}" in told and "mendflow serve" in told
+
+
+async def test_a_server_that_ends_before_it_is_asked_leaves_its_folder_to_the_command(tmp_path: Path) -> None:
+    # a case that was just over: the server was found, and is gone when the request comes
+    target = ServerTarget(data=str(tmp_path))
+    async with AsyncExitStack() as stack:
+        async with running_server(ServerOptions(data=tmp_path)):
+            early = await stack.enter_async_context(connect(target))
+            asked = await stack.enter_async_context(connect(target))
+            assert await asked.cases() == []
+        assert await early.cases() == []
+        with pytest.raises(Unreachable):  # its server may start again: the folder is not taken from that one
+            await asked.cases()

@@ -25,6 +25,7 @@ from mendflow.core.model.errors import (
     Forbidden,
     InternalError,
     InvalidRequest,
+    NotConnected,
     NotFound,
     Problem,
     RequestError,
@@ -184,9 +185,9 @@ class Transport:
                 yield response
         except _connection_errors() as away:
             refused = isinstance(away, aiohttp.ClientConnectorError)
-            where = ", ".join(tried) if refused else tried[-1]
+            where, kind = (", ".join(tried), NotConnected) if refused else (tried[-1], Unreachable)
             self._fail_over_from(tried[-1])
-            raise Unreachable(f"no answer from {where}: {_cause(away, tried[-1])}", url=tried[-1]) from away
+            raise kind(f"no answer from {where}: {_cause(away, tried[-1])}", url=tried[-1]) from away
 
     async def _connect(self, method: str, path: str, given: dict[str, Any], tried: list[str]) -> aiohttp.ClientResponse:
         """The answer of the first server that takes a connection. `tried` gets all that were asked for one."""

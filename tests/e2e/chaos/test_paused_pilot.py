@@ -18,15 +18,16 @@ from tests.servers.postgresql import postgresql_server
 
 pytestmark = pytest.mark.law
 
-LEASE_S = 6  # shorter than the jobs, which so cannot end by themselves
+LEASE_S = 6
 FLOW = """
 name: two
 inputs:
   log: {type: string}
   command: {type: string}
+  release: {type: string}
 jobs:
-  call: {python: tick.py:tick, with: {log: "${{ inputs.log }}", seconds: 9}}
-  command: {run: "exec ${{ inputs.command }} ${{ inputs.log }} 9"}
+  call: {python: tick.py:tick, with: {log: "${{ inputs.log }}", seconds: 600, release: "${{ inputs.release }}"}}
+  command: {run: "exec ${{ inputs.command }} ${{ inputs.log }} 600 ${{ inputs.release }}"}
 outputs:
   call: ${{ jobs.call.outputs }}
   command: ${{ jobs.command.outputs }}
@@ -58,6 +59,7 @@ def test_a_pilot_that_wakes_up_after_its_lease_has_no_job_any_more_and_changes_n
     stopped_us = now_us()
     made.until(lambda: all(2 in each for each in _attempts(made).values()), "both jobs to run in the second pilot")
     assert running and not running & made.processes_of("p1"), "what the first one ran is dead before others run it"
+    _release(made.folder).touch()  # not before: no job of the first pilot can end by itself
     made.until(lambda: client.case(case).status == "completed", "the case to be over")
     before = _jobs(client, case)
     first = {job: each[1] for job, each in _attempts(made).items()}
@@ -81,7 +83,13 @@ def _start(client: SyncClient, folder: Path) -> str:
     (folder / "two.yaml").write_text(FLOW)
     client.deploy(load(folder / "two.yaml"))
     command = f"{sys.executable} -S -E {folder / 'tick.py'}"
-    return client.start("two", {"log": str(folder / "attempts.log"), "command": command}).id
+    inputs = {"log": str(folder / "attempts.log"), "command": command, "release": str(_release(folder))}
+    return client.start("two", inputs).id
+
+
+def _release(folder: Path) -> Path:
+    """The file that lets the jobs end."""
+    return folder / "release"
 
 
 def _attempts(made: Fleet) -> Attempts:

@@ -10,8 +10,8 @@ import time
 EVERY_S = 0.04
 
 
-def tick(log: str, seconds: float) -> dict[str, int]:
-    """Be alive for so long, and tell under which fence."""
+def tick(log: str, seconds: float, release: str = "") -> dict[str, int]:
+    """Be alive for so long, or until there is the file `release`, and tell under which fence."""
     words = [os.environ[name] for name in ("MENDFLOW_JOB", "MENDFLOW_FENCE", "MENDFLOW_PILOT")]
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
@@ -22,7 +22,7 @@ def tick(log: str, seconds: float) -> dict[str, int]:
     try:
         say("start")
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        while (left := end - time.monotonic()) > 0 and not (release and os.path.exists(release)):
             time.sleep(min(EVERY_S, left))
             say("alive")
         say("end")
@@ -32,6 +32,6 @@ def tick(log: str, seconds: float) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    told = tick(sys.argv[1], float(sys.argv[2]))
+    told = tick(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])
     with open(os.environ["MENDFLOW_OUTPUT"], "a", encoding="utf-8") as outputs:
         outputs.write(f"attempt={told['attempt']}\n")

@@ -135,6 +135,10 @@ class Unreachable(RequestError):
     status = 503
 
 
+class NotConnected(Unreachable):
+    """No server took the connection, so none was told anything."""
+
+
 class TemporarilyUnavailable(Unreachable):
     """No server can decide about it at this moment, for instance while a case is being taken over. Nothing was done:
     retry."""
