@@ -28,10 +28,12 @@ from tools.second_run import LIST, PLUGIN, UNSTEADY_MAX, ListedTests, read_list,
 WORKERS = 4
 """Twice the cores that we count on: many tests wait for a process or for a lease to end."""
 
-WAITING_WORKERS = 5
-"""Its tests use less than half of two cores, and nothing else runs then but what is left of the quiet stages."""
+WAITING_WORKERS = 7
+"""Seven of its tests use most of two cores, and next to nothing else runs then."""
 
-QUIET_AT_ONCE = 2
+QUIET_AT_ONCE = 3
+"""Each uses a third of a core, and they should be over before the stage waiting begins."""
+
 GOODBYE_S = 20
 CHAOS_SEEDS = 2
 PASSED = re.compile(rb"(\d+) passed")
@@ -42,10 +44,10 @@ TAIL_BYTES = 4000
 
 
 class Stage(NamedTuple):
-    """`quiet` stages show their output only when they fail, and run two at a time beside the others; these show it as
-    it comes. One that is `alone` begins when all others have ended, and a quiet one that `follows` when the one before
-    it in the list has. `again` is the command that runs single tests of
-    the stage, whose names follow, once more; empty if none are."""
+    """`quiet` stages show their output only when they fail, and run three at a time beside the others; these show it
+    as it comes. One that is `alone` begins when all others have ended, and a quiet one that `follows` when the one
+    before it in the list has. `again` is the command that runs single tests of the stage, whose names follow, once
+    more; empty if none are."""
 
     name: str
     family: str
@@ -148,14 +150,6 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
         of_tests.apart("waiting", WAITING_WORKERS),
         of_tests.apart("alone", 1),
     ]
-    if possible("opensearch", opensearch.lacking()):
-        listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        nodes = of_tests.apart("opensearch", 2, "--dist", "loadfile", "--timeout", "600", quiet=True)
-        listed.append(nodes._replace(follows=True))
-    if possible("slurm", slurm.lacking()):
-        listed.append(of_tests.apart("slurm", 1, quiet=True))
-    if not options.k:
-        listed.append(Stage("fuzz", "tests", [python, "-m", "tests.fuzz"]))
     if possible("web", chromium.lacking()):
         npm = shutil.which("npm") is not None
         if npm:
@@ -163,6 +157,14 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
         listed.append(of_tests.apart("web", 1, quiet=True)._replace(follows=npm))
         if npm and not options.k:
             listed.append(Stage("web app", "lint", [python, "tools/build_web.py", "--check"], follows=True))
+    if possible("opensearch", opensearch.lacking()):
+        listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
+        nodes = of_tests.apart("opensearch", 1, "--timeout", "600", quiet=True)  # a second process has a second node
+        listed.append(nodes._replace(follows=True))
+    if possible("slurm", slurm.lacking()):
+        listed.append(of_tests.apart("slurm", 1, quiet=True))
+    if not options.k:
+        listed.append(Stage("fuzz", "tests", [python, "-m", "tests.fuzz"]))
     for name, server in (
         ("ode", ode),
         ("podman", podman),
@@ -216,8 +218,8 @@ class Ended(NamedTuple):
 
 
 class Runs:
-    """Runs stages: the quiet ones two at a time beside those that show what they do, then those that want the machine
-    for themselves, and at last the tests that are worth a second run."""
+    """Runs stages: the quiet ones three at a time beside those that show what they do, then those that want the
+    machine for themselves, and at last the tests that are worth a second run."""
 
     def __init__(self, environ: dict[str, str], folder: Path = ROOT) -> None:
         self._environ = environ

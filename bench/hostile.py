@@ -9,8 +9,9 @@ they want a share of that (`--load`, three fifths), by the clock: a server that 
 do makes everybody wait, hostile user or not, and for how long says nothing about either. `--load 1` lets them ask for
 all they can get beside the hostile user too, which shows what share is left to them.
 
-Users and pilots stand for other machines: the server has one half of the processors, and all others have the other
-half. The hostile user's process gives way to the other users and the pilots, for the same reason.
+Users and pilots stand for other machines: the server has one half of the processors and the disk, and all others have
+the other half of the processors; pilots work in memory where there is a file system for that. The hostile user's
+process gives way to the other users and the pilots, for the same reason.
 
 Requests are sent by the clock, and not when the one before was answered: whoever waits for a server that stands still
 would otherwise send none meanwhile, and count it once."""
@@ -165,7 +166,7 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
     of_server, of_others = halves(os.sched_getaffinity(0))
     os.sched_setaffinity(0, of_others)
     begun: list[subprocess.Popen[bytes]] = []
-    with (folder / "log").open("wb") as log:
+    with (folder / "log").open("wb") as log, tempfile.TemporaryDirectory(dir=_memory()) as works:
 
         def begin(*words: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
             process = subprocess.Popen([sys.executable, "-m", "mendflow", *words], stdout=log, stderr=log, env=env)
@@ -180,13 +181,18 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
                 assert time.monotonic() < end and server.poll() is None, (folder / "log").read_text()
                 time.sleep(0.05)
             for number in range(2):
-                work = str(folder / f"pilot-{number}")
+                work = f"{works}/pilot-{number}"
                 begin("pilot", "--server", place.url, "--work", work, "--jobs", "1", "--cpus", "1", env=environment)
             yield place
         finally:
             for process in reversed(begun):
                 process.terminate()
                 process.wait()
+
+
+def _memory() -> str | None:
+    """A folder in memory, or the usual one for what is temporary."""
+    return next((place for place in ("/dev/shm",) if os.access(place, os.W_OK)), None)
 
 
 def halves(processors: Set[int]) -> tuple[Set[int], Set[int]]:

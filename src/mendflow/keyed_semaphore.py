@@ -2,28 +2,69 @@
 in their order."""
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Hashable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 
 
 class KeyedSemaphore:
-    """`at_once` is for each key; whoever asks for nothing any more is forgotten."""
+    """`at_once` is for each key. A function may say it instead, which is asked when somebody asks and when one was
+    served; one is always served. Whoever asks for nothing any more is forgotten."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
-        self._semaphores: dict[Hashable, asyncio.Semaphore] = {}
-        self._asking: Counter[Hashable] = Counter()  # those that are served, and those that wait
+        self._turns: dict[Hashable, _Turns] = {}
+
+    def __len__(self) -> int:
+        """How many keys there are for which somebody asks."""
+        return len(self._turns)
 
     @asynccontextmanager
-    async def of(self, key: Hashable) -> AsyncIterator[None]:
+    async def of(self, key: Hashable, at_once: Callable[[], int] | None = None) -> AsyncIterator[None]:
         """Wait until it is the turn of one more of this key."""
-        semaphore = self._semaphores.setdefault(key, asyncio.Semaphore(self._at_once))
-        self._asking[key] += 1
+        turns = self._turns.setdefault(key, _Turns())
+        how_many = at_once or self._fixed
         try:
-            async with semaphore:
+            await turns.wait(how_many)
+            try:
                 yield
+            finally:
+                turns.pass_on(how_many)
         finally:
-            self._asking[key] -= 1
-            if not self._asking[key]:
-                del self._asking[key], self._semaphores[key]
+            if not turns.served and self._turns.get(key) is turns:
+                del self._turns[key]
+
+    def _fixed(self) -> int:
+        return self._at_once
+
+
+class _Turns:
+    """How many of a key are served, and those that wait. While one waits, one is served."""
+
+    def __init__(self) -> None:
+        self.served = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self, at_once: Callable[[], int]) -> None:
+        if not self.served or (not self._waiting and self.served < at_once()):
+            self.served += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.pass_on(at_once)
+            elif turn in self._waiting:
+                self._waiting.remove(turn)
+            raise
+
+    def pass_on(self, at_once: Callable[[], int]) -> None:
+        """One was served, or wants its turn no more."""
+        self.served -= 1
+        while self._waiting and (not self.served or self.served < at_once()):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.served += 1
+                turn.set_result(None)

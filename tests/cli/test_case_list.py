@@ -35,6 +35,6 @@ def test_the_list_of_cases_says_what_each_was_given_and_why_it_failed(shell: She
     heads, failed, done = shell.ok("cases").splitlines()[:3]
     assert heads.split()[-2:] == ["given", "why"]
     assert "table=a.csv, parts=3" in done
-    assert "table=b.csv" in failed, "of a path, the name of the file tells"
+    assert "table=…/b.csv" in failed, "of a path, the name of the file tells, and that more stands before it"
     assert "no such column" in failed
     assert "no such column" not in done

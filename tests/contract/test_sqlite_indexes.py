@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.core.model.errors import RequestError
@@ -136,3 +137,25 @@ async def test_a_file_stays_at_its_schema_if_a_step_fails(tmp_path: Path, monkey
     store = await opened(tmp_path / "store.db")
     assert await store.get("job", "a") is not None
     await store.close()
+
+
+async def test_large_documents_are_put_in_order_without_writing_them(tmp_path: Path) -> None:  # SE-3
+    store = await opened(tmp_path / "store.db")
+    large = {"project": "red", "text": "x" * 1_000_000}
+    many = [Put("case", f"c-{at}", msgspec.json.encode({"started_at": at, "rank": at, **large}), 0) for at in range(24)]
+    for each in many:
+        await done(store, each)
+    before = written_bytes()
+    newest = await store.search("case", [FieldCondition("project", "red")], order_by="started_at", descending=True)
+    first = await store.search("case", order_by="rank", descending=True)
+    named = await store.get_many("case", [each.id for each in many])
+    assert [each.id for each in newest] == [each.id for each in first] == [each.id for each in reversed(many)]
+    assert [each.id for each in named] == [each.id for each in many]
+    assert written_bytes() - before < 1_000_000
+    await store.close()
+
+
+def written_bytes() -> int:
+    """What this process has written to files, whether they are kept or not."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))

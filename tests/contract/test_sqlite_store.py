@@ -18,7 +18,7 @@ from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.stores.contract import Append, Delete, FieldCondition, Put, WriteConflict, WriteDone
 from mendflow.stores.sqlite import migrations as sqlite_migrations
 from mendflow.stores.sqlite import writer as sqlite_writer
-from mendflow.stores.sqlite.store import SqliteStore
+from mendflow.stores.sqlite.store import READING_NICENESS, SqliteStore
 from tests.contract.documents import done, outcomes, put
 
 BLOB = json.dumps("x" * 4000).encode()
@@ -393,4 +393,14 @@ async def test_a_large_document_is_not_written_on_the_event_loop(tmp_path: Path)
     threads.clear()
     await done(store, Put("case", "large", b'{"text": "%s"}' % (b"a" * 300_000), 0))
     assert set(threads) == {"sqlite-writer"}
+    await store.close()
+
+
+async def test_threads_that_read_give_way_to_all_others(tmp_path: Path) -> None:  # SE-3
+    store = SqliteStore(tmp_path / "store.db")
+    await store.open()
+    await store.search("job")
+    readers = [each.native_id for each in threading.enumerate() if each.name.startswith("sqlite-reader")]
+    ours = os.getpriority(os.PRIO_PROCESS, os.getpid())
+    assert {os.getpriority(os.PRIO_PROCESS, id) for id in readers if id} == {min(19, ours + READING_NICENESS)}
     await store.close()

@@ -270,3 +270,11 @@ async def test_a_caller_that_gives_up_leaves_the_others_alone(store: Store) -> N
     results = await asyncio.gather(*writes, return_exceptions=True)
     others = [result for number, result in enumerate(results) if number != 3]
     assert all(isinstance(result, list) and outcomes(result) == ["WriteDone"] for result in others)
+
+
+async def test_a_scan_reads_nothing_behind_its_prefix(store: Store) -> None:  # SE-3
+    for id in ("shell-1", "shell-1.2", "shell-1.2/3", "shell-1\U0010fffe", "shelm-1", "shell-2"):
+        await done(store, Put("case", id, b"{}", 0))
+    assert [each.id async for each in store.scan("case", "shell-1.")] == ["shell-1.2", "shell-1.2/3"]
+    assert len([each async for each in store.scan("case", "shell-1")]) == 4
+    assert len([each async for each in store.scan("case")]) == 6

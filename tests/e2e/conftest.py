@@ -12,8 +12,16 @@ import pytest
 
 from mendflow.client import SyncClient
 from mendflow.core.model.errors import RequestError
+from tests.longest_first import longest_first
 from tests.patience import PATIENCE_S
 from tests.servers.processes import free_port
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """When those are left out that are not wanted."""
+    if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+        items[:] = longest_first(items, lambda item: item.path.name, processes)
 
 
 def descendants(pid: int) -> list[int]:

@@ -17,10 +17,10 @@ from mendflow.core.model.principals import ADMIN, PILOT, USER, Principal
 from mendflow.server import request_quotas
 from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
-from mendflow.server.request_quotas import RequestBuckets, RequestQuotas, Timed
+from mendflow.server.request_quotas import RequestBuckets, RequestQuotas, Timed, paid_alike
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.base.buckets import KEYS_MAX, Bucket
-from mendflow.services.base.reading_cost import context_for_everybody, tell_cost_of_reading
+from mendflow.services.base.reading_cost import context_for_everybody, paid_thread, tell_cost_of_reading
 from mendflow.stores.contract import Put
 from mendflow.stores.sqlite.store import SqliteStore
 from tests.patience import until
@@ -99,7 +99,32 @@ async def test_lists_of_one_principal_are_made_a_few_at_a_time() -> None:  # SE-
         await asyncio.sleep(0)
         assert now == request_quotas.LISTS_AT_ONCE + 6, "neither others, nor what is no list, wait for them"
         may_end.set()
-    assert not quotas._lists._semaphores and not quotas._lists._asking
+    assert not len(quotas._lists)
+
+
+@pytest.mark.parametrize(("used_s", "at_once"), [(0.0, 8), (0.25, 6), (0.5, 4), (1.0, 1), (1.9, 1)])
+async def test_who_has_taken_much_gets_its_lists_one_by_one(used_s: float, at_once: int) -> None:  # SE-3
+    quotas, eve = RequestQuotas(), Principal("eve", frozenset({USER}))
+    ends, now = [asyncio.Event() for _ in range(10)], list[int]()
+
+    async def ask(number: int) -> None:
+        async with quotas.turn(eve, "10.0.0.7", "GET", "/api/v1/cases"):
+            now.append(number)
+            await ends[number].wait()
+            now.remove(number)
+
+    quotas.take(eve, "10.0.0.7").reading.take(used_s)
+    async with asyncio.TaskGroup() as asked:
+        for number in range(len(ends)):
+            asked.create_task(ask(number))
+        await asyncio.sleep(0)
+        assert now == list(range(at_once))
+        quotas.take(eve, "10.0.0.7").busy.take(request_quotas.BUSY_BURST_S / 2)
+        for number in range(len(ends)):
+            ends[number].set()
+            while number in now:
+                await asyncio.sleep(0)
+            assert len(now) <= max(1, at_once - number - 1), "no other comes until one is left"
 
 
 async def test_a_pilot_is_not_counted_whatever_it_asks(bounded: HttpServer, http: aiohttp.ClientSession) -> None:
@@ -256,3 +281,48 @@ async def test_what_a_timed_request_raises_and_waits_for_arrives() -> None:  # S
     task.cancel()
     with pytest.raises(KeyError, match="told"):
         await task
+
+
+async def test_what_a_request_does_in_a_task_and_in_a_thread_is_paid() -> None:  # SE-3
+    busy, reading = Bucket(0.0, 10.0, 0.0), Bucket(0.0, 10.0, 0.0)
+
+    def work() -> None:
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+
+    async def inner() -> None:
+        work()
+        await paid_thread(work)
+
+    async def outer() -> None:
+        await asyncio.create_task(paid_alike(inner()))
+
+    await Timed(outer(), RequestBuckets(busy, reading))
+    await asyncio.sleep(0)
+    assert busy.filled(0.0) <= 0.998 and reading.filled(0.0) <= 0.998
+
+
+async def test_a_read_that_nobody_waits_for_any_more_is_paid_and_keeps_its_turn(tmp_path: Path) -> None:  # SE-3
+    store, paid = SqliteStore(tmp_path / "store.db"), list[float]()
+    await store.open()
+    readers = store._ready().readers
+    may_end, begun, read = threading.Event(), threading.Event(), readers.read
+
+    def slow(statement: str, params: Sequence[Any]) -> tuple[Any, float]:
+        begun.set()
+        may_end.wait()
+        return read(statement, params)
+
+    readers.read = slow  # type: ignore[method-assign]  # a read that lasts as long as the test wants
+    tell_cost_of_reading(paid.append)
+    reading = asyncio.create_task(store.search("job"))
+    await until(begun.is_set)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert len(readers.turns) == 1 and not paid
+    may_end.set()
+    await until(lambda: paid)
+    await until(lambda: not len(readers.turns))
+    await store.close()

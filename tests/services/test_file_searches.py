@@ -73,4 +73,4 @@ async def test_a_semaphore_serves_in_order_and_forgets() -> None:  # SE-3
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.gather(first, second, third, return_exceptions=True)
-    assert served == [0, 2] and not semaphore._semaphores and not semaphore._asking
+    assert served == [0, 2] and not len(semaphore)

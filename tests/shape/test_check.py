@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import check
+from tests.longest_first import LONGEST, longest_first
 from tests.marked import APART, SERVERS, WHOLLY_APART, files_with
 from tests.servers import gridengine, ode, opensearch, openssh, slurm
 from tests.shape.source import ROOT
@@ -61,6 +62,24 @@ def test_a_quiet_stage_that_follows_another_begins_when_that_one_has_ended(tmp_p
     assert [len(row) for row in check.quiet_rows(wanted)] == [2, 1]
     results = check.Runs(dict(os.environ)).all(wanted)
     assert [(result.stage.name, result.ok) for result in results] == [("makes", True), ("uses", True), ("beside", True)]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 7])
+def test_the_longest_tests_are_those_with_which_the_processes_begin(processes: int) -> None:
+    items = [f"{file} {number}" for file in ("test_a.py", *sorted(LONGEST), "test_z.py") for number in range(2)]
+    ordered = longest_first(items, lambda item: item.split()[0], processes)
+    assert sorted(ordered) == sorted(items)
+    shares, left = [], list(ordered)
+    for others in range(processes, 0, -1):  # as pytest-xdist hands them out
+        share, left = left[: len(left) // others], left[len(left) // others :]
+        shares.append(share)
+    wanted = [f"{file} {number}" for file in LONGEST for number in range(2)]
+    assert [share[0] for share in shares] == wanted[:processes]
+    assert not left
+
+
+def test_every_file_of_the_longest_tests_is_there() -> None:
+    assert set(LONGEST) <= {path.name for path in (ROOT / "tests" / "e2e").rglob("test_*.py")}
 
 
 def test_what_a_quiet_stage_tells_is_shown_and_nothing_else_of_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ def test_a_card_opens_its_item_wherever_it_is_clicked(server: WebServer, page: P
     expect(pane).to_be_visible()
     pane.get_by_role("button", name="Close details").click()
     expect(pane).not_to_be_visible()
-    card.get_by_role("button", name="prepare: 1 done").press("Enter")
+    card.get_by_role("button", name="prepare: 1 completed").press("Enter")
     expect(pane).to_be_visible()
 
 

@@ -30,15 +30,15 @@ def test_ui_1_cases_are_told_apart_by_what_they_were_given(server: WebServer, pa
     page.goto("/cases?flow=nights")
     for name, case in cases.items():
         given = page.locator(f"{row(page, case)} .case-inputs")
-        expect(given).to_have_text(f"table={name}.csv, parts=3")
+        expect(given).to_have_text(f"table=…/{name}.csv, parts=3")
         expect(given).to_have_attribute("title", f"table: /data/{name}.csv\nparts: 3")
     page.goto(f"/cases/{cases['night05']}")
-    expect(page.locator(".case-lead .case-inputs")).to_have_text("table=night05.csv, parts=3")
+    expect(page.locator(".case-lead .case-inputs")).to_have_text("table=…/night05.csv, parts=3")
     group = server.ask("GET", "/failures?flow=nights")[0]["id"]
     page.goto(f"/failures/{group}")
     of_cause = page.get_by_role("list", name="Cases of this cause").get_by_role("listitem")
     for name, case in cases.items():
-        expect(of_cause.filter(has_text=case)).to_contain_text(f"table={name}.csv, parts=3")
+        expect(of_cause.filter(has_text=case)).to_contain_text(f"table=…/{name}.csv, parts=3")
 
 
 @pytest.mark.short
@@ -79,7 +79,7 @@ def test_the_list_follows_what_happens_without_being_asked(server: WebServer, pa
     page.goto("/cases?flow=quick")
     expect(page.get_by_text("No case matches").or_(page.get_by_role("grid", name="Cases"))).to_be_visible()
     case = server.begin("quick")
-    expect(page.locator(row(page, case))).to_contain_text("done", timeout=20_000)
+    expect(page.locator(row(page, case))).to_contain_text("completed", timeout=20_000)
 
 
 def test_a_condition_narrows_the_list_and_is_in_the_address(
@@ -130,10 +130,18 @@ def test_a_case_is_run_again_and_the_new_one_is_shown(server: WebServer, page: P
 def test_the_graph_has_a_loop_as_one_node_that_leads_to_its_items(server: WebServer, page: Page) -> None:
     case = server.ended("survey")
     page.goto(f"/cases/{case}")
-    page.get_by_role("button", name="measure: 3 done").click()
+    page.get_by_role("button", name="measure: 3 completed").click()
     expect(page).to_have_url(re.compile("view=items"))
     expect(page.locator('[data-row="measure[2]"]')).to_be_visible()
     expect(page.locator('[data-row="prepare"]')).not_to_be_visible()
+
+
+def test_ui_1_why_an_item_was_skipped_is_shown_whole_beside_its_details(server: WebServer, page: Page) -> None:
+    case = server.ended("broken")
+    page.goto(f"/cases/{case}?view=items&item=report")
+    why = page.locator('[data-row="report"]').get_by_role("gridcell").filter(has_text="it needs measure")
+    expect(why).to_have_text("it needs measure, which did not complete")
+    assert why.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), "the reason is cut"
 
 
 def test_every_view_of_a_case_is_shown(server: WebServer, page: Page) -> None:

@@ -25,7 +25,7 @@ def test_ui_1_an_application_is_stopped_and_then_gone_on_with(recovery: WebServe
         page.get_by_role("button", name=f"Apply to {len(SAMPLES)} failures").click()
         confirm(page, "Apply")
         page.get_by_role("button", name="Stop", exact=True).click()
-        told = page.get_by_role("status").filter(has_text="; stopped")
+        told = page.get_by_role("status").filter(has_text="Stopped:")
         expect(told).to_be_visible()
         expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
         state = recovery.wait_for(f"/failures/{group}/apply", lambda run: not run["running"])
@@ -37,8 +37,8 @@ def test_ui_1_an_application_is_stopped_and_then_gone_on_with(recovery: WebServe
         rest = page.get_by_role("button", name=re.compile(rf"Apply to {len(state['left'])} failures?$"))
         rest.click()
         confirm(page, "Apply")
-        expect(page.get_by_role("status").filter(has_text="; done")).to_be_visible()
-        expect(page.get_by_text(f"{len(state['left'])} taken up, 0 left")).to_be_visible()
+        expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
+        expect(page.get_by_text(re.compile(rf"{len(state['left'])} cases? taken up, 0 left"))).to_be_visible()
     assert {recovery.client.wait(case, timeout_s=PATIENCE_S).status for case in cases} == {"completed"}
 
 

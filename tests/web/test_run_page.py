@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, Route, expect
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, expect
 
 from tests.patience import PATIENCE_S
 from tests.web.dialogs import confirm
-from tests.web.watched import Complaints
+from tests.web.watched import DESK, PHONE, Complaints, watched
 from tests.web.web_server import WebServer
 
 TYPED = """
@@ -28,6 +29,58 @@ jobs:
     inputs: {text.txt: "${{ inputs.text }}"}
     run: echo "it has $(wc -w < text.txt) words"
 """
+NIGHTLY = """
+name: nightly
+inputs:
+  room: {type: string, default: 200 MB, description: What reducing takes}
+  words: {type: string, default: none}
+jobs:
+  split: {run: echo split}
+  clean: {needs: split, for-each: "${{ range(3) }}", run: "echo ${{ item }} ${{ inputs.words }}"}
+  calibrate: {needs: clean, run: echo calibrated}
+  reduce: {needs: [clean, calibrate], run: echo reduced, resources: {memory: "${{ inputs.room }}"}}
+  review: {needs: reduce, user-task: May it go out?, role: editor, fields: {approved: yes or no}}
+  publish: {needs: [split, reduce, review], run: echo published}
+"""
+SMALLEST_PX = 10
+DRAWN = """picture => {
+  const scale = picture.getScreenCTM().a;
+  const texts = [...picture.querySelectorAll("text")].map(each => parseFloat(getComputedStyle(each).fontSize) * scale);
+  const box = name => picture.querySelector(`[data-node="${name}"] rect`).getBoundingClientRect();
+  const steps = [...picture.querySelectorAll(".flow-step")].map(each => each.dataset.node);
+  const crossed = [...picture.querySelectorAll(".flow-edge")].flatMap(edge => {
+    const others = steps.filter(each => each !== edge.dataset.from && each !== edge.dataset.to);
+    const length = edge.getTotalLength();
+    const passed = Array.from({length: 101}, (_, at) => {
+      const {x, y} = edge.getPointAtLength((length * at) / 100).matrixTransform(edge.getScreenCTM());
+      return others.filter(each => { const {left, right, top, bottom} = box(each);
+        return x > left && x < right && y > top && y < bottom; });
+    }).flat();
+    return [...new Set(passed)].map(each => `${edge.dataset.from}>${edge.dataset.to} over ${each}`);
+  });
+  const room = picture.parentElement;
+  return {smallest: Math.min(...texts), crossed, steps, isWhole: room.scrollWidth <= room.clientWidth};
+}"""
+"""How large the text of a drawing is, which edges run over steps, and whether it is as wide as its place at most."""
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_ui_1_what_will_run_is_drawn_so_that_it_can_be_read(
+    browser: Browser, server: WebServer, size: ViewportSize
+) -> None:
+    server.deploy("nightly", NIGHTLY)
+    with watched(browser, server.url, size=size) as context:
+        page = context.page()
+        page.goto("/run/nightly")
+        picture = page.get_by_role("img", name=re.compile("^nightly: "))
+        expect(picture).to_have_attribute("data-direction", "down")
+        drawn = picture.evaluate(DRAWN)
+        assert len(drawn["steps"]) == 6
+        assert drawn["smallest"] >= SMALLEST_PX
+        assert not drawn["crossed"]
+        assert drawn["isWhole"]
+        expect(page.get_by_label("room")).to_have_accessible_description("What reducing takes. A size, such as 200 MB.")
+        expect(page.get_by_label("words")).to_have_accessible_description("")
 
 
 def test_a_flow_is_picked_and_started_by_its_form(page: Page, server: WebServer) -> None:

@@ -56,7 +56,7 @@ def greedy(server: WebServer) -> Iterator[str]:
 
 def test_ui_1_how_far_a_case_is_reads_the_same_on_every_page(server: WebServer, page: Page, mixed: str) -> None:
     counted = re.compile(
-        r"^4 of 7 items done: 1 waiting, 1 skipped, 1 not begun\. Counted are jobs, user tasks and called flows,"
+        r"^4 of 7 items completed: 1 waiting, 1 skipped, 1 not begun\. Counted are jobs, user tasks and called flows,"
     )
     page.goto("/")
     running = page.get_by_role("list", name="Cases that run").get_by_role("listitem").filter(has_text=mixed)
@@ -144,3 +144,7 @@ def test_ui_1_teaching_begins_with_what_tells_the_cases_apart(recovery: WebServe
         same = page.get_by_role("group", name="Also the same")
         expect(same).to_be_visible()
         expect(same).not_to_contain_text(re.compile(r"\d of \d+ here"))
+        expect(same.get_by_title(re.compile(r"\bexit_code$"))).to_have_count(0)
+        page.get_by_role("button", name="More that tells these cases apart").click()
+        more = page.get_by_role("group", name="More values")
+        expect(more.get_by_title(re.compile(r"\bexit_code$")).first).to_be_visible()

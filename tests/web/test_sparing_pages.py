@@ -52,7 +52,7 @@ def test_what_happens_comes_on_one_stream_that_stays_open(server: WebServer, pag
     expect(page.get_by_text("No case matches").or_(page.get_by_role("grid", name="Cases"))).to_be_visible()
     for _ in range(3):
         case = server.ended("quick")
-        expect(page.locator(f'[data-row="{case}"]')).to_contain_text("done", timeout=30_000)
+        expect(page.locator(f'[data-row="{case}"]')).to_contain_text("completed", timeout=30_000)
         page.wait_for_timeout(1200)  # after a second it is looked again whether the stream may be read
     assert asked.count("/api/v1/events") == 1, "the stream was cut"
 

@@ -45,6 +45,10 @@ def test_an_unknown_failure_is_taught_and_its_cases_recover(recovery: WebServer,
         tree = page.get_by_role("region", name="The tree with the saved rule")
         expect(tree.get_by_role("listitem")).to_have_count(1)
         expect(tree).not_to_contain_text("new")
+        expect(tree).to_contain_text("has not held yet")
+        expect(page.get_by_text("each change there is saved as a new version")).to_be_visible()
+        expect(page.get_by_label("Name of the exlet")).to_have_count(0)
+        expect(page.get_by_role("button", name=re.compile("^Failing line"))).to_have_count(0)
         apply = page.get_by_role("button", name="Apply to 3 failures")
         expect(apply).to_be_disabled()
         expect(apply).to_have_accessible_description(re.compile("The rule is on trial and does nothing yet"))
@@ -53,6 +57,12 @@ def test_an_unknown_failure_is_taught_and_its_cases_recover(recovery: WebServer,
         page.get_by_role("button", name="Apply to 3 failures").click()
         page.get_by_role("button", name="Apply", exact=True).click()
         expect(page.get_by_text("3 cases recovered")).to_be_visible()
+        came = page.get_by_role("list", name="What came of each case").get_by_role("listitem")
+        expect(came.filter(has_text="recovered")).to_have_count(3)
+        assert all(each.evaluate(FITS) for each in came.all()), "what came of a case is cut"
+        page.get_by_role("link", name=re.compile("^Rule 1 of taught")).click()
+        does = page.get_by_role("region", name="What ask-for-another-token does")
+        expect(does).to_contain_text("re-submit wait_ms = 1000")
     assert [recovery.client.case(case).status for case in cases] == ["completed"] * 3
 
 
@@ -73,9 +83,13 @@ def test_ui_1_causes_and_what_primitives_do_are_shown_whole(recovery: WebServer,
         assert cause.evaluate(FITS), "the cause is cut"
         page.goto(f"/failures/{group}/teach")
         page.get_by_role("button", name="Compose an exlet").click()
-        about = page.locator(".brick-text > .muted")
+        about = page.locator(".brick-text")
         expect(about.nth(5)).to_be_attached()  # the list comes in parts
         assert all(each.evaluate(FITS) for each in about.all()), "what a primitive does is cut"
+        palette = page.get_by_role("grid", name="Primitives")
+        expect(palette.get_by_role("row").first).to_contain_text("re-submit Run the job again")
+        expect(palette.get_by_role("row", name="suspend", exact=True)).to_be_attached()
+        assert palette.evaluate(FITS), "not all primitives are seen at once"
 
 
 def test_a_reload_and_the_way_back_keep_the_draft(recovery: WebServer, browser: Browser) -> None:
@@ -91,6 +105,8 @@ def test_a_reload_and_the_way_back_keep_the_draft(recovery: WebServer, browser: 
         page.reload()
         expect(page.get_by_label("Operator for fault.exit_code")).to_have_value(">=")
         expect(page.get_by_role("button", name="look at it")).to_be_visible()
+        kept = page.get_by_role("status").filter(has_text="A draft of this rule is kept in this tab from before")
+        expect(kept).to_contain_text("from before: a condition.")
         page.get_by_role("link", name="Rules", exact=True).click()
         page.go_back()
         expect(page.get_by_label("Operator for fault.exit_code")).to_have_value(">=")
@@ -100,6 +116,69 @@ def test_a_reload_and_the_way_back_keep_the_draft(recovery: WebServer, browser: 
         page.keyboard.press("Enter")  # taken up
         page.keyboard.press("Enter")  # laid down on the canvas, the only place for it
         expect(page.get_by_role("button", name=re.compile("Settings of step 1, re-submit"))).to_be_visible()
+        page.reload()
+        expect(kept).to_contain_text("from before: a condition and an exlet of 1 step.")
+        kept.get_by_role("button", name="Begin anew").click()
+        expect(page.get_by_role("radio", name=re.compile("^try-again"))).to_be_visible()
+        expect(page.get_by_text("Nothing yet.")).to_be_visible()
+
+
+def test_ui_1_how_often_a_job_would_be_run_again_is_said_as_it_is(recovery: WebServer, browser: Browser) -> None:
+    passing_trouble(recovery, "endless", "the belt runs empty", code=33)
+    group, _ = fail(recovery, "endless", "A")
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{group}/teach")
+        page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+        page.get_by_role("radio", name=re.compile("^try-again")).click()
+        told = page.get_by_text("would be run again until the server stops, after 100 repairs of its item")
+        expect(told).to_be_visible()
+        page.get_by_role("button", name="End it after three tries").click()
+        expect(page.get_by_label("Parts of the condition")).to_contain_text("job.generation")
+        expect(told).to_have_count(0)
+
+
+MOUNTS = """
+name: mounts
+inputs: {scratch: {type: string}}
+jobs:
+  align:
+    env: {SCRATCH: "${{ inputs.scratch }}"}
+    run: 'echo "scratch folder $SCRATCH is not mounted" >&2; exit 17'
+    retries: 0
+"""
+
+
+def test_ui_1_a_failed_case_leads_to_teaching_where_its_variables_are_offered(
+    recovery: WebServer, browser: Browser
+) -> None:
+    recovery.deploy("mounts", MOUNTS)
+    case = recovery.begin("mounts", scratch="/scratch/of-the-night")
+    recovery.came_to(case, "failed")
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto("/cases?flow=mounts")
+        why = page.locator(f'[data-row="{case}"]').get_by_text(
+            re.compile("^scratch folder /scratch/of-the-night is not")
+        )
+        expect(why).to_be_visible()
+        page.goto(f"/cases/{case}")
+        page.get_by_role("link", name="Teach a repair").click()
+        card = page.get_by_role("button", name="Change a copy of more-time")
+        page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+        expect(page.get_by_label("Parts of the condition")).to_be_visible()
+        card.click()
+        name = page.get_by_label("Name of the exlet")
+        expect(name).to_have_value("more-time-2")
+        page.get_by_role("button", name="Remove step 1").click()
+        page.get_by_role("button", name="Add re-submit", exact=True).click()
+        page.get_by_role("button", name="SCRATCH=/scratch/of-the-night").click()
+        value = page.get_by_label("Value 1 of environment")
+        expect(value).to_have_value("/scratch/of-the-night")
+        value.fill("/scratch/of-the-day-and-longer")
+        assert value.evaluate("field => field.scrollWidth <= field.clientWidth"), "the value is cut"
+        expect(name).to_have_value("re-submit-with-SCRATCH")
+        expect(page.get_by_text("such as SCRATCH with the value /scratch/b")).to_be_visible()
 
 
 def test_two_tabs_that_edit_one_rule_set(recovery: WebServer, browser: Browser) -> None:
@@ -129,7 +208,7 @@ def test_two_tabs_that_edit_one_rule_set(recovery: WebServer, browser: Browser) 
 
 def test_what_a_viewer_may_not_is_not_offered(recovery: WebServer, browser: Browser) -> None:
     passing_trouble(recovery, "seen", "nobody may touch this")
-    group, _ = fail(recovery, "seen", "A")
+    group, cases = fail(recovery, "seen", "A")
     made = recovery.ask("POST", "/tokens", {"name": "vera", "roles": ["viewer"]})
     with watched(browser, recovery.url) as context:
         context.sign_in(made["token"])
@@ -141,6 +220,9 @@ def test_what_a_viewer_may_not_is_not_offered(recovery: WebServer, browser: Brow
         expect(page.get_by_role("link", name="Teach", exact=True)).to_have_count(0)
         page.goto(f"/failures/{group}/teach")
         expect(page.get_by_text("You may look, but not teach")).to_be_visible()
+        page.goto(f"/cases/{cases[0]}")
+        expect(page.get_by_role("heading", name=cases[0])).to_be_visible()
+        expect(page.get_by_role("link", name="Teach a repair")).to_have_count(0)
         page.goto("/rules/*?rule=2")
         expect(page.get_by_role("complementary", name="Rule 2")).to_be_visible()
         for act in ("Change", "Retire", "Put in force"):

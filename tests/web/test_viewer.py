@@ -14,7 +14,8 @@ from tests.web.web_server import WebServer
 LOOKS = re.compile(
     r"Views|Filters|Copy .+|Close details|Open|Try again|Link to line \d+|\d+ lines? of trouble|XES, for process mining"
     r"|Show all .+|See .+|Its cases|Compare cornerstones|The flow itself"
-    r"|Also the same in all .+|Also known of this case.*|Differs among them.*|More: .+"
+    r"|Also the same in all .+|Also known of this case.*|Differs among them.*|Is long, or tells nothing"
+    r"|More: .+|More that .+"
     r"|and \d+ more|The item|The case|All of this cause"
     r"|Fit View|Zoom In|Zoom Out|[\w-]+: \d+ [\w ]+(?:, \d+ [\w ]+)*"
 )

@@ -111,6 +111,18 @@ def test_cases_are_found_by_when_they_began_and_ended(server: WebServer, page: P
         page.get_by_label(label, exact=True).select_option("")
 
 
+def test_ui_1_a_filter_that_a_number_of_home_sets_is_seen_and_taken_away(server: WebServer, page: Page) -> None:
+    case = server.ended("quick")
+    page.goto("/")
+    page.get_by_role("link", name=re.compile("Cases completed")).click()
+    narrowed = page.get_by_role("group", name="Only cases that").get_by_role("button")
+    expect(narrowed).to_contain_text(re.compile(r"^ended since \d{4}-\d\d-\d\d \d\d:\d\d: without what is not over"))
+    narrowed.click()
+    expect(narrowed).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("ended"))
+    expect(page.locator(row(case))).to_be_visible()
+
+
 def test_a_place_in_a_condition_is_one_in_what_was_typed(page: Page, complaints: Complaints) -> None:
     complaints.expected.append("400")
     page.goto("/cases?status=failed&flow=quick&where=done%20%3E%201%20%26%26%20strated%20!%3D%20null")
@@ -194,7 +206,7 @@ def test_all_facts_of_a_reason_can_be_read(server: WebServer, page: Page) -> Non
 def test_the_graph_stays_in_sight_beside_an_item(server: WebServer, page: Page) -> None:
     server.deploy("chain", CHAIN)
     page.goto(f"/cases/{server.ended('chain')}")
-    page.get_by_role("button", name="one: 1 done").click()
+    page.get_by_role("button", name="one: 1 completed").click()
     expect(page.get_by_role("complementary", name="Item one")).to_be_visible()
     page.wait_for_function(
         """() => {
@@ -234,14 +246,14 @@ def test_what_home_counts_is_what_its_links_show(browser: Browser, tmp_path: Pat
         expect(page.get_by_text("user task that nobody has claimed", exact=True)).to_be_visible()
         slots = page.get_by_role("img", name=re.compile("^Slots: 0 of"))
         expect(slots.locator(".state-fill")).to_have_count(0)
-        done = page.get_by_role("link", name=re.compile("^Cases done"))
-        expect(done.locator(".tile-count")).to_have_text("3")
-        done.click()
+        completed = page.get_by_role("link", name=re.compile("^Cases completed"))
+        expect(completed.locator(".tile-count")).to_have_text("3")
+        completed.click()
         status = page.get_by_role("navigation", name="Status")
-        expect(status.get_by_role("link", name=re.compile("^done"))).to_have_text("done 3")
+        expect(status.get_by_role("link", name=re.compile("^completed"))).to_have_text("completed 3")
         expect(page.locator("[data-row]")).to_have_count(3)
         page.goto("/cases")
-        expect(status.get_by_role("link", name=re.compile("^done"))).to_have_text("done 3")
+        expect(status.get_by_role("link", name=re.compile("^completed"))).to_have_text("completed 3")
         expect(status.get_by_role("link", name=re.compile("^for a person"))).to_have_text("for a person 1")
         expect(status.get_by_role("link", name=re.compile("^running"))).to_have_text("running 0")
         all_cases = [int(each.split()[-1]) for each in status.get_by_role("link").all_inner_texts()]

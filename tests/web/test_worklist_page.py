@@ -1,5 +1,6 @@
 """What people are asked to do: the list, the form of a task, and how it ends."""
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -56,9 +57,52 @@ def test_a_task_is_claimed_and_completed(page: Page, letters: WebServer, asked: 
     page.get_by_label("Yes").check()
     page.get_by_role("textbox", name="note").fill("well written")
     page.get_by_role("button", name="Complete").click()
-    expect(page.get_by_text("This task is done.")).to_be_visible()
+    expect(page.get_by_role("heading", name="How it ended")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text(re.compile("completed|done"))).to_have_text(["completed"])
     assert letters.client.wait(asked, timeout_s=PATIENCE_S).status == "completed"
     assert letters.client.worklist(case=asked)[0].outputs == {"approved": True, "note": "well written"}
+
+
+RELEASE = """
+name: release
+inputs: {tables: [orders, customers]}
+jobs:
+  export: {run: 'echo "rows=7" >> "$MENDFLOW_OUTPUT"'}
+  signoff: {needs: export, user-task: "Release the tables?", role: editor}
+"""
+REVIEW = """
+name: review
+jobs:
+  review: {user-task: Review the plate, role: editor, fields: {approved: "yes or no: is it sharp?"}}
+outputs: {approved: "${{ jobs.review.outputs.approved }}"}
+"""
+
+
+def test_ui_1_a_question_is_approved_beside_what_it_is_about(page: Page, letters: WebServer) -> None:
+    letters.deploy("release", RELEASE)
+    case = letters.begin("release", tables=["orders", "customers"])
+    task = letters.wait_for(f"/worklist?case={case}", bool)[0]
+    page.goto(f"/worklist/{task['id']}")
+    expect(page.get_by_text("Claim keeps others from answering it; not needed.")).to_be_visible()
+    expect(page.get_by_role("group", name="Inputs of the case")).to_contain_text("customers")
+    expect(page.get_by_role("group", name="Outputs of export")).to_contain_text("7")
+    expect(page.get_by_role("button", name="Complete")).to_have_count(0)
+    expect(page.get_by_role("button", name="Reject …")).to_be_visible()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("heading", name="How it ended")).to_be_visible()
+    assert letters.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
+
+
+@pytest.mark.parametrize(("button", "answer"), [("Approve", True), ("Reject", False)])
+def test_ui_1_one_yes_or_no_is_answered_by_a_button(page: Page, letters: WebServer, button: str, answer: bool) -> None:
+    letters.deploy("review", REVIEW)
+    case = letters.begin("review")
+    task = letters.wait_for(f"/worklist?case={case}", bool)[0]
+    page.goto(f"/worklist/{task['id']}")
+    expect(page.get_by_text("is it sharp?")).to_be_visible()
+    page.get_by_role("button", name=button, exact=True).click()
+    expect(page.get_by_role("heading", name="How it ended")).to_be_visible()
+    assert letters.client.wait(case, timeout_s=PATIENCE_S).outputs == {"approved": answer}
 
 
 def test_a_claim_is_given_back_and_a_task_rejected_with_the_reason(

@@ -5,7 +5,8 @@ const file = (name: string) => ({ $file: "ab".repeat(32), bytes: 3, name });
 
 it("names files by their names, before all else", () => {
   expect(inputsText({ inputs: { parts: 3, table: file("night02.csv") } }).short).toBe("table=night02.csv, parts=3");
-  expect(inputsText({ inputs: { table: "/data/2026/night02.csv" } })).toEqual({ short: "table=night02.csv", whole: "table: /data/2026/night02.csv" });
+  expect(inputsText({ inputs: { table: "/data/2026/night02.csv" } })).toEqual({ short: "table=…/night02.csv", whole: "table: /data/2026/night02.csv" });
+  expect(inputsText({ inputs: { scratch: "/scratch", table: "night02.csv" } }).short).toBe("scratch=/scratch, table=night02.csv");
   expect(inputsText({ inputs: { tables: [file("a"), file("b")] } })).toEqual({ short: "tables=2 files", whole: 'tables: ["a","b"]' });
 });
 it("shows a few, says how many more there are, and cuts what is long", () => {

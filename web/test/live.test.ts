@@ -1,7 +1,7 @@
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { ChangeEvent } from "@/api/feed";
-import { concerned, Invalidation, patchCases } from "@/api/live";
+import { concerned, Invalidation, patchCases, readEnded } from "@/api/live";
 
 const failed: ChangeEvent = { serial: 7, at: 99, kind: "case", case: "a-1", item: null, state: "failed", message: "" };
 
@@ -51,6 +51,32 @@ it("reads the more seldom the longer an answer takes, and never begins a read an
   const reads = await readsOf(4000, 120_000);
   expect(reads).toBeGreaterThanOrEqual(5);
   expect(reads).toBeLessThanOrEqual(7);
+});
+it("reads at once how a case stands that has ended, even while an older answer is on its way", async () => {
+  const client = new QueryClient();
+  const said = ["is running", "failed"];
+  const reads: string[] = [];
+  client.setQueryData(["case", "a-1", "why", "a-1"], "is running");
+  const observer = (queryKey: string[]) =>
+    new QueryObserver(client, {
+      queryKey,
+      queryFn: async () => {
+        reads.push(queryKey.join(" "));
+        const answer = said[reads.length > 3 ? 1 : 0];
+        await new Promise((done) => setTimeout(done, 300));
+        return answer;
+      },
+    }).subscribe(() => undefined);
+  const leave = [observer(["case", "a-1", "why", "a-1"]), observer(["case", "a-1", "history"]), observer(["case", "b-1"])];
+  await vi.advanceTimersByTimeAsync(100);
+  readEnded(client, [{ ...failed, state: "running" }]);
+  expect(reads).toHaveLength(3);
+  readEnded(client, [failed]);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(reads.slice(3)).toEqual(["case a-1 why a-1"]);
+  expect(client.getQueryData(["case", "a-1", "why", "a-1"])).toBe("failed");
+  for (const each of leave) each();
+  client.clear();
 });
 it("reads once more what changed while it was read", async () => {
   const client = new QueryClient();

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { failingLine, missingBound, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
-import { flowOf, newStep, rootsRead, stepsOf } from "@/components/recovery/exlets";
-import type { RuleTree } from "@/components/recovery/queries";
+import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
+import { settingsText } from "@/components/recovery/exlet-steps";
+import { copyOf, flowOf, nameFor, newStep, rootsRead, stepsOf, variablesOf, withSteps } from "@/components/recovery/exlets";
+import { casesOf, type RuleTree } from "@/components/recovery/queries";
 import { walkTree } from "@/components/recovery/rule-walk";
 import { distinguishing, howOften, isShownFirst, lookedForFirst, parted, sortedByWeight, splitByKind, valueKindOf } from "@/components/recovery/distinguishing-values";
 import { differing } from "@/components/recovery/values";
@@ -42,6 +43,40 @@ it("an exlet that is composed is read again as its steps, with the roots that it
   const flow = flowOf({ name: "more", description: "", steps });
   expect(rootsRead(steps)).toEqual(["job"]);
   expect(stepsOf(flow)?.map((each) => [each.do, each.settings])).toEqual(steps.map((each) => [each.do, each.settings]));
+});
+
+describe("the name of an exlet", () => {
+  const longer = [newStep("re-submit", { resources: { wall_ms: "${{ job.wall_ms * 2 }}" } })];
+  const scratch = [newStep("re-submit", { env: { SCRATCH: "/b" }, wait_ms: 1000 })];
+  const copy = copyOf("more-time", flowOf({ name: "more-time", description: "More time", steps: longer }), ["more-time", "more-time-2"]);
+  it("says what its steps do", () => {
+    expect(nameFor([newStep("wait", { duration: 1 }), ...scratch])).toBe("wait-then-re-submit-with-SCRATCH");
+    expect(withSteps({ name: "re-submit", description: "", steps: [newStep("re-submit")] }, scratch).name).toBe("re-submit-with-SCRATCH");
+  });
+  it("is that of a copy, with what it is said to do, only while it does what was copied", () => {
+    if (!copy) throw new Error("it cannot be copied");
+    expect([copy.name, copy.description]).toEqual(["more-time-3", "More time"]);
+    const fourTimes = withSteps(copy, [{ ...longer[0], settings: { resources: { wall_ms: 4 } } } as (typeof longer)[0] & object]);
+    expect(fourTimes.name).toBe("more-time-3");
+    const emptied = withSteps(fourTimes, []);
+    expect([emptied.name, withSteps(emptied, scratch).name, withSteps(copy, scratch).description]).toEqual(["", "re-submit-with-SCRATCH", ""]);
+  });
+  it("is kept if somebody has given it", () => {
+    expect(withSteps({ ...(copy as NonNullable<typeof copy>), name: "other-scratch" }, scratch).name).toBe("other-scratch");
+  });
+});
+
+it("what a step sets is told by its names and values", () => {
+  expect(settingsText({ env: { SCRATCH: "/scratch/b" }, wait_ms: 1000 })).toBe("env.SCRATCH = /scratch/b, wait_ms = 1000");
+});
+
+it("the variables of a job are those of its context that are plain values", () => {
+  expect(variablesOf({ item: { data: { SCRATCH: "/scratch/a", threads: 4, "no-name": "x", table: { a: 1 } } } })).toEqual({ SCRATCH: "/scratch/a", threads: "4" });
+  expect(variablesOf(undefined)).toEqual({});
+});
+
+it("an application of rules is counted in cases, whatever failed in each", () => {
+  expect(casesOf({ taken_up: ["a-1/1:1:1/abort", "a-1/1:2:1/abort", "b-1/1:1:1/abort"], cases: ["b-1", "c-1"], left: ["a-1/2:1:1/abort", "d-1/1:1:1/abort"], refused: { "e-1": "it is over" } })).toEqual({ taken: 3, left: 1, refused: 1 });
 });
 
 it("only what differs is compared", () => {
@@ -92,11 +127,4 @@ it("a handful of values comes first, and each says something of its own", () => 
   const { first, more } = parted(distinguishing([value("job.owner", "alice", 9), ...many, value("fault.exit_code", 7), value("job.exit_code", 7)]));
   expect(first.map((each) => each.path)).toEqual(["fault.exit_code", "case.data.n0", "case.data.n1", "case.data.n2", "case.data.n3", "case.data.n4"]);
   expect(more.map((each) => each.path)).toEqual(["job.exit_code", "case.data.n5", "case.data.n6", "case.data.n7", "case.data.n8"]);
-});
-
-it("a rule that runs a job again is given a bound", () => {
-  expect(missingBound("fault.exit_code == 4", ["re-submit"])).toBe("job.generation <= 3");
-  expect(missingBound("fault.exit_code == 4", ["wait", "restart"])).toBe("item.attempts < 4");
-  expect(missingBound("fault.exit_code == 4 && job.generation <= 3", ["re-submit"])).toBe("");
-  expect(missingBound("fault.exit_code == 4", ["notify"])).toBe("");
 });

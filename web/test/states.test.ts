@@ -6,7 +6,7 @@ describe("states", () => {
     expect(["completed", "cached", "available", "cancelled", "held"].map(stateOf)).toEqual(["done", "done", "ready", "stopped", "person"]);
   });
   it("keep a word that says more than the state", () => {
-    expect(["completed", "cached", "cancelled"].map(wordOf)).toEqual(["done", "cached", "cancelled"]);
+    expect(["completed", "done", "cached", "cancelled", "held", "running"].map(wordOf)).toEqual(["completed", "done", "cached", "cancelled", "for a person", "running"]);
   });
   it("say that a case with held items is for a person", () => {
     expect(caseState({ status: "running", held: ["c:work"] })).toBe("person");

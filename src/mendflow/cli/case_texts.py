@@ -10,7 +10,7 @@ from mendflow.pages.formatting import count_text, one_line
 
 INPUTS_SHOWN: Final = 3
 VALUE_CHARS_MAX: Final = 24
-_PATH: Final = lazy_pattern(r"\S*/([^/\s]+)")
+_PATH: Final = lazy_pattern(r"\S*(/[^/\s]+)")
 
 
 def given_text(view: CaseView) -> str:
@@ -45,11 +45,11 @@ def _verb(number: int) -> str:
 
 
 def _file_name(value: Value) -> str:
-    """Of a file that the server keeps, or of a path."""
+    """Of a file that the server keeps; of a path its end, with a sign that more stands before it."""
     if isinstance(value, dict) and isinstance(digest := value.get("$file"), str):
         return str(value.get("name") or digest[:8])
     if isinstance(value, str) and "://" not in value and (found := _PATH.fullmatch(value)) is not None:
-        return found[1]
+        return value if found[1] == value else f"…{found[1]}"
     return ""
 
 

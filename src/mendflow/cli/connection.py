@@ -10,7 +10,7 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -21,7 +21,6 @@ from mendflow.cli.server_file import ServerInfo, find_server
 from mendflow.client import Client
 from mendflow.client.server_file import lock_holder
 from mendflow.core.model.errors import InvalidRequest, NotConnected, NotFound
-from mendflow.operations.operation import ApiOperation
 from mendflow.tls import ClientTls
 
 T = TypeVar("T")
@@ -97,11 +96,11 @@ def refuse_to_change_above(target: ServerTarget) -> None:
 async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator[Client]:
     """A client of the right server. `begin`: create the data folder if it does not exist."""
     say_folder(target)
-    found = None if target.server else await _find_listening(target.folder)
+    found = None if target.server else await _find_answering(target)
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
-        chosen = _FolderClient(found, target)
+        chosen = found
     elif store := store_url():
         chosen = open_store(store)
     elif begin or (target.folder / "store.db").exists():
@@ -115,32 +114,23 @@ async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator
         yield client
 
 
-class _FolderClient(Client):
-    """Asks the server on a data folder. If that ends before it takes the first request, as the one of a case that was
-    just over does, the folder is opened for the command. Later it is not: the server may be about to start again."""
-
-    def __init__(self, server: ServerInfo, target: ServerTarget) -> None:
-        super().__init__(server.url, target.token(), tls=ClientTls(pin=server.tls_pin))
-        self._folder = target.folder
-        self._opened: Client | None = None
-        self._is_answered = False
-        self._stack = AsyncExitStack()
-
-    async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
-        if self._opened is None:
-            try:
-                answer = await super()._ask(operation, arguments)
-                self._is_answered = True
-                return answer
-            except NotConnected:
-                if self._is_answered or await _find_listening(self._folder) is not None:
-                    raise
-            self._opened = await self._stack.enter_async_context(_open_folder(self._folder))
-        return await self._opened._ask(operation, arguments)
-
-    async def close(self) -> None:
-        await super().close()
-        await self._stack.aclose()
+async def _find_answering(target: ServerTarget) -> Client | None:
+    """A client of the server on the data folder, which has answered it once: one that was found may be about to end, as
+    that of a case that was just over, and take no request any more."""
+    while (found := await _find_listening(target.folder)) is not None:
+        client = Client(found.url, target.token(), tls=ClientTls(pin=found.tls_pin))
+        try:
+            await client.health()
+        except NotConnected:
+            await client.close()
+            if find_server(target.folder) == found:
+                raise
+        except BaseException:
+            await client.close()
+            raise
+        else:
+            return client
+    return None
 
 
 async def _find_listening(folder: Path) -> ServerInfo | None:

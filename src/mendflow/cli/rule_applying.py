@@ -95,7 +95,7 @@ def say_applied(applied: ApplyResult, started: Mapping[str, str] = NO_CASES) -> 
         else:
             say(f"{case} cannot go on: {reason}; instead: mendflow rerun {case} --from-failed")
     if not (applied.taken_up or applied.cases or applied.left or applied.refused):
-        say("No case of this group has failed or waits: there is nothing to go on with.")
+        say("No case of this group waits, or has failed and was not run again: there is nothing to go on with.")
 
 
 def _root_of(decision: str) -> str:

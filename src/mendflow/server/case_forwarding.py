@@ -24,6 +24,7 @@ from mendflow.server.open_requests import OpenRequests
 from mendflow.server.peer_requests import PeerRequests, end_to_end_headers, unreachable
 from mendflow.server.request_audit import is_noted, note
 from mendflow.server.request_body import read_body
+from mendflow.server.request_quotas import paid_alike
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.messaging.message_store import endpoint_of
 from mendflow.services.messaging.ports.job_messages import JOBS
@@ -196,7 +197,7 @@ async def relay_until_disconnect(
     receive: Receive, relay: Coroutine[Any, Any, None], open_requests: OpenRequests
 ) -> None:
     """Relay until the caller disconnects or this server begins to stop."""
-    relaying = asyncio.ensure_future(relay)
+    relaying = asyncio.ensure_future(paid_alike(relay))
     gone = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:
         with open_requests.hold(relaying.cancel):

@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Coroutine, Generator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 from mendflow.core.model.errors import TooManyRequests
@@ -35,7 +36,8 @@ READING_SHARE: Final = 0.1
 BUSY_BURST_S: Final = 2.0
 LISTS_AT_ONCE: Final = 8
 """So many lists and searches of one principal are answered at once, and the others in their order: all of them read
-much into memory."""
+much into memory. They become fewer as its buckets get emptier, and are one when a bucket is half empty: otherwise
+whoever keeps it empty would wait until some of it has come back, and take it with all of them in one moment."""
 
 REQUESTS_AT_ONCE: Final = 16
 """The same of all other requests, but for those that wait for something to happen: what one takes is known when it is
@@ -57,6 +59,9 @@ class RequestBuckets(NamedTuple):
 
     busy: Bucket
     reading: Bucket
+
+
+_PAYING: ContextVar[RequestBuckets | None] = ContextVar("request_buckets", default=None)
 
 
 class RequestQuotas:
@@ -108,10 +113,16 @@ class RequestQuotas:
         if operation is None or operation.waits or operation.name in _STREAMS:
             yield
             return
+        key = _key(caller, address)
         is_list = operation.subject is LISTED and not operation.audited
-        async with (self._lists if is_list else self._others).of(_key(caller, address)):
-            self._demand_share(caller, _key(caller, address), time.monotonic())
+        async with self._lists.of(key, lambda: self._lists_at_once(key)) if is_list else self._others.of(key):
+            self._demand_share(caller, key, time.monotonic())
             yield
+
+    def _lists_at_once(self, key: str) -> int:
+        now = time.monotonic()
+        filled = min(self._busy.of(key, now).filled(now), self._reading.of(key, now).filled(now))
+        return 1 + int((LISTS_AT_ONCE - 1) * max(0.0, 2 * filled - 1))
 
     async def hold(self) -> None:
         """Keep somebody waiting who is about to be refused."""
@@ -136,11 +147,12 @@ class Timed:
         self._inner, self._buckets = inner, buckets
 
     def __await__(self) -> Generator[Any, Any, None]:
-        before = tell_cost_of_reading(self._buckets.reading.take)
+        before, paying = tell_cost_of_reading(self._buckets.reading.take), _PAYING.set(self._buckets)
         try:
             yield from self._steps()
         finally:
             tell_cost_of_reading(before)
+            _PAYING.reset(paying)
 
     def _steps(self) -> Generator[Any, Any, None]:
         steps, bucket = self._inner.__await__(), self._buckets.busy
@@ -157,3 +169,9 @@ class Timed:
                 give, value = steps.send, (yield waited_for)
             except BaseException as error:  # noqa: BLE001 - it is the inner one's to handle
                 give, value = steps.throw, error
+
+
+async def paid_alike(inner: Coroutine[Any, Any, None]) -> None:
+    """For a task that a request starts and waits for: its time is taken from the same buckets."""
+    buckets = _PAYING.get()
+    await (inner if buckets is None else Timed(inner, buckets))

@@ -6,20 +6,20 @@ from typing import Any, TypeVar
 from mendflow.stores.contract import FieldCondition, StoredDocument
 
 SCAN_PAGE = 1000
+_LAST_CHARACTER = "\U0010ffff"
 Params = list[Any]
 S = TypeVar("S")
 
 
 async def scan_pages(
-    read: Callable[[S, str], Awaitable[list[StoredDocument]]], first: S, following: S, prefix: str
+    read: Callable[[S, str, str], Awaitable[list[StoredDocument]]], first: S, following: S, prefix: str
 ) -> AsyncIterator[StoredDocument]:
-    """The documents whose ids begin with `prefix`, in the order of their ids. `read` runs a statement from an id on:
-    `first` gives that id too, `following` only those after it."""
+    """The documents whose ids begin with `prefix`, in the order of their ids. `read` runs a statement from an id on, up
+    to another: `first` gives that id too, `following` only those after it. What comes behind the prefix, which may be
+    anybody's, is not read."""
     statement, after = first, prefix
-    while page := await read(statement, after):
+    while page := await read(statement, after, prefix + _LAST_CHARACTER):
         for document in page:
-            if not document.id.startswith(prefix):
-                return
             yield document
         statement, after = following, page[-1].id
 

@@ -93,10 +93,13 @@ def test_each_need_is_named_in_its_own_words(needs: Resources, sentence: str) ->
     assert said(job(needs), *pilots) == f"align[3]: no pilot can take it: it {sentence}"
 
 
-def test_further_needs_that_nobody_meets_are_among_the_facts() -> None:
-    why = why_waiting(job(Resources(cpus=32, memory_bytes=64 * GB)), [pilot("p-1")], 0, NOW)
-    assert "asks for 32 cpus" in why.sentence
-    assert why.facts[0] == "it also asks for 64 GB of memory; the largest pilot, p-1 on node1, has 16 GB"
+def test_all_needs_that_nobody_meets_are_named() -> None:
+    why = why_waiting(job(Resources(cpus=2, memory_bytes=64 * GB, gpus=4)), [pilot("p-1")], 0, NOW)
+    assert why.sentence == (
+        "align[3]: no pilot can take it: it asks for 64 GB of memory; the largest pilot, p-1 on node1, has 16 GB;"
+        " it also asks for 4 gpus; the largest pilot, p-1 on node1, has 0"
+    )
+    assert why.facts == ["p-1 on node1 lacks memory (16 GB, asked 64 GB), gpus (0, asked 4)"]
 
 
 def test_needs_that_are_met_only_by_different_pilots() -> None:

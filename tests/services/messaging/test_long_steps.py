@@ -424,7 +424,7 @@ async def test_projects_without_steps_are_forgotten() -> None:
         for number in range(100):
             all_of_them.create_task(step(f"p{number % 50}", f"{number}"))
     assert len(order) == 100
-    assert not steps._turns._semaphores and not steps._turns._asking
+    assert not len(steps._turns)
 
 
 async def test_a_case_that_ended_goes_the_same_way_again(server: Server, held: HeldRunner) -> None:

@@ -82,13 +82,13 @@ function newestStates(events: ChangeEvent[]): Map<string, ChangeEvent> {
   return newest;
 }
 
+const OVER = new Set<string>(["completed", "failed", "cancelled"]);
 const STATUSES = new Set(["running", "suspended", "completed", "failed", "cancelled"]);
 
 function patched(view: CaseView, event: ChangeEvent | undefined): CaseView {
   if (!event || !event.state || !STATUSES.has(event.state) || view.status === event.state) return view;
   const status = event.state as CaseView["status"];
-  const over = status === "completed" || status === "failed" || status === "cancelled";
-  return { ...view, status, ended_at: over ? event.at : 0 };
+  return { ...view, status, ended_at: OVER.has(status) ? event.at : 0 };
 }
 
 export function patchCases(client: QueryClient, events: ChangeEvent[]): void {
@@ -107,11 +107,22 @@ export function patchCases(client: QueryClient, events: ChangeEvent[]): void {
   );
 }
 
+/** The case itself, why it stands so, and its graph. */
+const AT_ONCE = new Set<unknown>([undefined, "why", "graph"]);
+
+/** How a case that has just ended stands, and why, is read at once: what was being read may be of before its end. */
+export function readEnded(client: QueryClient, events: ChangeEvent[]): void {
+  const ended = new Set([...newestStates(events).values()].filter((event) => OVER.has(event.state ?? "")).map((event) => event.case));
+  const queryKeys = ended.size ? client.getQueryCache().findAll({ queryKey: ["case"], type: "active" }).map((query) => query.queryKey) : [];
+  for (const queryKey of queryKeys) if (ended.has(String(queryKey[1])) && AT_ONCE.has(queryKey[2])) void client.invalidateQueries({ queryKey, exact: true });
+}
+
 export function startLive(client: QueryClient): void {
   const invalidation = new Invalidation(client);
   feed.listen(({ events, missed }) => {
     if (missed) void client.invalidateQueries();
     patchCases(client, events);
+    readEnded(client, events);
     const keys = new Map<string, QueryKey>();
     for (const event of events) for (const key of concerned(event)) keys.set(JSON.stringify(key), key);
     invalidation.add([...keys.values()]);

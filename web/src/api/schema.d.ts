@@ -7777,7 +7777,8 @@ export interface components {
         };
         /**
          * RuleRecoveries
-         * @description How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it.
+         * @description How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it. By hand
+         *         with `rules`: a person applied that rule to what waited or had failed.
          */
         RuleRecoveries: {
             count: number;
@@ -9218,9 +9219,16 @@ export interface components {
          * @description A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
          *         rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
          *         cornerstone that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go:
-         *         into the tree of which set, below which rule, on its true or its false side.
+         *         into the tree of which set, below which rule, on its true or its false side. `bounds` says what
+         *         the condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
+         *         condition holds each time that the job fails again, and the server ends that only after `repairs_max` repairs of
+         *         the item.
          */
         TrialView: {
+            /** @default {} */
+            bounds: {
+                [key: string]: string;
+            };
             /** @default  */
             breaks: string;
             caught: number;
@@ -9229,6 +9237,8 @@ export interface components {
             missed_ids: components["schemas"]["TrialEntry"][];
             of: number;
             otherwise: components["schemas"]["TrialEntry"][];
+            /** @default 0 */
+            repairs_max: number;
             /** @default  */
             rules: string;
             /**

@@ -7,7 +7,7 @@ export const STATE_WORDS: Record<State, string> = {
   waiting: "waiting",
   ready: "ready",
   running: "running",
-  done: "done",
+  done: "completed",
   repairing: "repairing",
   failed: "failed",
   person: "for a person",
@@ -35,7 +35,7 @@ export function stateOf(word: string): State {
 export function wordOf(word: string): string {
   const state = stateOf(word);
   const plain = ["completed", "asked", "available", "created", "active", "alive", "held", "person", "silent"];
-  return word in FROM_API && !plain.includes(word) ? (word === state ? STATE_WORDS[state] : word) : STATE_WORDS[state];
+  return word in FROM_API && !plain.includes(word) ? word : STATE_WORDS[state];
 }
 
 interface CaseLike {

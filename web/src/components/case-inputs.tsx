@@ -19,13 +19,15 @@ function isPath(value: unknown): value is string {
   return typeof value === "string" && /^\S*\/[^/\s]+$/.test(value) && !value.includes("://");
 }
 
-function fileName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
+/** The end of a path, with a sign that more stands before it. */
+function pathEnd(path: string): string {
+  const at = path.lastIndexOf("/");
+  return at > 0 ? `…${path.slice(at)}` : path;
 }
 
 function shortText(value: unknown): string {
   if (isStored(value)) return value.name || value.$file.slice(0, 8);
-  if (isPath(value)) return fileName(value);
+  if (isPath(value)) return pathEnd(value);
   if (Array.isArray(value)) return value.length === 1 ? shortText(value[0]) : `${value.length} ${value.every(isStored) ? "files" : "values"}`;
   const text = typeof value === "string" ? value.replaceAll(/\s+/g, " ") : JSON.stringify(value);
   return text.length > CHARS_MAX ? `${text.slice(0, CHARS_MAX - 1)}…` : text;

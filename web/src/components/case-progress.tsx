@@ -68,7 +68,7 @@ export function progressOf(view: Counted): CaseProgressCounts {
   const now: [number, string][] = live ? [[running, "running"], [waiting, "waiting"]] : [[running + waiting, "ended with the case"]];
   const others: [number, string][] = [...now, [failed, "failed"], [stopped, "cancelled"], [skipped, "skipped"], [view.to_come, live ? "not begun" : "never begun"]];
   const rest = others.filter(([count]) => count).map(([count, word]) => `${number(count)} ${word}`);
-  const short = `${number(done)} of ${plural(all, "item")} done${rest.length ? `: ${rest.join(", ")}` : ""}`;
+  const short = `${number(done)} of ${plural(all, "item")} completed${rest.length ? `: ${rest.join(", ")}` : ""}`;
   const words = [
     `${short}.`,
     "Counted are jobs, user tasks and called flows, each turn of a loop for itself.",

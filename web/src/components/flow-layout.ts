@@ -1,4 +1,5 @@
-/** Places for a graph whose nodes may stand in others: from left to right, each after all that lead to it. */
+/** Places for a graph whose nodes may stand in others: from left to right or from top to bottom, each after all that lead to it.
+ * An edge that passes others has a lane of its own between them. */
 
 export interface DrawnNode {
   id: string;
@@ -21,23 +22,40 @@ export interface Box {
   height: number;
 }
 
+export interface Point {
+  x: number;
+  y: number;
+}
+
+export type Direction = "right" | "down";
+
 export interface Layout {
+  direction: Direction;
   width: number;
   height: number;
   boxes: Map<string, Box>;
+  /** Of each edge, in their order, the points that it goes through: it runs straight from each of odd place to the next one, and
+   * bends between the others. */
+  routes: Point[][];
 }
 
 const LEAF_HEIGHT = 40;
-const GAP_X = 44;
-const GAP_Y = 14;
+const BETWEEN: Record<Direction, { layers: number; nodes: number }> = { right: { layers: 44, nodes: 14 }, down: { layers: 34, nodes: 20 } };
+const LANE = 6;
 const PAD = 14;
 const HEAD = 26;
+
+interface Lane extends DrawnNode {
+  edge: number;
+}
 
 function leafWidth(name: string, note = ""): number {
   return Math.min(260, Math.max(136, 46 + name.length * 7, 24 + note.length * 6.6));
 }
 
-export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[]): Layout {
+export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[], direction: Direction = "right"): Layout {
+  const across = direction === "down";
+  const gap = BETWEEN[direction];
   const known = new Map(nodes.map((node) => [node.id, node]));
   const children = new Map<string, DrawnNode[]>();
   for (const node of nodes) {
@@ -45,6 +63,9 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[])
     children.set(parent, [...(children.get(parent) ?? []), node]);
   }
   const boxes = new Map<string, Box>();
+  const lanes = new Map<string, Lane[]>();
+  /** Where the layer of each ends, within its parent: no box of it reaches further. */
+  const ends = new Map<string, { parent: string; at: number }>();
 
   /** The one that stands directly in `parent` and is, or holds, the node. */
   const inside = (id: string, parent: string): string | null => {
@@ -68,67 +89,136 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[])
       }
     }
     const before = new Map<string, Set<string>>(members.map((member) => [member.id, new Set()]));
-    for (const edge of edges) {
+    const lines = edges.flatMap((edge, at) => {
       const from = inside(edge.source, parent);
       const to = inside(edge.target, parent);
-      if (from && to && from !== to) before.get(to)?.add(from);
-    }
-    const columns: string[][] = [];
-    for (const [id, column] of columnsOf(members.map((member) => member.id), before)) (columns[column] ??= []).push(id);
-    let x = 0;
-    let height = 0;
-    for (const column of columns) {
-      const width = Math.max(...column.map((id) => sizes.get(id)?.width ?? 0));
-      let y = 0;
-      for (const id of column) {
-        const size = sizes.get(id) ?? { width: 0, height: 0 };
-        boxes.set(id, { x, y, ...size });
-        y += size.height + GAP_Y;
+      return from && to && from !== to ? [{ from, to, at }] : [];
+    });
+    for (const { from, to } of lines) before.get(to)?.add(from);
+    const layerOf = layersOf(members.map((member) => member.id), before);
+    const layers: string[][] = [];
+    for (const [id, layer] of layerOf) (layers[layer] ??= []).push(id);
+    const leads = new Map<string, string[]>();
+    const lead = (from: string, to: string) => leads.set(to, [...(leads.get(to) ?? []), from]);
+    const own: Lane[] = [];
+    for (const { from, to, at } of lines) {
+      let last = from;
+      for (let layer = (layerOf.get(from) ?? 0) + 1; layer < (layerOf.get(to) ?? 0); layer += 1) {
+        const id = `lane ${at} ${layer}`;
+        own.push({ id, name: "", parent, edge: at });
+        layers[layer]?.push(id);
+        lead(last, id);
+        last = id;
       }
-      height = Math.max(height, y - GAP_Y);
-      x += width + GAP_X;
+      lead(last, to);
     }
-    for (const column of columns) centre(column, boxes, height);
-    return { width: Math.max(0, x - GAP_X), height };
+    lanes.set(parent, own);
+    const isLane = new Set(own.map((lane) => lane.id));
+    const thick = (id: string) => (isLane.has(id) ? 0 : (across ? sizes.get(id)?.height : sizes.get(id)?.width) ?? 0);
+    const long = (id: string) => (isLane.has(id) ? LANE : (across ? sizes.get(id)?.width : sizes.get(id)?.height) ?? 0);
+    const middles = new Map<string, number>();
+    const middleOf = (id: string) => {
+      const found = (leads.get(id) ?? []).map((each) => middles.get(each) ?? 0);
+      return found.length ? found.reduce((sum, each) => sum + each, 0) / found.length : 0;
+    };
+    let start = 0;
+    let longest = 0;
+    for (const layer of layers) {
+      const ordered = layer.map((id, at) => ({ id, at, middle: middleOf(id) })).toSorted((one, other) => one.middle - other.middle || one.at - other.at);
+      const whole = ordered.reduce((sum, { id }) => sum + long(id) + gap.nodes, -gap.nodes);
+      const depth = Math.max(...layer.map(thick));
+      let at = -whole / 2;
+      for (const { id } of ordered) {
+        middles.set(id, at + long(id) / 2);
+        const size = isLane.has(id) ? (across ? { width: LANE, height: depth } : { width: depth, height: LANE }) : (sizes.get(id) ?? { width: 0, height: 0 });
+        boxes.set(id, across ? { x: at, y: start, ...size } : { x: start, y: at, ...size });
+        ends.set(id, { parent, at: start + depth });
+        at += long(id) + gap.nodes;
+      }
+      longest = Math.max(longest, whole);
+      start += depth + gap.layers;
+    }
+    for (const layer of layers)
+      for (const id of layer) {
+        const box = boxes.get(id);
+        if (box && across) box.x += longest / 2;
+        else if (box) box.y += longest / 2;
+      }
+    const whole = Math.max(0, start - gap.layers);
+    return across ? { width: longest, height: whole } : { width: whole, height: longest };
   };
   const whole = place("");
-  shift("", 0, 0, children, boxes);
-  return { ...whole, boxes };
+  shift("", 0, 0, children, lanes, boxes);
+
+  const alongOf = (point: Point) => (across ? point.y : point.x);
+  const ofLane = new Map<number, Box[]>();
+  for (const each of [...lanes.values()].flat()) {
+    const box = boxes.get(each.id);
+    if (box) ofLane.set(each.edge, [...(ofLane.get(each.edge) ?? []), box]);
+  }
+  const routes = edges.map((edge, at) => {
+    const from = boxes.get(edge.source);
+    const to = boxes.get(edge.target);
+    if (!from || !to) return [];
+    const left = exitOf(from, across);
+    const end = ends.get(edge.source);
+    const parent = end && end.parent ? boxes.get(end.parent) : undefined;
+    const from0 = parent ? (across ? parent.y + HEAD : parent.x + PAD) : 0;
+    const along = Math.max(alongOf(left), (end?.at ?? 0) + from0);
+    const lanesOf = (ofLane.get(at) ?? []).toSorted((one, other) => alongOf(one) - alongOf(other));
+    return [left, across ? { x: left.x, y: along } : { x: along, y: left.y }, ...lanesOf.flatMap((lane) => [entryOf(lane, across), exitOf(lane, across)]), entryOf(to, across)];
+  });
+  return { direction, ...whole, boxes: new Map([...boxes].filter(([id]) => known.has(id))), routes };
 }
 
-/** The column of each: one further than the last of those before it. A circle is cut where it is met. */
-function columnsOf(ids: readonly string[], before: Map<string, Set<string>>): Map<string, number> {
+function entryOf(box: Box, across: boolean): Point {
+  return across ? { x: box.x + box.width / 2, y: box.y } : { x: box.x, y: box.y + box.height / 2 };
+}
+
+function exitOf(box: Box, across: boolean): Point {
+  return across ? { x: box.x + box.width / 2, y: box.y + box.height } : { x: box.x + box.width, y: box.y + box.height / 2 };
+}
+
+/** An edge as the path of an SVG. */
+export function pathOf(route: readonly Point[], direction: Direction): string {
+  const [first, ...rest] = route;
+  if (!first) return "";
+  let last = first;
+  let path = `M${first.x} ${first.y}`;
+  for (const [at, point] of rest.entries()) {
+    const isStraight = at % 2 === 0;
+    const bend = (direction === "down" ? point.y - last.y : point.x - last.x) / 2;
+    const [one, other] = direction === "down" ? [`${last.x} ${last.y + bend}`, `${point.x} ${point.y - bend}`] : [`${last.x + bend} ${last.y}`, `${point.x - bend} ${point.y}`];
+    path += isStraight ? `L${point.x} ${point.y}` : `C${one} ${other} ${point.x} ${point.y}`;
+    last = point;
+  }
+  return path;
+}
+
+/** The layer of each: one further than the last of those before it. A circle is cut where it is met. */
+function layersOf(ids: readonly string[], before: Map<string, Set<string>>): Map<string, number> {
   const found = new Map<string, number>();
   const walk = (id: string, under: Set<string>): number => {
     const known = found.get(id);
     if (known !== undefined) return known;
     if (under.has(id)) return -1;
     const deeper = new Set(under).add(id);
-    let column = 0;
-    for (const each of before.get(id) ?? []) column = Math.max(column, walk(each, deeper) + 1);
-    found.set(id, column);
-    return column;
+    let layer = 0;
+    for (const each of before.get(id) ?? []) layer = Math.max(layer, walk(each, deeper) + 1);
+    found.set(id, layer);
+    return layer;
   };
   for (const id of ids) walk(id, new Set());
   return found;
 }
 
-function centre(column: readonly string[], boxes: Map<string, Box>, height: number): void {
-  const last = boxes.get(column.at(-1) ?? "");
-  const free = last ? (height - last.y - last.height) / 2 : 0;
-  for (const id of column) {
-    const box = boxes.get(id);
-    if (box) box.y += free;
-  }
-}
-
 /** From places within the parent to places in the whole. */
-function shift(parent: string, x: number, y: number, children: Map<string, DrawnNode[]>, boxes: Map<string, Box>): void {
-  for (const member of children.get(parent) ?? []) {
+function shift(parent: string, x: number, y: number, children: Map<string, DrawnNode[]>, lanes: Map<string, Lane[]>, boxes: Map<string, Box>): void {
+  for (const member of [...(children.get(parent) ?? []), ...(lanes.get(parent) ?? [])]) {
     const box = boxes.get(member.id);
     if (!box) continue;
     box.x += x;
     box.y += y;
-    shift(member.id, box.x + PAD, box.y + HEAD, children, boxes);
+    shift(member.id, box.x + PAD, box.y + HEAD, children, lanes, boxes);
   }
 }

@@ -51,7 +51,7 @@ export function describeCounts(counts: StateCounts): string {
   return parts.join(", ") || "none";
 }
 
-/** Counts in the words of the API where these say more than the state does: `2 done, 1 skipped`. */
+/** Counts in the words of the API where these say more than the state does: `2 completed, 1 skipped`. */
 export function describeWords(counts: Record<string, number>): string {
   const said = new Map<string, number>();
   for (const state of ORDER)

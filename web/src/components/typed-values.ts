@@ -134,6 +134,12 @@ export function isYesOrNo(description: string): boolean {
   return YES_OR_NO.test(description.trim());
 }
 
+/** A task that asks for one yes or no, or only whether something may be done: it is approved or rejected. */
+export function isApproval(task: { title: string; fields: Record<string, string> }): boolean {
+  const fields = Object.values(task.fields);
+  return fields.length ? fields.length === 1 && isYesOrNo(fields[0] ?? "") : task.title.trim().endsWith("?");
+}
+
 /** The description of such a field without those words: `yes or no: may it go out?` asks `may it go out?`. */
 export function withoutYesOrNo(description: string): string {
   return description.trim().replace(/^(?:boolean|bool|yes or no|yes\/no|yes-no|true or false)\s*[:;,.?(-]?\s*/i, "");

@@ -10,6 +10,8 @@ import { isStored, type Draft, type StoredFile, type Wanted } from "./typed-valu
 interface ValueProps {
   name: string;
   wanted: Wanted;
+  /** Whether jobs take it as a size, such as that of their memory. */
+  isSize?: boolean;
   draft: Draft;
   onChange: (draft: Draft) => void;
   /** Told the name of each file that is being given to the server, and `""` when none is any more. */
@@ -25,10 +27,10 @@ const HOW: Record<string, string> = {
   "": "Text; what is JSON is taken as such.",
 };
 
-export function ValueField({ name, wanted, draft, onChange, onStoring, problem }: ValueProps) {
+export function ValueField({ name, wanted, isSize, draft, onChange, onStoring, problem }: ValueProps) {
   const type = wanted.type ?? "";
   const text = typeof draft === "string" ? draft : "";
-  const hint = [wanted.description && /[.!?]$/.test(wanted.description) ? wanted.description : wanted.description && `${wanted.description}.`, HOW[type]].filter(Boolean).join(" ");
+  const hint = [wanted.description && /[.!?]$/.test(wanted.description) ? wanted.description : wanted.description && `${wanted.description}.`, isSize && type !== "number" ? "A size, such as 200 MB." : HOW[type]].filter(Boolean).join(" ");
   const common = { label: name, hint: hint || undefined, problem, required: wanted.required, onChange, value: text };
   if (type === "boolean") {
     const unset = wanted.default === undefined || wanted.default === null ? "Choose" : `As declared: ${wanted.default ? "yes" : "no"}`;

@@ -6,6 +6,7 @@ variable of a macro around it. The plain members that follow are its path, so th
 subtracted from), and must be literal."""
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mendflow.core.expressions.contract import ExpressionError
@@ -47,6 +48,10 @@ FAMILY_MEMBER: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*(?<!-)")
 PLAIN_PATH: Final = lazy_pattern(
     r"\s*(jobs\.[A-Za-z_][A-Za-z0-9_-]*(?<!-)|[A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)\s*"
 )
+KEPT_MAX: Final = 2_000
+KEPT_CHARS_MAX: Final = 500
+"""Of how many texts what was found is kept, and how long they may be: some megabytes at most."""
+
 PLAIN_STRING: Final = lazy_pattern(r"""(["'])([^\\"']*)\1""")
 
 
@@ -88,6 +93,11 @@ def plain_reference(text: str) -> Reference | None:
 
 
 def scan(text: str) -> Scan:
+    """What is kept of short texts, which are scanned again whenever a case is begun; of a long one it is found anew."""
+    return _kept_scan(text) if len(text) <= KEPT_CHARS_MAX else _scan(text)
+
+
+def _scan(text: str) -> Scan:
     text, inserted = quote_family_members(text)
     text = with_ends(with_own_replace(text))
     tokens = [token for token in tokenize(text) if token.kind != "space"]
@@ -102,6 +112,9 @@ def scan(text: str) -> Scan:
         elif token.kind == "name" and is_root(tokens, place) and token.text not in calls:
             references.append(reference_at(tokens, place))
     return Scan(text, tuple(references), inserted)
+
+
+_kept_scan = lru_cache(maxsize=KEPT_MAX)(_scan)
 
 
 def tokenize(text: str) -> list[CelToken]:

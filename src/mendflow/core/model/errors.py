@@ -136,7 +136,8 @@ class Unreachable(RequestError):
 
 
 class NotConnected(Unreachable):
-    """No server took the connection, so none was told anything."""
+    """No server took the connection, so this request was told to none. If it was sent before, an earlier try may have
+    been."""
 
 
 class TemporarilyUnavailable(Unreachable):

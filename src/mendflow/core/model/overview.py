@@ -43,7 +43,8 @@ class FailureTrend(View, frozen=True):
 
 
 class RuleRecoveries(View, frozen=True):
-    """How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it."""
+    """How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it. By hand
+    with `rules`: a person applied that rule to what waited or had failed."""
 
     rules: str
     rule: int

@@ -101,6 +101,10 @@ RETRYING: Final = "tried-again"
 """The result of a decision whose job was submitted again and has not ended yet."""
 TOLD: Final = "told"
 """The result of a decision whose exlet has only told somebody: what it is about is as it was."""
+REPAIRS_MAX: Final = 100
+"""Rules may repair an item again and again. After this many exlets for one item its rules start none; people still
+may."""
+
 BY_HAND: Final = -1
 """The rule number of a repair that a person ordered."""
 

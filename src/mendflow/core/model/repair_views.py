@@ -11,7 +11,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, item_text
 from mendflow.core.model.parameters import Limit, Offset, OneOf
 from mendflow.core.model.principals import DEFAULT_PROJECT
-from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType, RuleError
+from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType, Primitive, RuleError
 from mendflow.core.model.rule_views import DifferencesView, DifferenceView
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
@@ -293,7 +293,10 @@ class TrialView(View, frozen=True):
     """A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
     rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
     cornerstone that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go:
-    into the tree of which set, below which rule, on its true or its false side."""
+    into the tree of which set, below which rule, on its true or its false side. `bounds` says what
+    the condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
+    condition holds each time that the job fails again, and the server ends that only after `repairs_max` repairs of
+    the item."""
 
     caught: int
     of: int
@@ -308,6 +311,8 @@ class TrialView(View, frozen=True):
     task: str = ""
     under: int | None = None
     side: Literal["true", "false", ""] = ""
+    bounds: dict[Primitive, str] = {}
+    repairs_max: int = 0
 
 
 class ApplyResult(View, frozen=True):

@@ -1,4 +1,4 @@
-"""Whether a rule whose exlet runs the job again would do so without end, for a job that always fails."""
+"""How often a rule whose exlet runs the job again would do so for a job that always fails."""
 
 from typing import Final
 
@@ -23,10 +23,16 @@ def bounded(condition: str) -> str:
     return f"({condition}) && {JOB_BOUND}" if "||" in condition or "?" in condition else f"{condition} && {JOB_BOUND}"
 
 
+def missing_bounds(condition: str) -> dict[Primitive, str]:
+    """What the condition lacks to end before REPAIRS_MAX, by the primitive that runs the item again. Of an exlet that
+    has several of them, the first here counts."""
+    if _COUNTS.search(condition):
+        return {}
+    others = sorted(SUBMITS - {Primitive.RESTART})
+    return {Primitive.RESTART: RESTART_BOUND, **dict.fromkeys(others, JOB_BOUND)}
+
+
 def missing_bound(condition: str, exlet: Flow) -> str:
-    """What the condition lacks to end some time, if the exlet runs the item again; else nothing."""
-    steps = [each.do for each in walk_activities(exlet) if isinstance(each, PrimitiveStep)]
-    again = [each for each in steps if each in SUBMITS]
-    if not again or _COUNTS.search(condition):
-        return ""
-    return RESTART_BOUND if Primitive.RESTART in again else JOB_BOUND
+    """What the condition lacks to end before REPAIRS_MAX, if the exlet runs the item again; else nothing."""
+    steps = {each.do for each in walk_activities(exlet) if isinstance(each, PrimitiveStep)}
+    return next((bound for primitive, bound in missing_bounds(condition).items() if primitive in steps), "")

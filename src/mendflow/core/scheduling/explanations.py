@@ -2,7 +2,7 @@
 
 Reasons are tried in the order in which they must be removed: what holds the job itself, then whether there is any
 pilot, then whether any could ever run it, then whether one is free. So the sentence names the one thing to change
-next."""
+next, or all that no pilot has."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -205,20 +205,15 @@ def _platform(pilot: PilotFacts) -> str:
 
 
 def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Reason:
-    """No pilot could take it even if idle: name what is missing, and the nearest pilot."""
+    """No pilot could take it even if idle: name all that is missing, and the nearest pilot."""
     needs = effective_needs(job)
     demands = _demands(needs)
-    for demand in demands:
-        best = max(pilots, key=demand.has)
-        if not demand.is_met(demand.has(best)):
-            facts = [_lack(other, max(pilots, key=other.has)) for other in demands if other is not demand]
-            lacks = [fact for fact in facts if fact]
-            return _why(
-                job,
-                "waiting",
-                f"no pilot can take it: it {_asks(demand, best)}",
-                _outlived_facts(job) + lacks + _shortages(needs, pilots),
-            )
+    lacks = [(demand, best) for demand in demands if not demand.is_met(demand.has(best := max(pilots, key=demand.has)))]
+    if lacks:
+        told = "; it also ".join(_asks(demand, best) for demand, best in lacks)
+        return _why(
+            job, "waiting", f"no pilot can take it: it {told}", _outlived_facts(job) + _shortages(needs, pilots)
+        )
     nearest = min(pilots, key=lambda pilot: (len(_unmet(needs, pilot)), pilot.id))
     missing = "; ".join(_short(demand, nearest) for demand in _unmet(needs, nearest))
     sentence = f"no single pilot has all that it asks for; the nearest, {nearest.name}, lacks: {missing}"
@@ -303,10 +298,6 @@ def _busy(demand: Demand, pilot: PilotFacts) -> str:
 
 def _short(demand: Demand, pilot: PilotFacts) -> str:
     return f"{demand.what} ({demand.tell(demand.has(pilot))}, asked {demand.tell(demand.asked)})"
-
-
-def _lack(demand: Demand, best: PilotFacts) -> str:
-    return "" if demand.is_met(demand.has(best)) else f"it also {_asks(demand, best)}"
 
 
 def _shortages(needs: Resources, pilots: Sequence[PilotFacts]) -> list[str]:

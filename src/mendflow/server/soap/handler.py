@@ -7,7 +7,6 @@
 A message is on disk before anything is answered. Who hangs up loses the answer and nothing else: the same message id
 asks for it again. Whatever is wrong is said as a SOAP fault."""
 
-import asyncio
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -51,6 +50,7 @@ from mendflow.server.open_requests import OpenRequests
 from mendflow.server.pilot_exchange import STOPPING
 from mendflow.server.request_audit import is_noted, note
 from mendflow.server.request_body import read_body
+from mendflow.services.base.reading_cost import paid_thread
 from mendflow.services.messaging.contracts import CaseAccess, SoapGateway
 from mendflow.services.messaging.message_store import MessageReply
 from mendflow.services.messaging.ports.job_messages import UNKNOWN
@@ -296,8 +296,9 @@ def _port_fault_response(fault: PortFault) -> SoapResponse:
 
 
 async def _parse_in_thread(data: bytes | str, read: Callable[[bytes | str], T]) -> T:
-    """Parse a message. A large one is parsed in a thread, so that other requests are served meanwhile."""
-    return await asyncio.to_thread(read, data) if len(data) > THREAD_FROM_BYTES else read(data)
+    """Parse a message. A large one is parsed in a thread, so that other requests are served meanwhile, and its time is
+    paid as that of reading is."""
+    return await paid_thread(lambda: read(data)) if len(data) > THREAD_FROM_BYTES else read(data)
 
 
 def _parse_message(endpoint: Endpoint, action: str, data: bytes | str) -> tuple[InboundOperation, PartValues, str]:

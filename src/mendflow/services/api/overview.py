@@ -33,7 +33,7 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failure_counts import HELPED
-from mendflow.services.recovery.failures import RETRIES, DecisionSummary, group_id
+from mendflow.services.recovery.failures import RETRIES, DecisionSummary, group_id, is_replaced
 from mendflow.services.runtime.server import Runtime
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.stores.contract import FieldCondition, Store
@@ -118,6 +118,7 @@ class RecentFailures:
         self._unsure: list[DecisionSummary] = []  # whether their items have gone on
         self._causes: dict[tuple[ExceptionType, str], list[DecisionSummary]] = {}
         self._mended = Counter[tuple[str, int, str]]()
+        self._mended_by_hand = Counter[tuple[str, int, str]]()
 
     async def read(self, store: Store, sight: Sight) -> None:
         where, last = [FieldCondition("at", self._since, "ge"), *in_sight(sight)], None
@@ -148,8 +149,7 @@ class RecentFailures:
         return brief.item is None or brief.item not in live.case.index.items
 
     def take(self, brief: DecisionSummary) -> None:
-        replaced = brief.replaced_by and brief.state != "rejected"
-        if replaced or brief.type is ExceptionType.SELECTION:
+        if is_replaced(brief) or brief.type is ExceptionType.SELECTION:
             return
         self._causes.setdefault((brief.type, brief.signature), []).append(brief)
         about = (brief.engine, brief.case, brief.item)
@@ -162,7 +162,8 @@ class RecentFailures:
 
     def _count(self, brief: DecisionSummary) -> None:
         ruled = brief.conclusion if brief.conclusion is not None and brief.conclusion.rule != BY_HAND else None
-        self._mended[ruled.rules if ruled else "", ruled.rule if ruled else 0, brief.exlet] += 1
+        counted = self._mended_by_hand if brief.by_person or ruled is None else self._mended
+        counted[ruled.rules if ruled else "", ruled.rule if ruled else 0, brief.exlet] += 1
 
     def causes(self) -> list[FailureTrend]:
         """Those that most wait for first, then the most frequent."""
@@ -170,17 +171,20 @@ class RecentFailures:
         return sorted(found, key=lambda each: (-each.waiting, -each.count, -each.last_at))[:CAUSES_SHOWN]
 
     def recoveries(self) -> Recoveries:
-        rows = [
-            RuleRecoveries(rules=rules, rule=rule, exlet=exlet, count=count)
-            for (rules, rule, exlet), count in self._mended.most_common()
-        ]
-        by_rule, by_hand = [row for row in rows if row.rules], [row for row in rows if not row.rules]
+        by_rule, by_hand = _rows(self._mended), _rows(self._mended_by_hand)
         return Recoveries(
             count=sum(row.count for row in by_rule),
             by_rule=by_rule[:RULES_SHOWN],
             count_by_hand=sum(row.count for row in by_hand),
             by_hand=by_hand[:RULES_SHOWN],
         )
+
+
+def _rows(mended: Counter[tuple[str, int, str]]) -> list[RuleRecoveries]:
+    return [
+        RuleRecoveries(rules=rules, rule=rule, exlet=exlet, count=count)
+        for (rules, rule, exlet), count in mended.most_common()
+    ]
 
 
 def _trend(type: ExceptionType, signature: str, members: list[DecisionSummary], since: Instant) -> FailureTrend:

@@ -171,8 +171,8 @@ class RepairOperations(LevelOperations):
         sight: Sight = EVERYTHING,
     ) -> ApplyResult:
         """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
-        case goes on from where it stood, unless it is in `skip`. `retry`: what no rule takes up is tried again as it
-        is."""
+        case goes on from where it stood, unless it is in `skip` or was run again. `retry`: what no rule takes up is
+        tried again as it is."""
         view, members = await find_group(await self._read(), group, sight)
         members = [each for each in members if root_of(each.case) not in skip]
         applied = await self._server.runtime.recovery.groups.apply(view.id, members, who=who, retry=retry)

@@ -34,7 +34,7 @@ from mendflow.lazy import LazyModule
 from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.decisions import DecisionStore
-from mendflow.services.recovery.failures import find_group
+from mendflow.services.recovery.failures import find_group, is_replaced
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import FieldCondition
@@ -179,10 +179,10 @@ class RuleEditorOperations(DomainReader):
         self, group: str, *, path: str = "", samples: int = 1_000, sight: Sight = EVERYTHING
     ) -> list[ValueCount]:
         view, members = await find_group(await self._read(), group, sight)
-        same = FieldCondition("signature", members[0].signature)
-        of_type, other = FieldCondition("type", view.type.value), FieldCondition("signature", same.value, "ne")
-        here = await self._past.search([of_type, same, *in_sight(sight)], limit=samples)
-        elsewhere = await self._past.search([of_type, other, *in_sight(sight)], limit=samples)
+        others = [FieldCondition("type", view.type.value), FieldCondition("signature", members[0].signature, "ne")]
+        here = await self._past.get_many([each.id for each in members[:samples]])
+        found = await self._past.search([*others, *in_sight(sight)], limit=samples)
+        elsewhere = [each for each in found if not is_replaced(each)]
         well = await succeeded_jobs.succeeded_contexts(
             self._server.store, view.flows, view.tasks, {each.case for each in members}, sight
         )

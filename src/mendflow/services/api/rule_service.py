@@ -12,11 +12,12 @@ from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Empty, Flow
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
-from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
+from mendflow.core.model.repair import CASE_LEVEL, REPAIRS_MAX, Decision, ExceptionType
 from mendflow.core.model.repair_views import CandidateView, RuleAddition, RuleSetView, RuleSpec, TrialEntry, TrialView
 from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import exlet_of
+from mendflow.core.recovery.repeat_bounds import missing_bounds
 from mendflow.core.rules import insertion, trials
 from mendflow.core.rules.candidates import Candidate
 from mendflow.lazy import LazyModule
@@ -179,6 +180,8 @@ class RuleService:
             task=found.tree,
             under=found.parent,
             side=found.side if found.parent is not None else "",
+            bounds=missing_bounds(wish.condition),
+            repairs_max=REPAIRS_MAX,
         )
 
     async def _decision_and_group(self, wish: RuleSpec, sight: Sight) -> tuple[Decision | None, set[str]]:

@@ -21,8 +21,7 @@ class Bucket:
 
     def wait_s(self, amount: float, now: float) -> float:
         """How long until it holds this much."""
-        self._left = min(self._most, self._left + (now - self._at) * self._rate)
-        self._at = now
+        self._fill(now)
         missing = amount - self._left
         if missing <= 0:
             return 0.0
@@ -30,6 +29,15 @@ class Bucket:
 
     def take(self, amount: float) -> None:
         self._left -= amount
+
+    def filled(self, now: float) -> float:
+        """How full it is, from 0 to 1."""
+        self._fill(now)
+        return max(0.0, self._left / self._most)
+
+    def _fill(self, now: float) -> None:
+        self._left = min(self._most, self._left + (now - self._at) * self._rate)
+        self._at = now
 
     def try_take(self, amount: float, now: float) -> float:
         """Take this much if it is there; else the answer says how long until it is."""

@@ -1,11 +1,12 @@
 """Modules of ours as processes beside the server, which talks to them by their input and output.
 
 Such a process gets only these variables of the server's environment, where there may be passwords, and is killed by its
-server alone: a signal to the server's terminal does not reach it.
+server alone: a signal to the server's terminal does not reach it. It gives way to everything else on the machine, from
+its first moment on: it loads much before it does anything.
 
-One that does tasks does one after the other, which would keep everybody else waiting within the server. It gives way to
-everything else on the machine, its memory is limited, and it ends with its input, as it does when the server has ended.
-A task and its result go over the pipe as msgpack, each behind its length; both ends of the pipe are here."""
+One that does tasks does one after the other, which would keep everybody else waiting within the server. Its memory is
+limited, and it ends with its input, as it does when the server has ended. A task and its result go over the pipe as
+msgpack, each behind its length; both ends of the pipe are here."""
 
 import asyncio
 import os
@@ -23,7 +24,8 @@ STREAM_BYTES: Final = 1 << 16
 TASK_STREAM_BYTES: Final = 1 << 24
 LENGTH_BYTES: Final = 8
 NICENESS: Final = 10
-AUTOGROUP: Final = Path("/proc/self/autogroup")
+SESSION_TRIES: Final = 20
+BETWEEN_SESSIONS_S: Final = 0.15
 MEMORY_BYTES_MAX: Final = 4 << 30
 
 ENDED: Final = (OSError, asyncio.IncompleteReadError)
@@ -35,7 +37,7 @@ Result = TypeVar("Result")
 
 async def start_module(module: str, *, is_heard: bool, buffer_bytes: int = STREAM_BYTES) -> asyncio.subprocess.Process:
     """Start it. What it writes to its standard error goes to the server's if it `is_heard`, else nowhere."""
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",
         "-m",
@@ -47,6 +49,27 @@ async def start_module(module: str, *, is_heard: bool, buffer_bytes: int = STREA
         start_new_session=True,
         limit=buffer_bytes,
     )
+    _let_give_way(process.pid)
+    return process
+
+
+def _let_give_way(pid: int) -> None:
+    with suppress(OSError):  # it may have ended
+        os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+        _let_session_give_way(pid)
+
+
+def _let_session_give_way(pid: int, tries: int = SESSION_TRIES) -> None:
+    """Linux shares the processors evenly between sessions and counts niceness only within one; such a process has a
+    session of its own, whose niceness is in a file. There is none where sessions do not matter. Who is not root may
+    write one such file in a tenth of a second."""
+    try:
+        Path(f"/proc/{pid}/autogroup").write_text(str(NICENESS))
+    except BlockingIOError:
+        if tries > 1:
+            asyncio.get_running_loop().call_later(BETWEEN_SESSIONS_S, _let_session_give_way, pid, tries - 1)
+    except OSError:
+        return
 
 
 class TaskProcess(Generic[Task, Result]):
@@ -99,17 +122,8 @@ class TaskProcess(Generic[Task, Result]):
 
 def serve_tasks(task: type[Task], do: Callable[[Task], object]) -> None:
     """The end of the process: its main function."""
-    _give_way()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, resource.getrlimit(resource.RLIMIT_AS)[1]))
     _serve(sys.stdin.buffer, sys.stdout.buffer, task, do)
-
-
-def _give_way() -> None:
-    """Linux shares the processors evenly between sessions and counts niceness only within one; this process has a
-    session of its own, whose niceness is in a file. There is none where sessions do not matter."""
-    os.nice(NICENESS)
-    with suppress(OSError):
-        AUTOGROUP.write_text(str(NICENESS))
 
 
 def _serve(source: BinaryIO, target: BinaryIO, task: type[Task], do: Callable[[Task], object]) -> None:

@@ -27,9 +27,11 @@ from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 EXAMINED_MAX: Final = 100_000
 """How many documents one answer evaluates; fewer if the condition takes much work."""
 PAGE: Final = 1_000
-FIRST_PAGE: Final = 40
+FIRST_PAGE: Final = 10
 PAGE_BYTES: Final = 4 << 20
 """So much is read at once, estimated from the size of the previous page: others wait for their own meanwhile."""
+FOUND_BYTES_MAX: Final = 32 << 20
+"""So many bytes of documents one answer holds at most, and one document more; then it says how far it came."""
 COUNTED_NAMES_MAX: Final = 10_000
 
 
@@ -140,14 +142,17 @@ async def find(store: Store, wanted: SearchQuery, current: CurrentDocuments[Foun
     if wanted.after:
         wanted = wanted._replace(offset=wanted.offset + _read_cursor(wanted.order, wanted.after).skip)
     found, left, budget, yielder = list[Found](), wanted.offset, SearchBudget(EXAMINED_MAX), LoopYielder()
+    held_bytes = 0
     async for document in _documents(store, wanted):
         await yielder.pause()
         one = current.read(document)
         budget.look()
         if wanted.all or budget.holds(wanted, current.data_of(one)):
             left -= 1
-            found += [one] if left < 0 else []
-        if len(found) == wanted.limit or budget.is_spent:
+            if left < 0:
+                found.append(one)
+                held_bytes += len(document.body)
+        if len(found) == wanted.limit or budget.is_spent or held_bytes > FOUND_BYTES_MAX:
             return SearchPage(found, _make_cursor(wanted.order, document, max(0, left)), budget.looked_at)
     return SearchPage(found, "", budget.looked_at)
 

@@ -1,10 +1,14 @@
 """Who is told what reading costs."""
 
+import asyncio
+import time
 from collections.abc import Callable
 from contextvars import Context, copy_context
+from typing import TypeVar
 
 from mendflow.stores.contract import READING_COST
 
+T = TypeVar("T")
 ReadingCost = Callable[[float], None] | None
 
 
@@ -26,3 +30,18 @@ def context_for_everybody() -> Context:
     context = copy_context()
     context.run(READING_COST.set, None)
     return context
+
+
+async def paid_thread(work: Callable[[], T]) -> T:
+    """Do it in a thread, and tell whoever pays what processor time it took, also if nobody waits for it any more."""
+    pays, loop = who_pays(), asyncio.get_running_loop()
+
+    def do() -> T:
+        begun_s = time.thread_time()
+        try:
+            return work()
+        finally:
+            if pays is not None:
+                loop.call_soon_threadsafe(pays, time.thread_time() - begun_s)
+
+    return await asyncio.to_thread(do)

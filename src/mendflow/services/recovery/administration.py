@@ -196,6 +196,7 @@ class ManualRepairs(RuleEditor):
             return await self._apply(found, conclusion, "", who) if conclusion is not None else None
         if found.conclusion is not None and _same(conclusion, found.conclusion):
             return None
+        found.taken_up_by = who
         return await self._rejections.reject(found, conclusion, f"another rule applies, by {who}" if who else "")
 
     async def would_change(self, decision: str) -> bool:

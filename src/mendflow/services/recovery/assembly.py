@@ -141,7 +141,7 @@ class RecoveryServices:
         self.reopener = CaseReopener(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, manager=manager, take_up=take_up
         )
-        self.groups = GroupRepairs(self.administration, self.reopener, manager, homes, clock)
+        self.groups = GroupRepairs(self.administration, self.reopener, manager, homes, store, clock)
         self.engines = ForeignEngines(self.exceptions, external, store, ledger, clock, homes)
         self.watches = ExceptionMonitor(
             service=self.exceptions,

@@ -15,6 +15,7 @@ from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.error_lines import without_end
 from mendflow.core.recovery.redaction import redact
+from mendflow.core.recovery.signature import normalize_message
 from mendflow.core.rules.candidates import (
     CODES,
     TELLING_PATHS,
@@ -27,6 +28,7 @@ from mendflow.core.rules.candidates import (
     root_weight,
 )
 from mendflow.core.rules.evaluation import context_lookup
+from mendflow.lazy import lazy_pattern
 from mendflow.services.recovery.failures import group_id
 from mendflow.services.recovery.rules.store import RuleStore
 
@@ -40,6 +42,9 @@ host does not fail every job."""
 VALUE_CHARS_MAX = 120
 EXACT = CODES | {"trigger", "file"}
 """Values that name a cause, whereas a category or a stage holds for many."""
+
+ACCIDENTS = lazy_pattern(r"history\..*|job\.(attempts|failures|losses|generation|level)|fault\.retry_\w+")
+"""Paths of what happened to be so when it failed, such as how often something had failed before: no cause."""
 
 MOSTLY = 0.5
 """A value is shown if at least this share of the samples has it."""
@@ -167,10 +172,16 @@ def distinguishing_conditions(
     """Conditions that hold for the newest sample, not for the neighbour, and for few jobs that `succeeded`: first those
     that hold for most samples, of these the ones that can be compared with what succeeded, of these the ones that hold
     for the fewest failures of other causes, and of these the most specific: words of the error that a program printed
-    say more than its exit code."""
-    told = _error_conditions(samples[0], neighbour)
+    say more than its exit code. Where a rule takes this cause up already, its own cornerstone is no neighbour, unless
+    what it did has failed: the two would differ by accidents alone."""
+    newest = samples[0]
+    went_wrong = newest.result == "failed" or newest.state == "rejected"
+    if neighbour is not None and not went_wrong and _is_alike(newest, neighbour):
+        neighbour = None
+    told = _error_conditions(newest, neighbour)
     known = {each.condition for each in told}
-    found = [*told, *candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)]
+    found = [*told, *candidates(newest.context, neighbour, CANDIDATES_MAX * 2)]
+    found = [each for each in found if not ACCIDENTS.fullmatch(each.path)]
     well = succeeded[:SUCCEEDED_MAX]
     roots = {root for context in well for root in context}
     most = SUCCEEDED_SHARE_MAX * len(well)
@@ -192,6 +203,18 @@ def distinguishing_conditions(
     return [
         CandidateView(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best
     ]
+
+
+def _is_alike(sample: Decision, context: Mapping[str, Value]) -> bool:
+    """Whether this context is one of a failure of the same cause."""
+    return sample.fault is not None and _cause(sample.context) == _cause(context)
+
+
+def _cause(context: Mapping[str, Value]) -> list[Value]:
+    fault = context.get("fault")
+    known = fault if isinstance(fault, dict) else {}
+    message = normalize_message(without_end(str(known.get("message") or "")))
+    return [*(known.get(name) for name in ("category", "name", "exit_code", "signal")), message]
 
 
 def _error_conditions(sample: Decision, neighbour: Mapping[str, Value] | None) -> list[Candidate]:

@@ -224,6 +224,13 @@ class DecisionStore:
             raise NotFound(f"there is no decision {id!r}; `mendflow why CASE` tells those of a case")
         return decision
 
+    async def get_many(self, ids: Sequence[str]) -> list[Decision]:
+        """Those of the decisions that there are, in this order."""
+        await self._ledger.settled()
+        kept = {each.id: each for each in await self._store.get_many(DECISION_KIND, ids)}
+        found = (self.open.get(id) or (_decode(kept[id].body) if id in kept else None) for id in ids)
+        return [decision for decision in found if decision is not None]
+
     async def reopen(self, id: str) -> Decision:
         """The decision, to be changed; also one that was finished."""
         if (decision := self.open.get(id)) is not None:

@@ -15,7 +15,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.principals import DEFAULT_PROJECT
-from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
+from mendflow.core.model.repair import REPAIRS_MAX, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.rules.evaluation import RuleVerdict
 from mendflow.services.base.alerts import ProblemFound
@@ -48,10 +48,6 @@ from mendflow.services.recovery.worklet_choices import NO_CHOICE
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.exceptions")
-
-REPAIRS_MAX: Final = 100
-"""Rules may repair an item again and again. After this many exlets for one item its rules start none; people still
-may."""
 
 NOTHING_TO_MEND: Final = (
     "it failed before anything was ordered: there was nothing to mend, and the flow was told at once"

@@ -33,6 +33,10 @@ class _Fault(msgspec.Struct):
     category: str = ""
 
 
+class _Request(msgspec.Struct):
+    rejection: str = ""
+
+
 class _Conclusion(msgspec.Struct):
     rules: str = ""
     task: str = ""
@@ -69,9 +73,23 @@ class DecisionSummary(msgspec.Struct):
     project: str = DEFAULT_PROJECT
     job: str | None = None
     replaced_by: str = ""
+    taken_up_by: str = ""
+    request: _Request | None = None
     fault: _Fault | None = None
     conclusion: _Conclusion | None = None
     trials: list[_Conclusion] = []
+
+    @property
+    def by_person(self) -> bool:
+        """Whether somebody had it done: by choosing what, or by applying the rules to what waited or had failed. Who
+        only answered later whether a choice was wrong has not."""
+        chosen = self.conclusion is not None and self.conclusion.rule == BY_HAND
+        return chosen or bool(self.taken_up_by and (self.request is None or not self.request.rejection))
+
+
+def is_replaced(decision: DecisionSummary | Decision) -> bool:
+    """Whether another decision about the same failure counts in its place."""
+    return bool(decision.replaced_by) and decision.state != "rejected"
 
 
 MESSAGE_CHARS_MAX = 300
@@ -128,8 +146,11 @@ async def briefs(
     read = 0
     async for found in store.scan(DECISION_KIND):
         brief = _decode(found.body)
-        replaced = brief.replaced_by and brief.state != "rejected"
-        if not replaced and sight.sees(brief.project) and (selections or brief.type is not ExceptionType.SELECTION):
+        if (
+            not is_replaced(brief)
+            and sight.sees(brief.project)
+            and (selections or brief.type is not ExceptionType.SELECTION)
+        ):
             yield brief
         read += 1
         if read % BREATH_EVERY == 0:

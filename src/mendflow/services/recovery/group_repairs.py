@@ -2,7 +2,8 @@
 
 A case that failed is reopened only if something follows from it: a rule that now concludes something else than before,
 or the wish that its failed jobs are tried again. Its other failures, of other causes, are tried again with it: whoever
-lets a case go on does not want it to fail at once by what is beside the point."""
+lets a case go on does not want it to fail at once by what is beside the point. A failed case that was run again stays
+as it is: another case stands in its place."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,10 +18,13 @@ from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failures import DecisionSummary
 from mendflow.services.recovery.reopening import CaseReopener
+from mendflow.services.recovery.settled_failures import run_again
+from mendflow.stores.contract import Store
 
 RUNS_KEPT: Final = 100
 
@@ -49,8 +53,10 @@ class GroupRepairs:
         reopener: CaseReopener,
         manager: FlowManager,
         homes: HomeRegistry,
+        store: Store,
         clock: Clock,
     ) -> None:
+        self._store = store
         self._administration = administration
         self._reopener = reopener
         self._manager = manager
@@ -147,17 +153,18 @@ class GroupRepairs:
         return done is not None
 
     async def _failed_trees(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
-        """The failures that ended their cases, by the trees of these."""
+        """The failures that ended their cases, by the trees of these; without those that were run again."""
         trees: dict[CaseId, list[DecisionSummary]] = {}
+        known: dict[CaseId, CaseDocument] = {}
         for member in members:
             root = root_of(member.case)
             if member.engine or exlet_depth(member.case) or member.replaced_by or root in self._manager.live:
                 continue
-            if root not in trees and not await self._has_failed(root):
-                continue
+            if root not in known:
+                document = await self._manager.document(root)
+                if document is None or document.status != "failed":
+                    continue
+                known[root] = document
             trees.setdefault(root, []).append(member)
-        return trees
-
-    async def _has_failed(self, root: CaseId) -> bool:
-        document = await self._manager.document(root)
-        return document is not None and document.status == "failed"
+        again = await run_again(self._store, known)
+        return {root: failed for root, failed in trees.items() if root not in again}

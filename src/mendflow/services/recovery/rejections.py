@@ -85,6 +85,7 @@ class RejectionHandler:
         if begun is not None:
             return begun
         right = successor(wrong, wrong.correction, self._clock)
+        right.taken_up_by = wrong.taken_up_by  # a person had it replaced
         return await self._service.apply_conclusion(right, wrong.correction, right.context) or right
 
     async def _undo_holds(self, wrong: Decision, engine: Engine, holder: CaseId) -> None:

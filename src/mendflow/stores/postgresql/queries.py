@@ -50,8 +50,10 @@ READ = b"SELECT body FROM entries WHERE stream = %b AND position >= %b::bigint O
 
 LENGTH = b"SELECT length FROM streams WHERE stream = %b"
 
-SCAN_FIRST = b"SELECT id, version, body FROM documents WHERE kind = %b AND id >= %b ORDER BY id LIMIT %b::bigint"
-SCAN_NEXT = b"SELECT id, version, body FROM documents WHERE kind = %b AND id > %b ORDER BY id LIMIT %b::bigint"
+_SCAN = (
+    b"SELECT id, version, body FROM documents WHERE kind = %%b AND id %b %%b AND id < %%b ORDER BY id LIMIT %%b::bigint"
+)
+SCAN_FIRST, SCAN_NEXT = _SCAN % b">=", _SCAN % b">"
 
 _COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
 INDEXED_CHARS_MAX = 200

@@ -79,8 +79,8 @@ class PostgresqlStore:
         return int(rows[0][0]) if rows else 0
 
     def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
-        async def read(statement: bytes, after: str) -> list[StoredDocument]:
-            return _documents(kind, await self._rows(statement, (kind, after, SCAN_PAGE), prepare=True))
+        async def read(statement: bytes, after: str, end: str) -> list[StoredDocument]:
+            return _documents(kind, await self._rows(statement, (kind, after, end, SCAN_PAGE), prepare=True))
 
         return scan_pages(read, sql.SCAN_FIRST, sql.SCAN_NEXT, prefix)
 

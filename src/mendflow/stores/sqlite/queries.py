@@ -15,7 +15,7 @@ from mendflow.stores.sql import Params, all_conditions
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # a commit that returned has been synced to the disk
-    "PRAGMA wal_autocheckpoint = 4000",  # 16 MB between checkpoints: each costs two more syncs
+    "PRAGMA wal_autocheckpoint = 64000",  # 256 MB: before that, checkpoints.py copies the log beside the commits
     "PRAGMA cache_size = -32000",
     "PRAGMA temp_store = MEMORY",
 )
@@ -77,16 +77,16 @@ SELECT kind FROM found WHERE kind IS NOT NULL
 GET = "SELECT version, body FROM documents WHERE kind = ? AND id = ?"
 
 GET_MANY = """
--- The documents of one kind with the ids of a JSON list.
-SELECT d.id, d.version, d.body FROM json_each(?2) k JOIN documents d ON d.kind = ?1 AND d.id = k.value ORDER BY k.key
+-- The documents of one kind with the ids of a JSON list, in its order: json_each is the outer loop, and goes by it.
+SELECT d.id, d.version, d.body FROM json_each(?2) k CROSS JOIN documents d ON d.kind = ?1 AND d.id = k.value
 """
 
 READ = "SELECT body FROM entries WHERE stream = ? AND position >= ? ORDER BY position LIMIT ?"
 
 LENGTH = "SELECT coalesce(max(position) + 1, 0) FROM entries WHERE stream = ?"
 
-SCAN_FIRST = "SELECT id, version, body FROM documents WHERE kind = ? AND id >= ? ORDER BY id LIMIT ?"
-SCAN_NEXT = "SELECT id, version, body FROM documents WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
+SCAN_FIRST = "SELECT id, version, body FROM documents WHERE kind = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?"
+SCAN_NEXT = "SELECT id, version, body FROM documents WHERE kind = ? AND id > ? AND id < ? ORDER BY id LIMIT ?"
 
 _COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
 _CREATED = "created_at"
@@ -134,8 +134,15 @@ def search(asked: SearchRequest) -> tuple[str, Params]:
         expression, more = _field(order_by)
         order = f"{expression}{way}, length(id){way}, id{way}"
         params += more
-    sql = f"SELECT id, version, body FROM documents WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?"
-    return sql, [*params, limit, offset]
+    rows = f"SELECT rowid AS place FROM documents WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?"
+    return _documents_of(rows), [*params, limit, offset]
+
+
+def _documents_of(rows: str) -> str:
+    """The documents at these places, in the same order. Bodies are read when the places are in order: to put some in
+    order that are megabytes together, SQLite would write them to a file. The left side of a CROSS JOIN is its outer
+    loop, and SQLite keeps the order of a part that has a LIMIT, so the order stays."""
+    return f"SELECT d.id, d.version, d.body FROM ({rows}) CROSS JOIN documents d ON d.rowid = place"
 
 
 def newest(asked: SearchRequest) -> tuple[str, Params] | None:
@@ -176,16 +183,16 @@ def newest_cases(asked: SearchRequest) -> tuple[str, Params] | None:
     for project, of_project in projects:
         for place, of_place in behind:
             parts.append(
-                f"SELECT * FROM (SELECT id, version, body, by_started FROM documents INDEXED BY {index}"
+                f"SELECT * FROM (SELECT rowid AS place, by_started, id FROM documents INDEXED BY {index}"
                 f" WHERE {condition} AND {project} AND {place}"
                 " ORDER BY by_started DESC, length(id) DESC, id DESC LIMIT ?)"
             )
             given += [*params, *of_project, *of_place, limit + offset]
-    sql = (
-        f"SELECT id, version, body FROM ({' UNION ALL '.join(parts)})"
+    rows = (
+        f"SELECT place FROM ({' UNION ALL '.join(parts)})"
         " ORDER BY by_started DESC, length(id) DESC, id DESC LIMIT ? OFFSET ?"
     )
-    return sql, [*given, limit, offset]
+    return _documents_of(rows), [*given, limit, offset]
 
 
 def keyed_cases(asked: SearchRequest) -> tuple[str, Params] | None:
@@ -197,11 +204,11 @@ def keyed_cases(asked: SearchRequest) -> tuple[str, Params] | None:
     conditions = [_condition(each) for each in where if each.field != _KEY or each.op != "eq"]
     condition = " AND ".join(["kind = 'case'", "by_key > ''", "by_key = ?", *(part for part, _ in conditions)])
     way = " DESC" if asked.descending else ""
-    sql = (
-        f"SELECT id, version, body FROM documents INDEXED BY cases_by_key WHERE {condition}"
+    rows = (
+        f"SELECT rowid AS place FROM documents INDEXED BY cases_by_key WHERE {condition}"
         f" ORDER BY {_ID_AFTER_SEARCH}{way} LIMIT ? OFFSET ?"
     )
-    return sql, [*keys, *(value for _, values in conditions for value in values), limit, offset]
+    return _documents_of(rows), [*keys, *(value for _, values in conditions for value in values), limit, offset]
 
 
 def _split_by_project(

@@ -11,6 +11,7 @@ slower: the interpreter lock is released around every step of SQLite, and a busy
 large group, or one with an error, runs in the thread as a whole, where it blocks nothing."""
 
 import asyncio
+import logging
 import os
 import sqlite3
 import threading
@@ -25,8 +26,11 @@ import msgspec
 from mendflow.stores.contract import Append, Delete, Put, RemoveStream, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import BadDocument
 from mendflow.stores.sqlite import queries as sql
+from mendflow.stores.sqlite.checkpoints import Checkpointer
 from mendflow.stores.sqlite.errors import is_busy, is_environment_error, removed, unavailable
 from mendflow.stores.write_batches import WriteBatch, WriteOutcomes, resolve, take_group
+
+log = logging.getLogger("mendflow.store")
 
 Key = tuple[str, str]
 
@@ -60,8 +64,12 @@ _APPENDS = [(rows, sql.many(sql.APPEND, rows)) for rows in _ROWS]
 class SqliteWriter:
     """Takes over an open connection without a busy timeout."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop, checkpointer: Checkpointer
+    ) -> None:
+        self._connection = connection
         self._transaction = Transaction(connection)
+        self._checkpointer = checkpointer
         self._path = path
         self._files = _files_of(path)
         self._loop = loop
@@ -102,12 +110,16 @@ class SqliteWriter:
             except Exception:  # noqa: BLE001 - whatever it is, the thread meets it again and has time to sort it out
                 self._transaction.roll_back()
             else:
-                if writes <= COMMIT_HERE_WRITES_MAX and self._commit_ms < COMMIT_HERE_MS_MAX:
+                if writes <= COMMIT_HERE_WRITES_MAX and self._is_commit_short:
                     self._resolve(group, self._committed(group, answers))
                 else:
                     self._work.put(lambda: self._tell(group, self._committed(group, answers)))
                 return
         self._work.put(lambda: self._tell(group, self._answers(group)))
+
+    @property
+    def _is_commit_short(self) -> bool:
+        return self._commit_ms < COMMIT_HERE_MS_MAX and not self._checkpointer.is_nearly_done
 
     def _resolve(self, group: list[WriteBatch], answers: list[WriteOutcomes | Exception]) -> None:
         resolve(group, answers)
@@ -137,7 +149,17 @@ class SqliteWriter:
             self._transaction.roll_back()
             return [unavailable(self._path, error)] * len(group)
         self._commit_ms += 0.1 * ((time.perf_counter() - started) * 1000 - self._commit_ms)
+        self._check_log()
         return list(answers)
+
+    def _check_log(self) -> None:
+        """What is committed stays so, whatever a checkpoint meets."""
+        try:
+            if self._checkpointer.is_nearly_done:
+                self._checkpointer.complete(self._connection)
+            self._checkpointer.after_commit()
+        except (sqlite3.Error, OSError) as error:
+            log.warning("%s: no checkpoint now: %s", self._path, error)
 
     def _answers(self, group: list[WriteBatch]) -> list[WriteOutcomes | Exception]:
         try:

@@ -9,7 +9,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, conclusionQuery, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureGroup } from "./queries";
+import { applyQuery, applyRules, casesOf, conclusionQuery, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureGroup } from "./queries";
 
 interface ApplyProps {
   group: string;
@@ -94,10 +94,10 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
     >
       {mayApply && !state?.running && open > 0 && cannot && (
         <p className="muted" id={`${id}-why`}>
-          {cannot} {info.waiting ? `${plural(info.waiting, "case")} ${info.waiting === 1 ? "waits" : "wait"} for a person.` : ""}
+          {cannot} {info.waiting ? `${plural(info.waiting, "failure")} ${info.waiting === 1 ? "waits" : "wait"} for a person.` : ""}
         </p>
       )}
-      {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{info.waiting ? `${plural(info.waiting, "case")} ${info.waiting === 1 ? "waits" : "wait"} for a person. ` : ""}A rule that is in force is applied to them here.</p>}
+      {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{info.waiting ? `${plural(info.waiting, "failure")} ${info.waiting === 1 ? "waits" : "wait"} for a person. ` : ""}A rule that is in force is applied to them here.</p>}
       <ConfirmDialog
         title="Apply the rules"
         open={asking}
@@ -107,7 +107,7 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
         will={
           <>
             <p>
-              The rules are asked again about {plural(open, "failure")}: {info.waiting} that {info.waiting === 1 ? "waits" : "wait"}, {info.unhandled} that nothing was done about. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is.
+              The rules are asked again about {plural(open, "failure")}: {info.waiting} that {info.waiting === 1 ? "waits" : "wait"}, {info.unhandled} that nothing was done about. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is, and so do failed cases that were run again since.
             </p>
             <label className="check-label">
               <input type="checkbox" checked={retry} onChange={(event) => setRetry(event.target.checked)} /> try again as it is what no rule takes up
@@ -125,41 +125,40 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
   const rows = (decisions.data ?? []).filter((each) => touched.has(each.id) || touched.has(each.case) || state.left.includes(each.id) || each.case in state.refused || each.id in state.refused);
   const newest = new Map(rows.map((each) => [each.case, rows.find((one) => one.case === each.case) ?? each]));
   const recovered = [...newest.values()].filter((each) => each.result === "recovered").length;
+  const { taken, left, refused } = casesOf(state);
   return (
     <div className="stack">
       <div className="row wrap">
         <progress value={state.done} max={Math.max(1, state.total)} aria-label="Progress" />
         <span role="status">
-          {number(state.done)} of {number(state.total)} asked{state.stopped ? "; stopped" : state.running ? "" : "; done"}: {state.taken_up.length} taken up, {state.left.length} left as they are{Object.keys(state.refused).length ? `, ${Object.keys(state.refused).length} refused` : ""}
+          {state.stopped ? "Stopped" : state.running ? "Under way" : "Done"}: {plural(taken, "case")} taken up, {number(left)} left as {left === 1 ? "it is" : "they are"}
+          {refused > 0 && `, ${number(refused)} refused`}
           {recovered > 0 && `; ${plural(recovered, "case")} recovered`}
         </span>
         <span className="muted">by {state.by}</span>
       </div>
       {newest.size > 0 && (
-        <table className="plain-table">
-          <thead><tr><th>Case</th><th>What was done</th><th>What came of it</th></tr></thead>
-          <tbody>
-            {[...newest.values()].slice(0, 200).map((each) => (
-              <tr key={each.id}>
-                <td><Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link></td>
-                <td>{each.exlet ? `${each.exlet}${each.rule === null ? "" : ` (rule ${each.rule})`}` : <span className="muted">nothing</span>}</td>
-                <td>
-                  {state.refused[each.case] ?? state.refused[each.id] ? (
-                    <StateBadge state="failed" word={`refused: ${state.refused[each.case] ?? state.refused[each.id]}`} />
-                  ) : each.result === "recovered" ? (
-                    <StateBadge state="done" word="recovered" />
-                  ) : each.state === "waiting" ? (
-                    <StateBadge state="person" word="waits: no rule took it up" />
-                  ) : each.result && each.result !== UNDER_WAY ? (
-                    <StateBadge state="failed" word={each.result} />
-                  ) : (
-                    <StateBadge state="repairing" word={each.result ? "tried again, not over yet" : undefined} />
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <ul className="apply-results" aria-label="What came of each case">
+          {[...newest.values()].slice(0, 200).map((each) => (
+            <li key={each.id}>
+              <Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link>
+              <span className="muted">{each.exlet ? `${each.exlet}${each.rule === null ? "" : ` (rule ${each.rule})`}` : "nothing was done"}</span>
+              <span className="apply-result">
+                {state.refused[each.case] ?? state.refused[each.id] ? (
+                  <StateBadge state="failed" word={`refused: ${state.refused[each.case] ?? state.refused[each.id]}`} />
+                ) : each.result === "recovered" ? (
+                  <StateBadge state="done" word="recovered" />
+                ) : each.state === "waiting" ? (
+                  <StateBadge state="person" word="waits: no rule took it up" />
+                ) : each.result && each.result !== UNDER_WAY ? (
+                  <StateBadge state="failed" word={each.result} />
+                ) : (
+                  <StateBadge state="repairing" word={each.result ? "tried again, not over yet" : undefined} />
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
       )}
       {Object.entries(state.refused).filter(([id]) => !rows.some((each) => each.id === id || each.case === id)).map(([id, why]) => (
         <p key={id}>{id}: {why}</p>

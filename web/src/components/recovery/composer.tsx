@@ -7,7 +7,8 @@ import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
 import { Word } from "@/components/word";
-import { flowOf, nameFor, newStep, WAIT, type ExletDraft, type ExletStep } from "./exlets";
+import { settingsText } from "./exlet-steps";
+import { flowOf, newStep, WAIT, withSteps, type ExletDraft, type ExletStep } from "./exlets";
 import { checkExlet, primitivesQuery, type ExceptionType, type PrimitiveView } from "./queries";
 import { StepForm } from "./step-form";
 import "./composer.css";
@@ -16,16 +17,24 @@ const KIND = "application/x-mendflow-primitive";
 
 type Brick = Pick<PrimitiveView, "primitive" | "about"> & { schema: Record<string, unknown> };
 
-/** What people need first, in the words in which they look for it; the others follow as the server names them. */
+/** What each does, in the words in which people look for it, and in the order in which they need it. One that is not here comes
+ * last, in the words of the server. */
 const WORDS: Record<string, string> = {
-  "re-submit": "run the job again, also with changes: more memory or time, other variables (env), other pilot, other command",
-  "retry-later": "run the job again later",
-  restart: "run the item again from its start",
-  "force-complete": "skip: take it as done",
-  write: "change data, then go on",
-  notify: "tell a person",
-  "force-fail": "give it up",
-  wait: "wait a while",
+  "re-submit": "Run the job again, as it is or with more memory or time, other variables (env), another pilot or command.",
+  "retry-later": "Run the job again later, with the others that wait.",
+  restart: "Run the item again, with the data that it began with.",
+  write: "Change data of the case or the item.",
+  "force-complete": "Skip it: it counts as completed, and the next step runs.",
+  unwind: "Compensate: undo what the case has completed.",
+  notify: "Tell a person.",
+  "force-fail": "Give it up: it fails, and the flow handles that.",
+  remove: "Cancel it: nothing that needs it runs.",
+  wait: "Wait a while before the next step.",
+  "re-stage": "Fetch the files of the job again.",
+  suspend: "Stop it until it is continued.",
+  continue: "Let go on what this exlet has suspended.",
+  "re-poll": "Ask again how the job stands.",
+  "re-register": "Listen again for the end of the job.",
 };
 const NEEDED = Object.keys(WORDS);
 
@@ -34,7 +43,7 @@ function byNeed(bricks: readonly Brick[]): Brick[] {
   return bricks.toSorted((one, other) => place(one) - place(other));
 }
 
-export default function Composer(props: { draft: ExletDraft; type: string; onChange: (draft: ExletDraft) => void }) {
+export default function Composer(props: { draft: ExletDraft; type: string; variables: Record<string, string>; onChange: (draft: ExletDraft) => void }) {
   const { draft, type } = props;
   const latest = useRef(draft);
   latest.current = draft;
@@ -51,10 +60,7 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
     enabled: flow !== null,
     retry: false,
   });
-  const put = (steps: ExletStep[]) => {
-    const named = latest.current.name === "" || latest.current.name === nameFor(latest.current.steps);
-    props.onChange({ ...latest.current, steps, name: named && steps.length ? nameFor(steps) : latest.current.name });
-  };
+  const put = (steps: ExletStep[]) => props.onChange(withSteps(latest.current, steps));
   const insert = (primitive: string, at = latest.current.steps.length) => {
     const step = newStep(primitive);
     put(latest.current.steps.toSpliced(at, 0, step));
@@ -94,9 +100,8 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
             <GridListItem id={brick.primitive} textValue={brick.primitive} className="brick">
               <Button slot="drag" className="brick-grip" aria-label={`Drag ${brick.primitive}`}>⠿</Button>
               <span className="brick-text">
-                <strong>{brick.primitive}</strong>
-                {WORDS[brick.primitive] && <span>{WORDS[brick.primitive]}</span>}
-                <span className="muted">{brick.about}</span>
+                <strong>{brick.primitive}</strong>{" "}
+                <span className="muted" title={brick.about}>{WORDS[brick.primitive] ?? brick.about}</span>
               </span>
               <Button className="icon-button" aria-label={`Add ${brick.primitive}`} onPress={() => insert(brick.primitive)}>
                 <Icon name="plus" size={14} />
@@ -128,7 +133,7 @@ export default function Composer(props: { draft: ExletDraft; type: string; onCha
                 <Button className="icon-button" aria-label={`Move step ${step.at + 1} up`} isDisabled={step.at === 0} onPress={() => move(step.at, -1)}><Icon name="up" size={14} /></Button>
                 <Button className="icon-button" aria-label={`Remove step ${step.at + 1}`} onPress={() => put(draft.steps.filter((each) => each.id !== step.id))}><Icon name="close" size={14} /></Button>
               </div>
-              {step.open && <StepForm step={step} brick={bricks.find((each) => each.primitive === step.do)} onChange={(next) => put(latest.current.steps.map((each) => (each.id === step.id ? next : each)))} />}
+              {step.open && <StepForm step={step} variables={props.variables} brick={bricks.find((each) => each.primitive === step.do)} onChange={(next) => put(latest.current.steps.map((each) => (each.id === step.id ? next : each)))} />}
             </GridListItem>
           )}
         </GridList>
@@ -149,5 +154,5 @@ async function laid(items: readonly Parameters<typeof isTextDropItem>[0][]): Pro
 
 function summary(step: ExletStep): string {
   const said = Object.entries(step.settings).filter(([, value]) => value !== undefined && value !== "");
-  return said.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
+  return settingsText(Object.fromEntries(said));
 }

@@ -139,14 +139,3 @@ export function steadyPart(line: string): string {
   const parts = line.split(/\S*\d\S*|"[^"]*"|'[^']*'|\S*\/\S*/).map((each) => each.trim().replace(/[\s:,;([{-]+$/, ""));
   return parts.toSorted((one, other) => other.length - one.length)[0] ?? "";
 }
-
-/** What a condition counts tries by: a rule that reads one of these ends some time. */
-const COUNTS = /\b(?:job\.(?:generation|failures|attempts|losses|level|sources_left)|item\.attempts|fault\.retry_\w+|history\.|(?:case|item)\.age_ms\b)/;
-const SUBMITS = ["re-stage", "re-submit", "retry-later", "restart"];
-
-/** What a condition lacks to end some time, if the steps run the job again: a job that fails each time would run without end. */
-export function missingBound(condition: string, steps: readonly string[]): string {
-  const again = steps.filter((each) => SUBMITS.includes(each));
-  if (!condition || !again.length || COUNTS.test(condition)) return "";
-  return again.includes("restart") ? "item.attempts < 4" : "job.generation <= 3";
-}

@@ -16,6 +16,8 @@ export interface ExletDraft {
   name: string;
   description: string;
   steps: ExletStep[];
+  /** What it is a copy of: the name that it got for that, and what that did. */
+  copied?: { name: string; does: string };
 }
 
 const ROOTS = ["case", "item", "items", "job", "fault", "outcome", "history", "site", "capacity", "now", "values", "measures", "event", "sources", "trigger"];
@@ -104,10 +106,42 @@ export function isNeeded(schema: JsonSchema, setting: string): boolean {
   return ((settings?.["required"] ?? []) as string[]).includes(setting);
 }
 
+const SET_WORDS: Record<string, string> = { memory_bytes: "memory", disk_bytes: "disk", wall_ms: "time", avoid_hosts: "another-host" };
+/** Settings that a name says nothing of. */
+const UNNAMED = new Set(["wait_ms", "duration", "message", "target"]);
+
+/** `re-submit-with-SCRATCH`: what the step does, and the first of what it changes. */
+function stepName(step: ExletStep): string {
+  const set = Object.entries(step.settings).flatMap(([name, value]) => {
+    if (value === undefined || value === "" || isEmptyMap(value) || UNNAMED.has(name)) return [];
+    const inner = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [name];
+    return inner.map((each) => SET_WORDS[each] ?? each);
+  });
+  const first = set[0]?.replace(/[^\w-]+/g, "-");
+  return first ? `${step.do}-with-${first}` : step.do;
+}
+
 /** Names that people would choose, from what the steps do. */
 export function nameFor(steps: readonly ExletStep[]): string {
-  const words = steps.filter((each) => each.do !== "notify").map((each) => each.do);
-  return (words.length ? words : steps.map((each) => each.do)).slice(0, 3).join("-then-") || "repair";
+  const words = steps.filter((each) => each.do !== "notify");
+  return (words.length ? words : steps).slice(0, 3).map(stepName).join("-then-") || "repair";
+}
+
+/** The draft with other steps. As long as nobody has given it a name, it is called what it does; a copy keeps the name of a
+ * copy, and its description, as long as it does what was copied. */
+export function withSteps(draft: ExletDraft, steps: ExletStep[]): ExletDraft {
+  const name = steps.length ? nameFor(steps) : "";
+  if (draft.copied && draft.name === draft.copied.name) return name === draft.copied.does ? { ...draft, steps } : { name, description: "", steps };
+  return { ...draft, steps, name: draft.name === "" || draft.name === nameFor(draft.steps) ? name : draft.name };
+}
+
+/** A copy of a repair, to be changed, under a name that no other has. */
+export function copyOf(name: string, flow: Flow, taken: readonly string[]): ExletDraft | null {
+  const steps = stepsOf(flow);
+  if (!steps) return null;
+  let serial = 2;
+  while (taken.includes(`${name}-${serial}`)) serial += 1;
+  return { name: `${name}-${serial}`, description: flow.description ?? "", steps, copied: { name: `${name}-${serial}`, does: nameFor(steps) } };
 }
 
 export interface Suggestion {
@@ -157,4 +191,10 @@ const SUGGESTIONS: Record<string, Suggestion[]> = {
 
 export function suggestionsFor(setting: string): Suggestion[] {
   return SUGGESTIONS[setting] ?? [];
+}
+
+/** The variables of the job that failed, as its context has them. */
+export function variablesOf(context: Record<string, unknown> | undefined): Record<string, string> {
+  const data = (context?.["item"] as Record<string, unknown> | undefined)?.["data"] ?? {};
+  return Object.fromEntries(Object.entries(data).flatMap(([name, value]) => (/^[A-Za-z_]\w*$/.test(name) && ["string", "number", "boolean"].includes(typeof value) ? [[name, String(value)]] : [])));
 }

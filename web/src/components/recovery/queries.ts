@@ -76,6 +76,14 @@ export function groupDecisionsQuery(group: string, limit = 500) {
   });
 }
 
+/** The decisions about failures of one case, newest first. */
+export function caseDecisionsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["decisions", "case", id],
+    queryFn: ({ signal }) => requestJson<DecisionView[]>(`${API}/decisions`, { query: { case: id, limit: 100 }, signal }),
+  });
+}
+
 export function decisionQuery(id: string) {
   return queryOptions({
     queryKey: ["decisions", "one", id],
@@ -172,6 +180,19 @@ export function applyQuery(group: string, watched: boolean) {
     enabled: watched,
     refetchInterval: (query) => (query.state.data?.running ? 500 : false),
   });
+}
+
+/** The id of a decision begins with its case. */
+function caseOfDecision(id: string): string {
+  return id.split("/", 1)[0] ?? id;
+}
+
+/** How many cases were taken up, left as they are, and refused: a case with several failures is one. */
+export function casesOf(state: Pick<ApplyProgress, "taken_up" | "cases" | "left" | "refused">): { taken: number; left: number; refused: number } {
+  const taken = new Set([...state.taken_up.map(caseOfDecision), ...state.cases]);
+  const refused = new Set(Object.keys(state.refused).map(caseOfDecision).filter((each) => !taken.has(each)));
+  const left = new Set(state.left.map(caseOfDecision).filter((each) => !taken.has(each) && !refused.has(each)));
+  return { taken: taken.size, left: left.size, refused: refused.size };
 }
 
 export function tryRule(spec: RuleSpec, signal?: AbortSignal): Promise<TrialView> {

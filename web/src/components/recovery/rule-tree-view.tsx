@@ -36,7 +36,7 @@ export function rowsWith(walked: readonly WalkedRule[], ghost: GhostRule | undef
   return rows;
 }
 
-export function RuleTreeView(props: { walked: readonly WalkedRule[]; label: string; ghost?: GhostRule; path?: readonly number[]; at?: number; onOpen?: (rule: number) => void; height?: number }) {
+export function RuleTreeView(props: { walked: readonly WalkedRule[]; label: string; ghost?: GhostRule; path?: readonly number[]; at?: number; onOpen?: (rule: number) => void; height?: number; tried?: (rule: number) => number }) {
   const rows = rowsWith(props.walked, props.ghost);
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_PX, overscan: 10 });
@@ -60,7 +60,7 @@ export function RuleTreeView(props: { walked: readonly WalkedRule[]; label: stri
               <span className={`rule-branch ${side}`} title={side === "true" ? "asked if the rule above holds" : side === "false" ? "asked if the rule before does not hold" : "asked first"}>
                 {side === "true" ? "yes" : side === "false" ? "no" : "first"}
               </span>
-              {row.kind === "rule" ? <RuleRow walked={row.walked} at={props.at === row.walked.rule.id} onOpen={props.onOpen} /> : <GhostRow ghost={row.ghost} />}
+              {row.kind === "rule" ? <RuleRow walked={row.walked} tried={props.tried?.(row.walked.rule.id)} at={props.at === row.walked.rule.id} onOpen={props.onOpen} /> : <GhostRow ghost={row.ghost} />}
             </div>
           );
         })}
@@ -69,7 +69,7 @@ export function RuleTreeView(props: { walked: readonly WalkedRule[]; label: stri
   );
 }
 
-function RuleRow({ walked, at, onOpen }: { walked: WalkedRule; at: boolean; onOpen?: (rule: number) => void }) {
+function RuleRow({ walked, tried, at, onOpen }: { walked: WalkedRule; tried: number | undefined; at: boolean; onOpen?: (rule: number) => void }) {
   const { rule } = walked;
   const retired = isRetired(rule);
   const content = (
@@ -81,14 +81,14 @@ function RuleRow({ walked, at, onOpen }: { walked: WalkedRule; at: boolean; onOp
       </span>
       <span className="rule-line second">
         <span className="rule-does" title={rule.exlet || undefined}>{rule.exlet ? <>→ <strong>{rule.exlet}</strong></> : <span className="muted">→ nothing</span>}</span>
-        <span className="rule-counts" title={`asked ${walked.asked} times: held ${walked.held} times, not ${walked.asked - walked.held} times, and decided ${walked.decided}`}>
+        {rule.passive && tried !== undefined ? <span className="rule-counts">{tried ? `would have decided ${number(tried)}` : "has not held yet"}</span> : <span className="rule-counts" title={`asked ${walked.asked} times: held ${walked.held} times, not ${walked.asked - walked.held} times, and decided ${walked.decided}`}>
           <span className="rule-hits" aria-hidden="true">
             <span style={{ flexGrow: walked.held }} className="hit" />
             <span style={{ flexGrow: Math.max(0, walked.asked - walked.held) }} className="miss" />
           </span>
           {walked.asked ? `held ${number(walked.held)}, not ${number(walked.asked - walked.held)}` : "not asked yet"}
           {walked.decided > 0 && ` · decided ${number(walked.decided)}`}
-        </span>
+        </span>}
         {rule.note && <span className="muted clip">{rule.note}</span>}
       </span>
     </>

@@ -3,7 +3,9 @@ import { useState } from "react";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { isNeeded, plainOf, settingsOf, suggestionsFor, type ExletStep, type JsonSchema } from "./exlets";
+import { shortValue } from "./values";
 
+const KNOWN_MAX = 8;
 const FIRST: Record<string, string[]> = {
   "re-submit": ["wait_ms", "env", "memory_bytes", "avoid_hosts"],
   "retry-later": ["level", "env"],
@@ -28,7 +30,7 @@ function settingsIn(schema: JsonSchema): Setting[] {
   });
 }
 
-export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; onChange: (step: ExletStep) => void }) {
+export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; variables: Record<string, string>; onChange: (step: ExletStep) => void }) {
   const { step, brick } = props;
   const [every, setEvery] = useState(false);
   if (!brick) return null;
@@ -50,7 +52,7 @@ export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema }
         </Field>
       )}
       {shown.map((each) => (
-        <SettingField key={each.path.join(".")} setting={each} needed={isNeeded(brick.schema, each.name)} value={read(step.settings, each.path)} onChange={(value) => set(each.path, value)} />
+        <SettingField key={each.path.join(".")} setting={each} known={each.name === "env" ? props.variables : undefined} needed={isNeeded(brick.schema, each.name)} value={read(step.settings, each.path)} onChange={(value) => set(each.path, value)} />
       ))}
       {all.length > shown.length && (
         <button type="button" className="link-button" onClick={() => setEvery(true)}>{all.length - shown.length} more settings</button>
@@ -75,16 +77,18 @@ function written(settings: Record<string, unknown>, path: string[], value: unkno
 
 const WORDS: Record<string, string> = { wait_ms: "wait before", duration: "how long", wall_ms: "time limit", memory_bytes: "memory", disk_bytes: "disk", avoid_hosts: "not on hosts", env: "environment", way: "which way" };
 
-function SettingField({ setting, value, needed, onChange }: { setting: Setting; value: unknown; needed: boolean; onChange: (value: unknown) => void }) {
+const HINTS: Record<string, string> = { env: "Variables that the job gets for the next try, such as SCRATCH with the value /scratch/b. All its others stay as they are." };
+
+function SettingField({ setting, value, known, needed, onChange }: { setting: Setting; value: unknown; known: Record<string, string> | undefined; needed: boolean; onChange: (value: unknown) => void }) {
   const { schema, name } = setting;
   const suggestions = suggestionsFor(name);
   const label = WORDS[name] ?? name.replaceAll("_", " ");
   const chosen = suggestions.find((each) => JSON.stringify(each.value) === JSON.stringify(value));
   return (
-    <Field label={label} required={needed} hint={typeof schema["description"] === "string" && !suggestions.length ? schema["description"] : undefined}>
+    <Field label={label} required={needed} hint={HINTS[name] ?? (typeof schema["description"] === "string" && !suggestions.length ? schema["description"] : undefined)}>
       {(ids) => (
         <>
-          <Input ids={ids} schema={schema} value={value} onChange={onChange} label={label} />
+          <Input ids={ids} schema={schema} value={value} onChange={onChange} label={label} known={known} />
           {suggestions.length > 0 && (
             <span className="row wrap" role="group" aria-label={`Values for ${label}`}>
               {suggestions.map((each) => (
@@ -102,7 +106,7 @@ function SettingField({ setting, value, needed, onChange }: { setting: Setting; 
 
 type Ids = { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean | undefined };
 
-function Input({ ids, schema, value, onChange, label }: { ids: Ids; schema: JsonSchema; value: unknown; onChange: (value: unknown) => void; label: string }) {
+function Input({ ids, schema, value, onChange, label, known = {} }: { ids: Ids; schema: JsonSchema; value: unknown; onChange: (value: unknown) => void; label: string; known?: Record<string, string> }) {
   const choices = schema["enum"] as string[] | undefined;
   const types = [schema["type"]].flat();
   if (choices) {
@@ -122,7 +126,7 @@ function Input({ ids, schema, value, onChange, label }: { ids: Ids; schema: Json
       </select>
     );
   }
-  if (types.includes("object") && typeof value !== "string") return <MapInput ids={ids} label={label} value={(value ?? {}) as Record<string, unknown>} onChange={onChange} />;
+  if (types.includes("object") && typeof value !== "string") return <MapInput ids={ids} label={label} known={known} value={(value ?? {}) as Record<string, unknown>} onChange={onChange} />;
   const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
   return (
     <input
@@ -142,21 +146,35 @@ function readText(text: string, types: unknown[]): unknown {
   return text;
 }
 
-function MapInput({ ids, value, onChange, label }: { ids: Ids; value: Record<string, unknown>; onChange: (value: unknown) => void; label: string }) {
+/** `known`: what the job has now; a click takes it over, to be changed. */
+function MapInput({ ids, value, onChange, label, known }: { ids: Ids; value: Record<string, unknown>; onChange: (value: unknown) => void; label: string; known: Record<string, string> }) {
   const [rows, setRows] = useState<[string, string][]>(() => Object.entries(value).map(([name, each]) => [name, typeof each === "string" ? each : JSON.stringify(each)]));
   const put = (next: [string, string][]) => {
     setRows(next);
     onChange(Object.fromEntries(next.filter(([name]) => name)));
   };
+  const free = Object.entries(known).filter(([name]) => !rows.some(([each]) => each === name)).slice(0, KNOWN_MAX);
   return (
     <div className="stack tight">
       {rows.map(([name, each], at) => (
-        <div key={at} className="row">
-          <input {...(at === 0 ? ids : {})} aria-label={`Name ${at + 1} of ${label}`} placeholder="NAME" value={name} onChange={(event) => put(rows.with(at, [event.target.value, each]))} />
-          <input aria-label={`Value ${at + 1} of ${label}`} placeholder="value" value={each} onChange={(event) => put(rows.with(at, [name, event.target.value]))} />
+        <div key={at} className="map-row">
+          <input list={`${ids.id}-names`} {...(at === 0 ? ids : {})} aria-label={`Name ${at + 1} of ${label}`} placeholder="NAME" value={name} onChange={(event) => put(rows.with(at, [event.target.value, each || (known[event.target.value] ?? "")]))} />
           <button type="button" className="icon-button" aria-label={`Remove ${name || "row"}`} onClick={() => put(rows.toSpliced(at, 1))}><Icon name="close" size={14} /></button>
+          <input className="map-value" aria-label={`Value ${at + 1} of ${label}`} placeholder="value" title={each} value={each} onChange={(event) => put(rows.with(at, [name, event.target.value]))} />
         </div>
       ))}
+      <datalist id={`${ids.id}-names`}>
+        {Object.keys(known).map((each) => <option key={each} value={each} />)}
+      </datalist>
+      {free.length > 0 && (
+        <span className="row wrap" role="group" aria-label="Variables of the job">
+          {free.map(([name, each]) => (
+            <button key={name} type="button" className="chip pick map-known" title={`${name} is ${each} now`} onClick={() => put([...rows, [name, each]])}>
+              {name}={shortValue(each, 40)}
+            </button>
+          ))}
+        </span>
+      )}
       <button type="button" id={rows.length ? undefined : ids.id} className="link-button" onClick={() => put([...rows, ["", ""]])}>add a {label === "environment" ? "variable" : "value"}</button>
     </div>
   );

@@ -56,7 +56,7 @@ export default function ItemsView({ id }: { id: string }) {
           </Link>
           {SHOWN.map((state) => (
             <Link key={state} from="/cases/$case" to="." search={(before) => ({ ...before, state })} className="segment" aria-current={search.state === state ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
-              {state === "completed" ? "done" : state}
+              {state}
             </Link>
           ))}
         </nav>
@@ -72,6 +72,7 @@ export default function ItemsView({ id }: { id: string }) {
       {query.isSuccess && !(goesOn && !rows.length) && (
         <DataTable
           label="Items"
+          wraps
           rows={rows}
           columns={search.item ? BESIDE : COLUMNS}
           rowId={(item) => item.item}

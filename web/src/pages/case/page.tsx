@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useState } from "react";
 import { caseQuery, whyQuery, type CaseView } from "@/api/queries";
-import { useMayAll } from "@/api/session";
+import { useMay, useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
 import { ActionRow } from "@/components/action-buttons";
@@ -13,8 +13,10 @@ import { CaseInputs } from "@/components/case-inputs";
 import { CaseProgress, itemsBegun } from "@/components/case-progress";
 import { CopyButton } from "@/components/copy-button";
 import { WithDetails } from "@/components/drawer";
+import { Icon } from "@/components/icon";
 import { Menu } from "@/components/menu";
 import { Page } from "@/components/page";
+import { caseDecisionsQuery } from "@/components/recovery/queries";
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge, StateIcon } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
@@ -84,7 +86,12 @@ export default function CasePage() {
         </>
       }
       lead={<Lead view={data} />}
-      actions={<Acts view={data} onMade={(made) => void navigate({ to: "/cases/$case", params: { case: made }, search: {} })} />}
+      actions={
+        <>
+          <TeachLink view={data} />
+          <Acts view={data} onMade={(made) => void navigate({ to: "/cases/$case", params: { case: made }, search: {} })} />
+        </>
+      }
     >
       <Why subject={data.id} facts={3} />
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
@@ -145,6 +152,19 @@ function usualAct(view: CaseView): CaseAct["name"] {
   if (view.status === "failed") return "rerun-failed";
   if (view.status === "suspended") return "resume";
   return view.held.length ? "try-again" : "rerun";
+}
+
+/** To the page that teaches a rule for what failed here, where something failed that no rule has mended. */
+function TeachLink({ view }: { view: CaseView }) {
+  const wanted = useMay("add_rule") && (view.status === "failed" || view.held.length > 0);
+  const decisions = useQuery({ ...caseDecisionsQuery(view.id), enabled: wanted });
+  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered");
+  if (!failure) return null;
+  return (
+    <Link to="/failures/$group/teach" params={{ group: failure.group }} search={{ decision: failure.id }} className="button">
+      <Icon name="rules" size={14} /> Teach a repair
+    </Link>
+  );
 }
 
 function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void }) {

@@ -23,7 +23,7 @@ function useCounts(search: CasesSearch): Partial<Record<string, number>> | undef
   return { ...byStatus, running: Math.max(0, (byStatus["running"] ?? 0) - person), person };
 }
 
-const WORDS: Record<(typeof CHOICES)[number], string> = { running: "running", person: "for a person", suspended: "suspended", completed: "done", failed: "failed", cancelled: "cancelled" };
+const WORDS: Record<(typeof CHOICES)[number], string> = { running: "running", person: "for a person", suspended: "suspended", completed: "completed", failed: "failed", cancelled: "cancelled" };
 
 export function StatusFilter({ search }: { search: CasesSearch }) {
   const counts = useCounts(search);
@@ -82,6 +82,7 @@ export function Filters({ search, error }: { search: CasesSearch; error: unknown
           with called and mending cases
         </label>
       </div>
+      <TimeChips search={search} onChange={change} />
     </div>
   );
 }
@@ -110,6 +111,31 @@ function TimeFilter(props: { label: string; span: Span | undefined; from: string
         </>
       )}
     </span>
+  );
+}
+
+function spanText(span: Span, from: string | undefined, to: string | undefined): string {
+  if (span !== "between") return SPAN_WORDS[span];
+  const shown = (text: string) => text.replace("T", " ");
+  return [from && `since ${shown(from)}`, to && `before ${shown(to)}`].filter(Boolean).join(", ") || "at any time";
+}
+
+/** What the list is narrowed to by time, each to be taken away by a click: a link may have set it. */
+function TimeChips({ search, onChange }: { search: CasesSearch; onChange: (changed: Partial<CasesSearch>) => void }) {
+  const chips = [
+    search.since && { text: `started ${spanText(search.since, search.from, search.to)}`, without: { since: undefined, from: undefined, to: undefined } },
+    search.ended && { text: `ended ${spanText(search.ended, search.endedFrom, search.endedTo)}: without what is not over`, without: { ended: undefined, endedFrom: undefined, endedTo: undefined } },
+  ].filter((each) => each !== undefined);
+  if (!chips.length) return null;
+  return (
+    <div className="row wrap" role="group" aria-label="Only cases that">
+      <span className="muted">Only cases that</span>
+      {chips.map((each) => (
+        <button key={each.text} type="button" className="chip pick" title="Take this filter away" onClick={() => onChange(each.without)}>
+          {each.text} <Icon name="close" size={12} />
+        </button>
+      ))}
+    </div>
   );
 }
 

@@ -16,6 +16,7 @@ import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Page } from "@/components/page";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
+import { lastLineFirst } from "@/components/row-reason";
 import { StateBadge } from "@/components/state-badge";
 import { WaitsForPerson, waitsForPerson } from "@/components/task-link";
 import { Duration, Time } from "@/components/time";
@@ -48,7 +49,7 @@ function readAgainMs(pages: readonly { data: CaseView[] }[]): number | false {
 function Reason({ view, waitsFor }: { view: CaseView; waitsFor: string | undefined }) {
   if (view.status === "running" && view.tasks_open && !view.held.length && !view.fault) return <WaitsForPerson view={view} />;
   const said = reasonOf(view, waitsFor);
-  return said ? <span title={said}>{said}</span> : null;
+  return said ? <span title={said}>{lastLineFirst(said)}</span> : null;
 }
 
 /** So wide that no id is cut, up to a bound. */

@@ -6,9 +6,9 @@ import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { Field } from "@/components/field";
 import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
-import { flowOf, type ExletDraft } from "@/components/recovery/exlets";
+import { flowOf, variablesOf, type ExletDraft } from "@/components/recovery/exlets";
 import { RepairCards, useRepairs } from "@/components/recovery/repair-cards";
-import { askAPerson, mendOnce, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
+import { askAPerson, decisionQuery, mendOnce, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
 import { Loading } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
 import { toast } from "@/components/toasts";
@@ -26,6 +26,7 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
   const [busy, setBusy] = useState(false);
   const [outcomes, setOutcomes] = useState<Outcome[]>([]);
   const set = useQuery(ruleSetQuery(props.at.flow));
+  const whole = useQuery(decisionQuery(props.at.id)); // lists leave the context out
   const repairs = useRepairs(props.at.flow, props.view.group);
   const exlet = composed ? (composed.steps.length ? composed.name.trim() : "") : picked;
   const chosen = all && waiting.length > 0 ? waiting : [props.at];
@@ -66,7 +67,7 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
     >
       {outcomes.length === 0 ? (
         <>
-          <p>The repair is done now, to {chosen.length === 1 ? chosen[0]?.case : plural(chosen.length, "waiting case")}. No rule is made of it: the next case that fails like this waits again.{composed && " The exlet is kept, and can be used again by its name."}</p>
+          <p>The repair is done now, to {chosen.length === 1 ? chosen[0]?.case : plural(chosen.length, "failure that waits", "failures that wait")}. No rule is made of it: the next case that fails like this waits again.{composed && " The exlet is kept, and can be used again by its name."}</p>
           {waiting.length > 1 && (
             <label className="check-label">
               <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} /> all {waiting.length} that wait
@@ -81,7 +82,7 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
           </div>
           {composed ? (
             <Suspense fallback={<Loading lines={6} />}>
-              <Composer draft={composed} type={props.at.type} onChange={setComposed} />
+              <Composer draft={composed} type={props.at.type} variables={variablesOf(whole.data?.context)} onChange={setComposed} />
             </Suspense>
           ) : (
             <RepairCards repairs={repairs} chosen={picked} onChoose={setPicked} />

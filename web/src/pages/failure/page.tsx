@@ -33,7 +33,7 @@ export default function FailurePage() {
   const mayTeach = useMay("add_rule");
   const mayMend = useMay("mend");
   const mayAsk = useMay("reject_choice");
-  const rows = (decisions.data ?? failure.data?.samples ?? []).filter((each) => !only || kindOf(each) === only);
+  const rows = (decisions.data ?? failure.data?.samples ?? []).filter((each) => !isReplaced(each) && (!only || kindOf(each) === only));
   const current = rows.find((each) => each.id === asked) ?? rows[0];
   const choose = (id: string) => void navigate({ search: (before) => ({ ...before, decision: id }), replace: true });
   const step = (by: number) => {
@@ -154,6 +154,11 @@ function CaseOfCause({ decision, given }: { decision: DecisionView; given: CaseV
 /** Of what waits an author is asked already; what was rejected has its answer. */
 function canBeWrong(decision: DecisionView): boolean {
   return Boolean(decision.exlet) && decision.state !== "waiting" && decision.state !== "rejected";
+}
+
+/** A case that was reopened has another decision about the same failure, which counts. */
+function isReplaced(decision: DecisionView): boolean {
+  return Boolean(decision.replaced_by) && decision.state !== "rejected";
 }
 
 function kindOf(decision: DecisionView): "waiting" | "unhandled" | "told" | "handled" {

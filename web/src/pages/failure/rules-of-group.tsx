@@ -25,7 +25,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
         </p>
         <section className="stack tight">
           <h3>What was done</h3>
-          {group.waiting > 0 && <p>{plural(group.waiting, "case")} {group.waiting === 1 ? "waits" : "wait"} for a person.</p>}
+          {group.waiting > 0 && <p>{plural(group.waiting, "failure")} {group.waiting === 1 ? "waits" : "wait"} for a person.</p>}
           {group.unhandled > 0 && <p>{plural(group.unhandled, "time")} no rule fitted it, and nothing was done.</p>}
           {group.handled.map((each) => (
             <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>

@@ -1,27 +1,57 @@
-/** A flow as it will run, drawn before anything does: steps from left to right, what belongs together in a frame. */
+/** A flow as it will run, drawn before anything does: steps from left to right, or from top to bottom where that needs less room
+ * than there is; what belongs together in a frame. */
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { api, ask, type Schemas } from "@/api/client";
-import { layOut } from "@/components/flow-layout";
+import { layOut, pathOf, type Layout } from "@/components/flow-layout";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 
 type Graph = Schemas["GraphView"];
 
-const SMALLEST = 0.6;
+/** What is drawn smaller than this cannot be read. */
+const SMALLEST = 0.92;
+const MARGIN = 14;
 const KIND_WORDS: Record<string, string> = { job: "job", "for-each": "for each", "user-task": "a person", call: "flow", stage: "files", receive: "waits for a message", invoke: "asks a partner", wait: "waits", choose: "one of", parallel: "at once", scope: "scope", while: "while", until: "until", pick: "first of", assign: "values", throw: "fails" };
 
 function wordOf(kind: string): string {
   return KIND_WORDS[kind] ?? kind;
 }
 
+/** How wide the place is that it is drawn in; 0 as long as that is not known. */
+function useRoom(place: RefObject<Element | null>): number {
+  const [room, setRoom] = useState(0);
+  useLayoutEffect(() => {
+    const around = place.current?.parentElement;
+    if (!around) return undefined;
+    const read = () => {
+      const { paddingLeft, paddingRight } = getComputedStyle(around);
+      setRoom(around.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight));
+    };
+    const observer = new ResizeObserver(read);
+    observer.observe(around);
+    read();
+    return () => observer.disconnect();
+  }, [place]);
+  return room;
+}
+
+/** From left to right, unless that is too wide, and from top to bottom it is narrower. */
+function fitted(graph: Graph, room: number): Layout {
+  const right = layOut(graph.nodes, graph.edges, "right");
+  if (!room || right.width + 2 * MARGIN <= room) return right;
+  const down = layOut(graph.nodes, graph.edges, "down");
+  return down.width < right.width ? down : right;
+}
+
 export function Picture({ graph, label }: { graph: Graph; label: string }) {
-  const layout = useMemo(() => layOut(graph.nodes, graph.edges), [graph]);
+  const picture = useRef<SVGSVGElement>(null);
+  const room = useRoom(picture);
+  const layout = useMemo(() => fitted(graph, room), [graph, room]);
   const frames = new Set(graph.nodes.map((node) => node.parent));
-  const margin = 14;
-  const [width, height] = [layout.width + 2 * margin, layout.height + 2 * margin];
+  const [width, height] = [layout.width + 2 * MARGIN, layout.height + 2 * MARGIN];
   // Where there is too little room it is drawn smaller, as far as it can be read.
   return (
-    <svg className="flow-picture" role="img" aria-label={label} viewBox={`${-margin} ${-margin} ${width} ${height}`} style={{ width: `min(${width}px, max(100%, ${SMALLEST * width}px))` }}>
+    <svg ref={picture} className="flow-picture" role="img" aria-label={label} data-direction={layout.direction} viewBox={`${-MARGIN} ${-MARGIN} ${width} ${height}`} style={{ width: `min(${width}px, max(100%, ${SMALLEST * width}px))` }}>
       <defs>
         <marker id="flow-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
           <path d="M0 0 8 4 0 8z" className="flow-arrow" />
@@ -33,7 +63,7 @@ export function Picture({ graph, label }: { graph: Graph; label: string }) {
         const frame = frames.has(node.id);
         const note = [wordOf(node.kind), node.flow, node.note].filter(Boolean).join(" · ");
         return (
-          <g key={node.id} transform={`translate(${box.x} ${box.y})`} className={frame ? "flow-frame" : "flow-step"} data-kind={node.kind}>
+          <g key={node.id} transform={`translate(${box.x} ${box.y})`} className={frame ? "flow-frame" : "flow-step"} data-kind={node.kind} data-node={node.id}>
             <title>{`${node.name}: ${note}`}</title>
             <rect width={box.width} height={box.height} rx={7} />
             <text x={12} y={17} className="flow-name">
@@ -52,16 +82,9 @@ export function Picture({ graph, label }: { graph: Graph; label: string }) {
           </g>
         );
       })}
-      {graph.edges.map((edge) => {
-        const from = layout.boxes.get(edge.source);
-        const to = layout.boxes.get(edge.target);
-        if (!from || !to) return null;
-        const x1 = from.x + from.width;
-        const y1 = from.y + from.height / 2;
-        const y2 = to.y + to.height / 2;
-        const bend = Math.max(18, (to.x - x1) / 2);
-        return <path key={`${edge.source}>${edge.target}>${edge.kind}`} className="flow-edge" data-kind={edge.kind} markerEnd="url(#flow-arrow)" d={`M${x1} ${y1}C${x1 + bend} ${y1} ${to.x - bend} ${y2} ${to.x - 1} ${y2}`} />;
-      })}
+      {graph.edges.map((edge, at) => (
+        <path key={`${edge.source}>${edge.target}>${edge.kind}`} className="flow-edge" data-kind={edge.kind} data-from={edge.source} data-to={edge.target} markerEnd="url(#flow-arrow)" d={pathOf(layout.routes[at] ?? [], layout.direction)} />
+      ))}
     </svg>
   );
 }
@@ -71,7 +94,7 @@ function shortened(text: string, width: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-export function FlowDrawing({ name, version, tall }: { name: string; version: number; tall?: boolean }) {
+export function FlowDrawing({ name, version }: { name: string; version: number }) {
   const query = useQuery({
     queryKey: ["flows", name, "graph", version],
     queryFn: ({ signal }) => ask(api.GET("/api/v1/flows/{name}/graph", { params: { path: { name } }, signal })),
@@ -81,7 +104,7 @@ export function FlowDrawing({ name, version, tall }: { name: string; version: nu
     <Loaded query={query} lines={5}>
       {(graph) =>
         graph.nodes.length ? (
-          <div className={tall ? "flow-canvas tall" : "flow-canvas"} tabIndex={0} role="region" aria-label={`Drawing of ${name}`}>
+          <div className="flow-canvas" tabIndex={0} role="region" aria-label={`Drawing of ${name}`}>
             <Picture graph={graph} label={`${name}: ${graph.nodes.map((node) => node.name).slice(0, 30).join(", ")}`} />
             {!graph.is_whole && <p className="muted">Only a part is drawn: the flow is too large.</p>}
           </div>

@@ -104,7 +104,7 @@ function FlowViewPage({ view }: { view: FlowView }) {
       <Tabs label="Views" current={at} tabs={views.map((id) => ({ id, label: VIEW_WORDS[id], link: { to: "/flows/$name", params: { name: view.name }, search: { view: id } } }))} />
       {at === "drawing" && (
         <Panel className="flush">
-          <FlowDrawing name={view.name} version={view.version} tall />
+          <FlowDrawing name={view.name} version={view.version} />
         </Panel>
       )}
       {at === "model" && <Model view={view} />}

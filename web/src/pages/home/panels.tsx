@@ -122,9 +122,9 @@ export function MendedPanel({ overview }: { overview: Overview }) {
           <h3 className="home-apart">Mended by hand: {plural(recovered.count_by_hand, "failure")}</h3>
           <ul className="rows" aria-label="Mended by hand">
             {recovered.by_hand.slice(0, 6).map((each) => (
-              <li key={each.exlet} className="home-mended">
+              <li key={`${each.rules} ${each.rule} ${each.exlet}`} className="home-mended">
                 <span className="home-waiting-count">{number(each.count)}</span>
-                <span className="clip">a person chose</span>
+                <span className="clip">{each.rules ? `a person applied rule ${each.rule} of ${each.rules === "*" ? "the default rules" : each.rules}` : "a person chose"}</span>
                 <span className="muted clip">{each.exlet}</span>
               </li>
             ))}

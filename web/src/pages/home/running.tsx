@@ -19,7 +19,8 @@ function workFirst(cases: readonly CaseView[]): CaseView[] {
 
 export function RunningPanel() {
   const query = useInfiniteQuery(casesQuery({ where: RUNNING }));
-  const cases = workFirst(query.data?.pages[0]?.data ?? []).slice(0, 12);
+  // That a case has ended is told before the list without it is there.
+  const cases = workFirst((query.data?.pages[0]?.data ?? []).filter((each) => each.status === "running")).slice(0, 12);
   return (
     <Panel title="Not over yet" className="flush" actions={<Link to="/cases" search={{ where: "status == 'running'" }}>All that are not over</Link>}>
       {query.isPending && <Loading />}

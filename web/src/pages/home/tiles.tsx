@@ -46,8 +46,8 @@ export function Tiles({ overview }: { overview: Overview }) {
       <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`in 24 h; ${number(cases["failed"] ?? 0)} in all${besides("failed")}`}>
         <Sparkline values={hours.failed} label="Failed, by the hour" tone="failed" />
       </Tile>
-      <Tile state="done" title="Cases done" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", ...inADay } }} note={`in 24 h; ${number(cases["completed"] ?? 0)} in all${besides("completed")}`}>
-        <Sparkline values={hours.completed} label="Done, by the hour" tone="done" />
+      <Tile state="done" title="Cases completed" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", ...inADay } }} note={`in 24 h; ${number(cases["completed"] ?? 0)} in all${besides("completed")}`}>
+        <Sparkline values={hours.completed} label="Completed, by the hour" tone="done" />
       </Tile>
       <Tile state="person" title="For a person" count={people} link={tasks || !people ? { to: "/worklist" } : { to: "/failures", search: { only: "waiting", since: "all" } }} note={people ? `${plural(tasks, "task")} in the worklist, ${plural(people - tasks, "failure")} to decide` : "nothing waits for anybody"} />
       <Tile state="waiting" title="Jobs waiting" count={waiting} link={{ to: "/jobs", search: { state: "waiting" } }} note={`${number(jobs["running"] ?? 0)} running; ${slots ? `${number(busy)} of ${plural(slots, "slot")} busy` : "no pilot is connected"}`} />

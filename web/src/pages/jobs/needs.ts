@@ -12,9 +12,10 @@ export function needsOf(job: Pick<Job, "spec">): string {
   return JSON.stringify([asked, limits?.named ?? [], container?.image ?? "", project]);
 }
 
-/** What a job asks for, in words. */
+/** What a job asks for, in words; one CPU, which every job has, comes last. */
 export function asksFor(job: Pick<Job, "spec">): string {
   const { cpus = 1, memory_bytes: memory = 0, disk_bytes: disk = 0, gpus = 0, wall_ms: wall = 0, site = "" } = job.spec.resources ?? {};
   const named = (job.spec.limits?.named ?? []).map(([name, count]) => (count === 1 ? name : `${count} of ${name}`));
-  return [plural(cpus, "CPU"), memory && bytes(memory), disk && `${bytes(disk)} of disk`, gpus && plural(gpus, "GPU"), wall && duration(wall), site && `at ${site}`, ...named].filter(Boolean).join(", ");
+  const [more, one] = cpus === 1 ? ["", plural(cpus, "CPU")] : [plural(cpus, "CPU"), ""];
+  return [more, gpus && plural(gpus, "GPU"), memory && bytes(memory), disk && `${bytes(disk)} of disk`, wall && duration(wall), site && `at ${site}`, ...named, one].filter(Boolean).join(", ");
 }

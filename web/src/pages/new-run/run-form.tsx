@@ -1,5 +1,5 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useId, useState } from "react";
+import { useId, useMemo, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { ApiError } from "@/api/errors";
 import type { FlowView } from "@/api/queries";
@@ -11,6 +11,7 @@ import { toast } from "@/components/toasts";
 import { draftOf, readDraft, type Draft } from "@/components/typed-values";
 import { ValueField } from "@/components/value-field";
 import { Word } from "@/components/word";
+import { sizeInputs } from "./size-inputs";
 
 type StartBody = Schemas["StartBody"];
 
@@ -70,6 +71,7 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
   const refresh = useRefresh();
   const inputs = view.flow?.inputs ?? {};
   const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, given);
+  const sizes = useMemo(() => sizeInputs(view.flow), [view.flow]);
   const waits = useId();
   const act = from ? "Run again" : "Start";
   const [tried, setTried] = useState(false);
@@ -118,7 +120,7 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
       {from && <p className="notice">The fields begin with the inputs of {from}. Change what is to be different: results that do not depend on it are taken over.</p>}
       {!names.length && <p className="muted">This flow needs no inputs.</p>}
       {names.map(([name, wanted]) => (
-        <ValueField key={name} name={name} wanted={wanted} draft={drafts[name] ?? ""} onChange={(draft) => change(name, draft)} onStoring={(file) => setStoring(name, file)} problem={told.of[name] ?? (tried || wanted.type === "number" ? shownProblem(problems[name], drafts[name], tried) : null)} />
+        <ValueField key={name} name={name} wanted={wanted} isSize={sizes.has(name)} draft={drafts[name] ?? ""} onChange={(draft) => change(name, draft)} onStoring={(file) => setStoring(name, file)} problem={told.of[name] ?? (tried || wanted.type === "number" ? shownProblem(problems[name], drafts[name], tried) : null)} />
       ))}
       <details className="more-settings">
         <summary>More settings</summary>

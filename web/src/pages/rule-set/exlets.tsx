@@ -1,8 +1,7 @@
 /** The exlets of a set: what each does, and how often it helped. */
 import { useQuery } from "@tanstack/react-query";
-import { stepsOf } from "@/components/recovery/exlets";
+import { ExletSteps } from "@/components/recovery/exlet-steps";
 import { exletResultsQuery, type RuleSetView } from "@/components/recovery/queries";
-import { shortValue } from "@/components/recovery/values";
 import { EmptyState } from "@/components/states-of-page";
 import { Word } from "@/components/word";
 
@@ -17,11 +16,10 @@ export function Exlets({ set }: { set: RuleSetView }) {
         <tbody>
           {exlets.map(([name, flow]) => {
             const result = results.data?.find((each) => each.exlet === name);
-            const steps = stepsOf(flow);
             return (
               <tr key={name}>
                 <td><strong>{name}</strong><br /><span className="muted">{flow.description}</span></td>
-                <td>{steps ? <ol className="exlet-steps">{steps.map((each) => <li key={each.id}><code>{each.do}</code> <span className="muted">{Object.entries(each.settings).map(([key, value]) => `${key} ${shortValue(value, 70)}`).join(", ")}</span></li>)}</ol> : <span className="muted">more than a list of steps</span>}</td>
+                <td><ExletSteps flow={flow} /></td>
                 <td className="nowrap">{result ? `${result.recovered} of ${result.known}, in ${result.groups} causes` : <span className="muted">not tried yet</span>}</td>
               </tr>
             );

@@ -99,7 +99,7 @@ function TreeTab({ set }: { set: RuleSetView }) {
           ) : null
         }
       >
-        <RuleTreeView walked={walked} label={`Tree of ${treeWords(current.type, current.task)}`} at={search.rule} path={search.rule === undefined ? [] : pathTo(walked, search.rule)} onOpen={(id) => void navigate({ search: (before) => ({ ...before, tree: treeKey(current.type, current.task), rule: id }) })} />
+        <RuleTreeView walked={walked} tried={(rule) => set.tried[`${current.type}/${current.task}/${rule}`] ?? 0} label={`Tree of ${treeWords(current.type, current.task)}`} at={search.rule} path={search.rule === undefined ? [] : pathTo(walked, search.rule)} onOpen={(id) => void navigate({ search: (before) => ({ ...before, tree: treeKey(current.type, current.task), rule: id }) })} />
       </WithDetails>
     </>
   );

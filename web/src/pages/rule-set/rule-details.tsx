@@ -9,7 +9,8 @@ import { Field } from "@/components/field";
 import { plural } from "@/components/format";
 import { JsonTree } from "@/components/json-tree";
 import { Facts } from "@/components/page";
-import { changeRule, contextPathsQuery, promoteRule, replayRules, retireRule, type ReplayView, type Rule, type RuleSet, type RuleSetView } from "@/components/recovery/queries";
+import { ExletSteps } from "@/components/recovery/exlet-steps";
+import { changeRule, contextPathsQuery, promoteRule, replayRules, retireRule, ruleSetQuery, type ReplayView, type Rule, type RuleSet, type RuleSetView } from "@/components/recovery/queries";
 import { isRetired, setWords, type WalkedRule } from "@/components/recovery/rule-walk";
 import { ErrorState } from "@/components/states-of-page";
 import { Time } from "@/components/time";
@@ -51,6 +52,7 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
           ["made", rule.at ? <Time at={rule.at} /> : ""],
         ]}
       />
+      {rule.exlet && <WhatItDoes set={set} exlet={rule.exlet} />}
       {rule.note && <p>{rule.note}</p>}
       <h3>Cornerstone: the case that it was made for</h3>
       {rule.cornerstone ? <JsonTree value={rule.cornerstone} open={2} label="Cornerstone" /> : <p className="muted">None is kept.</p>}
@@ -73,6 +75,21 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
       />
       {dialog === "change" && <ChangeDialog set={set} type={type} task={task} rule={rule} onClose={close} onDone={done} />}
     </>
+  );
+}
+
+/** The steps of its exlet, which may be one of the default rules. */
+function WhatItDoes({ set, exlet }: { set: RuleSetView; exlet: string }) {
+  const own = set.rules?.exlets?.[exlet];
+  const defaults = useQuery({ ...ruleSetQuery("*"), enabled: !own });
+  const flow = own ?? defaults.data?.rules?.exlets?.[exlet];
+  if (!flow) return null;
+  return (
+    <section aria-label={`What ${exlet} does`}>
+      <h3>What {exlet} does</h3>
+      {flow.description && <p className="muted">{flow.description}</p>}
+      <ExletSteps flow={flow} />
+    </section>
   );
 }
 

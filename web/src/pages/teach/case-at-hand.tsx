@@ -20,7 +20,8 @@ export function CaseAtHand(props: {
   decision: UseQueryResult<DecisionView>;
   at: string;
   condition: string;
-  onTerm: (condition: string) => void;
+  /** Undefined where there is nothing to point for: the rule is saved. */
+  onTerm: ((condition: string) => void) | undefined;
   onCase: (decision: string) => void;
 }) {
   const { condition, onTerm } = props;
@@ -32,13 +33,15 @@ export function CaseAtHand(props: {
   }, [values.data]);
   const first = useMemo(() => new Set(parted(distinguishing(values.data ?? [])).first), [values.data]);
   const used = new Set(readTerms(condition).map((each) => each.path));
-  const pick = (path: Path, value: unknown) => onTerm(withTerm(condition, termFor(pathOf(path), value)));
-  const pickLog = (text: string) => {
+  const pick = onTerm && ((path: Path, value: unknown) => onTerm(withTerm(condition, termFor(pathOf(path), value))));
+  const pickLog = onTerm && ((text: string) => {
     // What is selected is meant as it is; of a whole line only what other cases have too.
     const steady = steadyPart(text);
     onTerm(withTerm(condition, writeTerm("job.log_tail", "contains", JSON.stringify(steady.length >= 6 ? steady : text))));
-  };
+  });
   const here = values.data?.[0]?.of_here ?? 0;
+  // As long as there is nothing to compare with, nothing tells them apart: what is shown is what the failure says.
+  const compared = values.data?.some((each) => each.of_elsewhere + each.known_succeeded > 0) ?? false;
   const shared = {
     onPick: pick,
     beside: (path: Path, value: unknown) => {
@@ -75,18 +78,23 @@ export function CaseAtHand(props: {
           const weight = (path: string, value: unknown) => distinction(countOf(path, value) ?? NOT_COUNTED);
           return (
             <div className="stack">
-              <p className="teach-hint muted">Click a value or a line of the log, or select text: it becomes a part of the condition.</p>
+              {onTerm && <p className="teach-hint muted">Click a value or a line of the log, or select text: it becomes a part of the condition.</p>}
               {log && <FailingLog log={log} message={decision.fault?.message ?? ""} onPick={pickLog} />}
-              {parts.distinguishing && <h3 className="teach-part">What tells these cases apart</h3>}
+              {parts.distinguishing && <h3 className="teach-part">{compared ? "What tells these cases apart" : "What the failure says"}</h3>}
               {parts.distinguishing ? <JsonTree {...shared} value={sortedByWeight(parts.distinguishing, weight)} open={9} label="Context of the case" /> : <p className="muted">Nothing that is known tells these cases from others.</p>}
+              {parts.more && (
+                <FoldedSection title={compared ? "More that tells these cases apart" : "More that the failure says"}>
+                  <JsonTree {...shared} value={parts.more} open={2} label="More values" />
+                </FoldedSection>
+              )}
               {parts.same && (
                 <FoldedSection title={here > 1 ? `Also the same in all ${number(here)}` : "Also known of this case"}>
                   <JsonTree {...shared} value={parts.same} open={2} label="Also the same" />
                 </FoldedSection>
               )}
               {parts.varies && (
-                <FoldedSection title="Differs among them, or is long">
-                  <JsonTree {...shared} value={parts.varies} open={2} label="Differs among them" />
+                <FoldedSection title={here > 1 ? "Differs among them, is long, or tells nothing" : "Is long, or tells nothing"}>
+                  <JsonTree {...shared} value={parts.varies} open={2} label="The rest" />
                 </FoldedSection>
               )}
             </div>
@@ -105,12 +113,13 @@ function keyOf(path: string, value: unknown): string {
 const KNOWN_BY = /^fault\.(name|category|exit_code|signal|message)$/;
 const NOT_COUNTED = { here: 0, of_here: 1, elsewhere: 0, of_elsewhere: 0, succeeded: 0, known_succeeded: 0 };
 
-/** What is not counted is long, or one of very many. */
-function kindAt(path: string, value: unknown, count: ValueCount | undefined, first: ReadonlySet<ValueCount>): ValueKind {
+/** `more`: it tells the group apart as well, and stands behind the handful that is shown first. What is not counted is long, or
+ * one of very many. */
+function kindAt(path: string, value: unknown, count: ValueCount | undefined, first: ReadonlySet<ValueCount>): ValueKind | "more" {
   if (KNOWN_BY.test(path) && !isEmpty(value)) return "distinguishing";
   if (!count || NO_CONDITIONS_OF.test(path)) return "varies";
   const kind = valueKindOf(path, count);
-  return kind === "distinguishing" && !first.has(count) ? "same" : kind;
+  return kind === "distinguishing" && !first.has(count) ? "more" : kind;
 }
 
 /** The context without what is empty and the long command, in an order that begins with what mostly tells. */

@@ -1,5 +1,6 @@
 /** The draft of a rule, kept in this tab: a reload, a way back or a conflict does not lose it. */
 import { useEffect, useState } from "react";
+import { plural } from "@/components/format";
 import type { ExletDraft } from "@/components/recovery/exlets";
 
 export interface SavedRule {
@@ -41,6 +42,13 @@ function kept(group: string): RuleDraft {
 /** Somebody has begun with it, and not saved it. */
 function isBegun(draft: RuleDraft): boolean {
   return draft.saved === null && Boolean(draft.condition || draft.exlet || draft.composing || draft.note);
+}
+
+/** What the draft has in it: `a condition and an exlet of 2 steps`. */
+export function draftWords(draft: RuleDraft): string {
+  const { steps } = draft.composed;
+  const repair = draft.composing && steps.length ? `an exlet of ${plural(steps.length, "step")}` : draft.composing ? "an exlet without steps" : draft.exlet && `the repair ${draft.exlet}`;
+  return [draft.condition && "a condition", repair, draft.note && "a note"].filter(Boolean).join(" and ");
 }
 
 export function useDraft(group: string, term: string | undefined) {

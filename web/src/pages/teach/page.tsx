@@ -5,13 +5,14 @@ import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { ApiError } from "@/api/errors";
 import { useMay } from "@/api/session";
 import { Page } from "@/components/page";
-import { flowOf, stepsOf } from "@/components/recovery/exlets";
+import { flowOf, stepsOf, variablesOf } from "@/components/recovery/exlets";
 import { decisionQuery, failureQuery, tryRule, type FailureView, type RuleSpec } from "@/components/recovery/queries";
 import { useRepairs } from "@/components/recovery/repair-cards";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { CaseAtHand } from "./case-at-hand";
-import { useDraft } from "./draft";
+import { draftWords, useDraft } from "./draft";
 import { Preview } from "./preview";
+import { SavedDraft } from "./saved-draft";
 import { ThenPanel } from "./then-panel";
 import { WhenPanel } from "./when-panel";
 import "@/components/recovery/recovery.css";
@@ -81,20 +82,27 @@ function Teach({ view }: { view: FailureView }) {
   useEffect(() => {
     if (draft.basis === null && version !== undefined) change({ basis: version });
   }, [draft.basis, version]);
+  const variables = useMemo(() => variablesOf(decision.data?.context), [decision.data]);
   const problem = trial.error instanceof ApiError && condition === draft.condition.trim() ? trial.error : null;
   const shown = useDeferredValue(trial.data);
   return (
-    <div className="teach-columns">
-      <CaseAtHand view={view} decision={decision} at={id} condition={draft.condition} onTerm={(next) => change({ condition: next })} onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }), replace: true })} />
+    <div className={draft.composing && !draft.saved ? "teach-columns composing" : "teach-columns"}>
+      <CaseAtHand view={view} decision={decision} at={id} condition={draft.condition} onTerm={draft.saved ? undefined : (next) => change({ condition: next })} onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }), replace: true })} />
       <div className="stack">
-        {fromBefore && draft.saved === null && (
+        {fromBefore && draft.saved === null && draftWords(draft) && (
           <p className="notice" role="status">
-            Here is your draft from before; this tab keeps it.{" "}
+            A draft of this rule is kept in this tab from before: {draftWords(draft)}.{" "}
             <button type="button" className="link-button" onClick={clear}>Begin anew</button>
           </p>
         )}
-        <WhenPanel view={view} decision={decision.data} condition={draft.condition} problem={problem} onChange={(next) => change({ condition: next })} />
-        <ThenPanel draft={draft} repairs={repairs} type={view.group.type} onChange={change} />
+        {draft.saved ? (
+          <SavedDraft draft={draft} saved={draft.saved} exlet={exlet} flow={composedFlow ?? chosen?.flow} />
+        ) : (
+          <>
+            <WhenPanel view={view} decision={decision.data} condition={draft.condition} problem={problem} onChange={(next) => change({ condition: next })} />
+            <ThenPanel draft={draft} repairs={repairs} type={view.group.type} variables={variables} onChange={change} />
+          </>
+        )}
       </div>
       <Preview
         view={view}

@@ -3,15 +3,15 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiError } from "@/api/errors";
-import { plural } from "@/components/format";
+import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { ApplyPanel } from "@/components/recovery/apply-panel";
-import { missingBound, withTerm } from "@/components/recovery/conditions";
+import { withTerm } from "@/components/recovery/conditions";
 import { addRule, agreementQuery, promoteRule, ruleSetQuery, type FailureView, type RuleSpec, type TrialEntry, type TrialView } from "@/components/recovery/queries";
 import { RuleTreeView } from "@/components/recovery/rule-tree-view";
 import { pathTo, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
-import { ErrorState } from "@/components/states-of-page";
+import { ErrorState, Loading } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
 import { Glossed } from "@/components/word";
 import type { RuleDraft, SavedRule } from "./draft";
@@ -86,41 +86,43 @@ function Numbers({ trial, rows, onRows, onCase }: PreviewProps & { trial: TrialV
 }
 
 /** The tree of a rule set as it is now. */
-function useWalked(rules: string, type: string, task: string): WalkedRule[] {
+function useWalked(rules: string, type: string, task: string): { walked: WalkedRule[]; tried: (rule: number) => number } {
   const set = useQuery(ruleSetQuery(rules));
   const tree = (set.data?.rules?.trees as Record<string, Record<string, Parameters<typeof walkTree>[0]>> | undefined)?.[type]?.[task];
   const decided = set.data?.decided ?? {};
-  return tree ? walkTree(tree, (rule) => decided[`${type}/${task}/${rule}`] ?? 0) : [];
+  const tried = set.data?.tried ?? {};
+  return { walked: tree ? walkTree(tree, (rule) => decided[`${type}/${task}/${rule}`] ?? 0) : [], tried: (rule) => tried[`${type}/${task}/${rule}`] ?? 0 };
 }
 
 /** Where a rule stands that was saved here. */
 function SavedPlace({ saved }: { saved: SavedRule }) {
-  const walked = useWalked(saved.rules, saved.type, saved.task);
+  const { walked, tried } = useWalked(saved.rules, saved.type, saved.task);
+  const isThere = walked.some((each) => each.rule.id === saved.rule); // the set with it is read when it is saved
   return (
     <Panel title="Its place" className="flush">
       <p className="pad muted">
-        Rule {saved.rule} stands in {setWords(saved.rules)}, <Glossed text={treeWords(saved.type, saved.task)} only={["abort"]} />. The path to it is marked.
+        Rule {saved.rule} stands in {setWords(saved.rules)}, <Glossed text={treeWords(saved.type, saved.task)} only={["abort"]} />.{isThere && " The path to it is marked."}
       </p>
-      <RuleTreeView walked={walked} label="The tree with the saved rule" at={saved.rule} path={pathTo(walked, saved.rule)} height={230} />
+      {isThere ? <RuleTreeView walked={walked} tried={tried} label="The tree with the saved rule" at={saved.rule} path={pathTo(walked, saved.rule)} height={230} /> : <Loading lines={1} />}
     </Panel>
   );
 }
 
 function PlacePanel({ trial, condition, exlet }: { trial: TrialView; condition: string; exlet: string }) {
-  const walked = useWalked(trial.rules, trial.type ?? "", trial.task);
+  const { walked, tried } = useWalked(trial.rules, trial.type ?? "", trial.task);
   const words = treeWords(trial.type ?? "", trial.task);
   return (
     <Panel title="Its place" className="flush">
       <p className="pad muted">
         <Glossed only={["abort"]} text={trial.under === null ? `The first rule for ${words} of ${setWords(trial.rules)}.` : `In ${setWords(trial.rules)}, ${words}: asked if rule ${trial.under} ${trial.side === "true" ? "holds, as an exception to it" : "does not hold"}. The path of this case is marked.`} />
       </p>
-      <RuleTreeView walked={walked} label="The tree with the new rule" ghost={{ under: trial.under, side: trial.side as "true" | "false" | "", condition, exlet }} path={trial.under === null ? [] : pathTo(walked, trial.under)} height={230} />
+      <RuleTreeView walked={walked} tried={tried} label="The tree with the new rule" ghost={{ under: trial.under, side: trial.side as "true" | "false" | "", condition, exlet }} path={trial.under === null ? [] : pathTo(walked, trial.under)} height={230} />
     </Panel>
   );
 }
 
 function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: PreviewProps) {
-  const bound = missingBound(spec.condition, steps);
+  const bound = Object.entries(trial?.bounds ?? {}).find(([primitive]) => steps.includes(primitive))?.[1];
   const client = useQueryClient();
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
@@ -162,7 +164,7 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
         {error !== null && !conflict && <ErrorState error={error} compact />}
         {bound && (
           <p className="notice">
-            A job that fails each time would run again without end.{" "}
+            A job that fails each time would be run again until the server stops, after {number(trial?.repairs_max ?? 0)} repairs of its item.{" "}
             <button type="button" className="link-button" onClick={() => onChange({ condition: withTerm(spec.condition, bound) })}>End it after three tries</button>
           </p>
         )}

@@ -2,7 +2,7 @@
 import { lazy, Suspense } from "react";
 import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
-import { stepsOf } from "@/components/recovery/exlets";
+import { copyOf } from "@/components/recovery/exlets";
 import { RepairCards, type Repair } from "@/components/recovery/repair-cards";
 import { Loading } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
@@ -11,15 +11,15 @@ import type { RuleDraft } from "./draft";
 
 const Composer = lazy(() => import("@/components/recovery/composer"));
 
-export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[]; type: string; onChange: (part: Partial<RuleDraft>) => void }) {
+export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[]; type: string; variables: Record<string, string>; onChange: (part: Partial<RuleDraft>) => void }) {
   const { draft, onChange } = props;
   const edit = (repair: Repair) => {
-    const steps = stepsOf(repair.flow);
-    if (!steps) {
+    const composed = copyOf(repair.name, repair.flow, props.repairs.map((each) => each.name));
+    if (!composed) {
       toast("note", `${repair.name} does more than can be composed here`, "Change it in a rules file, and import that: mendflow rules export.");
       return;
     }
-    onChange({ composing: true, composed: { name: `${repair.name}-2`, description: repair.flow.description ?? "", steps } });
+    onChange({ composing: true, composed });
   };
   return (
     <Panel
@@ -39,7 +39,7 @@ export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[];
       {draft.composing ? (
         <Suspense fallback={<Loading lines={6} />}>
           <p className="field-hint">What you compose is kept in this tab until you save the rule; “Choose a repair” leads back to those that there are.</p>
-          <Composer draft={draft.composed} type={props.type} onChange={(composed) => onChange({ composed })} />
+          <Composer draft={draft.composed} type={props.type} variables={props.variables} onChange={(composed) => onChange({ composed })} />
         </Suspense>
       ) : (
         <div className="stack">

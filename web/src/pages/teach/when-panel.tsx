@@ -24,30 +24,32 @@ export function WhenPanel(props: { view: FailureView; decision: DecisionView | u
   return (
     <Panel title="When">
       <div className="stack">
-        {terms.length > 0 ? (
-          <ul className="term-list" aria-label="Parts of the condition">
-            {terms.map((term, at) => (
-              <li key={`${at}-${term.path ?? term.text}`} className="term">
-                {at > 0 && <span className="muted term-and">and</span>}
-                <TermView term={term} onChange={(text) => replace(at, text)} />
-                <button type="button" className="icon-button" aria-label={`Remove ${term.text}`} onClick={() => replace(at, null)}>
-                  <Icon name="close" size={14} />
+        <div className="stack when-parts">
+          {terms.length > 0 ? (
+            <ul className="term-list" aria-label="Parts of the condition">
+              {terms.map((term, at) => (
+                <li key={`${at}-${term.path ?? term.text}`} className="term">
+                  {at > 0 && <span className="muted term-and">and</span>}
+                  <TermView term={term} onChange={(text) => replace(at, text)} />
+                  <button type="button" className="icon-button" aria-label={`Remove ${term.text}`} onClick={() => replace(at, null)}>
+                    <Icon name="close" size={14} />
+                  </button>
+                </li>
+              ))}
+            </ul>
+          ) : (
+            <p className="muted">Nothing yet. Point at a value of the case, or begin with one of these.</p>
+          )}
+          {ghosts.length > 0 && (
+            <div className="row wrap" role="group" aria-label="Conditions that tell these cases apart">
+              {ghosts.map((each) => (
+                <button key={each.condition} type="button" className="ghost-term" title={each.reason} onClick={() => onChange(withTerm(condition, each.condition))}>
+                  <Icon name="plus" size={12} /> <code>{each.condition}</code>
                 </button>
-              </li>
-            ))}
-          </ul>
-        ) : (
-          <p className="muted">Nothing yet. Point at a value of the case, or begin with one of these.</p>
-        )}
-        {ghosts.length > 0 && (
-          <div className="row wrap" role="group" aria-label="Conditions that tell these cases apart">
-            {ghosts.map((each) => (
-              <button key={each.condition} type="button" className="ghost-term" title={each.reason} onClick={() => onChange(withTerm(condition, each.condition))}>
-                <Icon name="plus" size={12} /> <code>{each.condition}</code>
-              </button>
-            ))}
-          </div>
-        )}
+              ))}
+            </div>
+          )}
+        </div>
         <div className="condition-text">
           <CodeView
             text={condition}

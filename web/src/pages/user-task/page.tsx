@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { api, ask } from "@/api/client";
+import { caseQuery } from "@/api/queries";
 import { useMayAll, useMe } from "@/api/session";
 import { useAct } from "@/components/acts";
 import { JsonTree } from "@/components/json-tree";
@@ -20,7 +21,7 @@ import "@/styles/resources.css";
 const route = getRouteApi("/worklist/$case/$serial");
 
 const IS_OVER: Record<string, string> = {
-  completed: "This task is done.",
+  completed: "How it ended",
   rejected: "This task was rejected, so its step failed. What happens then is up to the flow.",
   expired: "Nobody did this task in time: its step failed.",
   withdrawn: "This task is not wanted any more: its case went on without it or was stopped.",
@@ -74,9 +75,12 @@ function Claim({ task }: { task: Task }) {
   return (
     <>
       {task.state === "offered" && may("claim") && (
-        <button type="button" className="button" onClick={() => void act(() => ask(api.POST("/api/v1/worklist/{case}/{serial}/claim", { params: { path } })), "It is yours now")}>
-          Claim
-        </button>
+        <>
+          <span className="muted">Claim keeps others from answering it; not needed.</span>
+          <button type="button" className="button" onClick={() => void act(() => ask(api.POST("/api/v1/worklist/{case}/{serial}/claim", { params: { path } })), "It is yours now")}>
+            Claim
+          </button>
+        </>
       )}
       {task.state === "claimed" && may("release") && (
         <button type="button" className="button" onClick={() => void act(() => ask(api.POST("/api/v1/worklist/{case}/{serial}/release", { params: { path } })), "Others can claim it again")}>
@@ -84,6 +88,17 @@ function Claim({ task }: { task: Task }) {
         </button>
       )}
     </>
+  );
+}
+
+/** What the case works on: often what is to be decided about. */
+function GivenToCase({ caseId }: { caseId: string }) {
+  const inputs = useQuery(caseQuery(caseId)).data?.inputs;
+  if (!shown(inputs)) return null;
+  return (
+    <Panel title="What the case was given">
+      <JsonTree value={inputs} label="Inputs of the case" open={2} />
+    </Panel>
   );
 }
 
@@ -98,7 +113,7 @@ function TaskView({ task }: { task: Task }) {
       crumbs={<Link to="/worklist">Worklist</Link>}
       lead={
         <span className="row wrap">
-          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : undefined} />
+          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : task.state === "offered" ? "nobody has taken it" : undefined} />
           {isOpen(task) && <Deadline at={task.deadline} />}
         </span>
       }
@@ -124,6 +139,7 @@ function TaskView({ task }: { task: Task }) {
             </Panel>
           )}
           <StepsBefore caseId={task.case} item={task.item} />
+          <GivenToCase caseId={task.case} />
           <Panel title="Where it comes from">
             <Facts
               facts={[

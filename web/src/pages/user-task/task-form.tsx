@@ -10,7 +10,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { ErrorState } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
-import { isYesOrNo, plain, withoutYesOrNo } from "@/components/typed-values";
+import { isApproval, isYesOrNo, plain, withoutYesOrNo } from "@/components/typed-values";
 import { apiPlace } from "../worklist/queries";
 
 type Task = Schemas["UserTaskView"];
@@ -46,10 +46,11 @@ function AnswerField(props: { name: string; description: string; value: string; 
 function RejectDialog({ task, open, onClose }: { task: Task; open: boolean; onClose: () => void }) {
   const refresh = useRefresh();
   const [comment, setComment] = useState("");
+  const act = isApproval(task) && Object.keys(task.fields).length ? "Give up" : "Reject"; // there, Reject is the answer No
   return (
     <ConfirmDialog
-      title={`Reject ${task.title || task.item}`}
-      act="Reject"
+      title={`${act} ${task.title || task.item}`}
+      act={act}
       danger
       open={open}
       onClose={onClose}
@@ -81,16 +82,18 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
   const fields = Object.entries(task.fields);
   const yesOrNo = fields.filter(([, description]) => isYesOrNo(description)).map(([name]) => name);
   const missing = fields.filter(([name]) => !(answers[name] ?? "").trim()).map(([name]) => name);
-  const complete = async () => {
+  const approval = isApproval(task);
+  const asked = approval ? yesOrNo[0] : undefined; // the one answer, which the buttons give
+  const complete = () => {
     setTried(true);
-    if (missing.length) {
-      setRefused(null);
-      return;
-    }
+    setRefused(null);
+    if (!missing.length) void send(Object.fromEntries(fields.map(([name, description]) => [name, isYesOrNo(description) ? answers[name] === "yes" : plain(answers[name] ?? "")])));
+  };
+  const decide = (yes: boolean) => void send(asked === undefined ? {} : { [asked]: yes });
+  const send = async (outputs: Record<string, unknown>) => {
     setBusy(true);
     setRefused(null);
     try {
-      const outputs = Object.fromEntries(fields.map(([name, description]) => [name, isYesOrNo(description) ? answers[name] === "yes" : plain(answers[name] ?? "")]));
       await ask(api.POST("/api/v1/worklist/{case}/{serial}/complete", { params: { path: apiPlace(task.id) }, body: { outputs, comment } }));
       toast("good", "Done: the case goes on");
       await refresh("worklist");
@@ -106,7 +109,8 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          void complete();
+          if (approval) decide(true);
+          else complete();
         }}
       >
         {warning && (
@@ -114,8 +118,9 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
             <Icon name="person" size={14} /> {warning}
           </p>
         )}
-        {!fields.length && <p className="muted">It asks for nothing but a decision: complete it, or reject it.</p>}
-        {fields.map(([name, description]) => (
+        {!fields.length && !approval && <p className="muted">It asks for nothing but a decision: complete it, or reject it.</p>}
+        {asked !== undefined && <p>{withoutYesOrNo(task.fields[asked] ?? "") || asked}</p>}
+        {!approval && fields.map(([name, description]) => (
           <AnswerField
             key={name}
             name={name}
@@ -129,23 +134,34 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
         {refused !== null && <ErrorState error={refused} compact />}
         <dl className="task-means">
           <div>
-            <dt>Complete</dt>
-            <dd>{fields.length ? `sends your answers. The flow goes on with ${fields.length === 1 ? "this answer, whatever it is" : "these answers, whatever they are"}${yesOrNo.length ? `; what it does with a No for ${yesOrNo.join(", ")} is up to the flow` : ""}.` : "says that it is done, and the case goes on."}</dd>
+            <dt>{approval ? "Approve" : "Complete"}</dt>
+            <dd>{asked !== undefined ? `answers Yes for ${asked}, and the flow goes on.` : approval ? "says yes, and the case goes on." : fields.length ? `sends your answers. The flow goes on with ${fields.length === 1 ? "this answer, whatever it is" : "these answers, whatever they are"}${yesOrNo.length ? `; what it does with a No for ${yesOrNo.join(", ")} is up to the flow` : ""}.` : "says that it is done, and the case goes on."}</dd>
           </div>
-          {mayReject && (
+          {asked !== undefined && (
             <div>
               <dt>Reject</dt>
-              <dd>{fields.length ? "answers nothing" : "says that it is not done"}: the task cannot or must not be done. Its step fails, and without a handler or a rule for that, so does the case.</dd>
+              <dd>answers No for {asked}, and the flow goes on; what it does then is up to it.</dd>
+            </div>
+          )}
+          {mayReject && (
+            <div>
+              <dt>{asked !== undefined ? "Give it up" : "Reject"}</dt>
+              <dd>{asked !== undefined ? "answers nothing" : approval ? "says no" : fields.length ? "answers nothing" : "says that it is not done"}: the task cannot or must not be done. Its step fails, and without a handler or a rule for that, so does the case.</dd>
             </div>
           )}
         </dl>
         <div className="row wrap task-acts">
           <button type="submit" className="button primary" disabled={busy || warning !== ""}>
-            <Icon name="check" size={14} /> Complete
+            <Icon name="check" size={14} /> {approval ? "Approve" : "Complete"}
           </button>
+          {asked !== undefined && (
+            <button type="button" className="button danger" disabled={busy || warning !== ""} onClick={() => decide(false)}>
+              Reject
+            </button>
+          )}
           {mayReject && (
-            <button type="button" className="button danger" disabled={busy || warning !== ""} onClick={() => setRejecting(true)}>
-              Reject …
+            <button type="button" className={asked !== undefined ? "button quiet" : "button danger"} disabled={busy || warning !== ""} onClick={() => setRejecting(true)}>
+              {asked !== undefined ? "Give it up …" : "Reject …"}
             </button>
           )}
         </div>

@@ -1,0 +1,16 @@
+/** Which inputs of a flow its jobs ask for as a size, such as that of their memory. */
+
+const AS_IT_IS = /^\$\{\{\s*inputs\.(\w+)\s*\}\}$/;
+
+export function sizeInputs(flow: unknown): ReadonlySet<string> {
+  const found = new Set<string>();
+  const walk = (value: unknown, name: string): void => {
+    if (typeof value === "string" && name.endsWith("_bytes")) {
+      const input = AS_IT_IS.exec(value)?.[1];
+      if (input) found.add(input);
+    } else if (Array.isArray(value)) for (const each of value) walk(each, "");
+    else if (typeof value === "object" && value !== null) for (const [each, inner] of Object.entries(value)) walk(inner, each);
+  };
+  walk(flow, "");
+  return found;
+}
