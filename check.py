@@ -28,11 +28,12 @@ from tools.second_run import LIST, PLUGIN, UNSTEADY_MAX, ListedTests, read_list,
 WORKERS = 4
 """Twice the cores that we count on: many tests wait for a process or for a lease to end."""
 
-WAITING_WORKERS = 7
-"""Seven of its tests use most of two cores, and next to nothing else runs then."""
+WAITING_WORKERS = 6
+"""Six of its tests use most of two cores, and next to nothing else runs then."""
 
 QUIET_AT_ONCE = 3
-"""Each uses a third of a core, and they should be over before the stage waiting begins."""
+"""With these the processors are in use all the time, and the quiet stages are over when the stage waiting begins, whose
+tests go by the clock."""
 
 GOODBYE_S = 20
 CHAOS_SEEDS = 2

@@ -50,6 +50,7 @@ PAUSE_S = 0.05
 LOAD = 0.6
 NICENESS = 10
 TOKEN = "MENDFLOW_TOKEN"
+MEMORY_FOLDER = "/dev/shm"
 HONEST, HOSTILE = "genomics", "intruders"
 KINDS = ("previews", "loops", "paths", "flood", "huge", "half", "slow")
 
@@ -166,7 +167,7 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
     of_server, of_others = halves(os.sched_getaffinity(0))
     os.sched_setaffinity(0, of_others)
     begun: list[subprocess.Popen[bytes]] = []
-    with (folder / "log").open("wb") as log, tempfile.TemporaryDirectory(dir=_memory()) as works:
+    with (folder / "log").open("wb") as log, tempfile.TemporaryDirectory(dir=_memory_folder()) as work_folder:
 
         def begin(*words: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
             process = subprocess.Popen([sys.executable, "-m", "mendflow", *words], stdout=log, stderr=log, env=env)
@@ -181,7 +182,7 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
                 assert time.monotonic() < end and server.poll() is None, (folder / "log").read_text()
                 time.sleep(0.05)
             for number in range(2):
-                work = f"{works}/pilot-{number}"
+                work = f"{work_folder}/pilot-{number}"
                 begin("pilot", "--server", place.url, "--work", work, "--jobs", "1", "--cpus", "1", env=environment)
             yield place
         finally:
@@ -190,9 +191,9 @@ def serving(folder: Path, line: str, token: str) -> Iterator[ServerAnnouncement]
                 process.wait()
 
 
-def _memory() -> str | None:
+def _memory_folder() -> str | None:
     """A folder in memory, or the usual one for what is temporary."""
-    return next((place for place in ("/dev/shm",) if os.access(place, os.W_OK)), None)
+    return MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
 
 
 def halves(processors: Set[int]) -> tuple[Set[int], Set[int]]:

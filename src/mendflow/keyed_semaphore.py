@@ -46,11 +46,11 @@ class _Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def wait(self, at_once: Callable[[], int]) -> None:
-        if not self.served or (not self._waiting and self.served < at_once()):
-            self.served += 1
-            return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
+        self._admit(at_once)
+        if turn.done():
+            return
         try:
             await turn
         except asyncio.CancelledError:
@@ -63,6 +63,9 @@ class _Turns:
     def pass_on(self, at_once: Callable[[], int]) -> None:
         """One was served, or wants its turn no more."""
         self.served -= 1
+        self._admit(at_once)
+
+    def _admit(self, at_once: Callable[[], int]) -> None:
         while self._waiting and (not self.served or self.served < at_once()):
             turn = self._waiting.popleft()
             if not turn.done():

@@ -430,6 +430,8 @@ async def _serve_http(
     finally:
         if options.announce:
             (options.data / "server.json").unlink(missing_ok=True)
+        if for_pilots:
+            await http_server.wait_for_visitors()
         await http_server.stop()
         if audit is not None:
             await audit.stop()

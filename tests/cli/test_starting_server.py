@@ -1,5 +1,6 @@
 """Commands that are given while a server starts, or between the end of one and the start of the next."""
 
+import asyncio
 import fcntl
 import os
 import signal
@@ -19,6 +20,7 @@ from mendflow.client.server_file import find_server, lock_holder
 from mendflow.wiring import ServerOptions, running_server
 from tests.cli.conftest import Shell
 from tests.patience import PATIENCE_S
+from tests.patience import until as eventually
 
 HELLO = "name: hello\njobs:\n  say: {run: echo hello}\n"
 
@@ -135,3 +137,14 @@ async def test_a_server_that_ends_before_it_is_asked_leaves_its_folder_to_the_co
         async with connect(ServerTarget(data=str(tmp_path))) as client:
             assert isinstance(client, LocalClient)
             assert await client.cases() == []
+
+
+async def test_a_server_that_ends_answers_a_command_that_has_found_it(tmp_path: Path) -> None:
+    async with AsyncExitStack() as server:
+        await server.enter_async_context(running_server(ServerOptions(data=tmp_path, mostly_pilots=True)))
+        async with connect(ServerTarget(data=str(tmp_path))) as client:
+            ending = asyncio.create_task(server.aclose())
+            await eventually(lambda: find_server(tmp_path) is None)
+            assert await client.cases() == []
+            assert not ending.done()
+        await ending

@@ -134,7 +134,8 @@ async def test_without_agent_and_slot_a_job_is_dead_before_its_lease_ends(
         with contextlib.suppress(ProcessLookupError):  # the kernel may have killed a slot, and its agent goes on first
             os.kill(pid, signal.SIGCONT)
     fault = (await server.outcome(shell)).fault
-    assert fault is not None and fault.name == "leaseEnded"
+    # The guard comes first, unless it gets the processor later than the kernel's timer of the slot.
+    assert fault is not None and fault.name in ("leaseEnded", "slotDied")
 
 
 @pytest.mark.full

@@ -131,7 +131,7 @@ def test_ui_1_how_often_a_job_would_be_run_again_is_said_as_it_is(recovery: WebS
         page.goto(f"/failures/{group}/teach")
         page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
         page.get_by_role("radio", name=re.compile("^try-again")).click()
-        told = page.get_by_text("would be run again until the server stops, after 100 repairs of its item")
+        told = page.get_by_text("would be run again up to 100 times; then its item is repaired no more")
         expect(told).to_be_visible()
         page.get_by_role("button", name="End it after three tries").click()
         expect(page.get_by_label("Parts of the condition")).to_contain_text("job.generation")

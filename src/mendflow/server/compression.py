@@ -7,11 +7,12 @@ tells nobody anything."""
 
 from __future__ import annotations
 
-import asyncio
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mendflow.server.sign_in import header
+from mendflow.services.base.reading_cost import paid_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +56,7 @@ class _Compression:
             return
         body = message.get("body", b"")
         if not message.get("more_body") and len(body) >= BYTES_MIN:
-            body = await asyncio.to_thread(gzipped, body) if len(body) > BYTES_AT_ONCE else gzipped(body)
+            body = await paid_thread(partial(gzipped, body)) if len(body) > BYTES_AT_ONCE else gzipped(body)
             kept = [each for each in start["headers"] if each[0].lower() != b"content-length"]
             packed = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
             start["headers"] = [*kept, *packed, (b"content-length", b"%d" % len(body))]

@@ -13,6 +13,7 @@ import msgspec
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.views import ChangeEvent
 from mendflow.server.open_requests import OpenRequests
+from mendflow.server.request_quotas import paid_alike
 
 log = logging.getLogger("mendflow.server")
 
@@ -71,7 +72,7 @@ class EventFrames:
         self.end()
 
     async def stream(self, open_requests: OpenRequests) -> AsyncGenerator[bytes, None]:
-        pump = asyncio.create_task(self._pump())
+        pump = asyncio.create_task(paid_alike(self._pump()))
         try:
             with open_requests.hold(self.end):
                 yield b": mendflow\n\n"

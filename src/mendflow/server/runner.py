@@ -26,6 +26,8 @@ log = logging.getLogger("mendflow.server")
 
 STOP_GRACE_S = 0.5
 STOP_S_MAX = 5
+VISITORS_S_MAX = 1.5
+VISITORS_LOOK_S = 0.02
 """Requests that are not answered by then, because the store is unreachable, are refused."""
 
 QUICK_CLOSE_S = 0.1
@@ -157,6 +159,13 @@ class HttpServer:
         self._server = server
         self._task = task
         self._watching = asyncio.create_task(_watch(certificate)) if certificate is not None else None
+
+    async def wait_for_visitors(self) -> None:
+        """Answer those who are connected until they have gone, or for a moment: a command that has found this server
+        may have more than one question."""
+        give_up_at = time.monotonic() + VISITORS_S_MAX
+        while self._server.server_state.connections and time.monotonic() < give_up_at:
+            await asyncio.sleep(VISITORS_LOOK_S)
 
     async def stop(self) -> None:
         """Take no more requests, end event streams and held exchanges, let the rest finish, and close the port."""

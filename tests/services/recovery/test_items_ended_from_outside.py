@@ -108,14 +108,18 @@ async def test_an_item_that_is_removed_before_it_goes_out_is_cancelled_and_not_f
     body = Parallel(name="p", branches=(removed, B))
     case = await started(world, ExceptionType.ITEM_PRE, body, mend(Primitive.REMOVE))
     assert await world.take() == ["b"]
-    await world.quiet()
-    assert await told(world, case) == ("cancelled", "cancelled", {"cancelled": 1})
+    cancelled = ("cancelled", "cancelled", {"cancelled": 1})
+
+    async def is_told() -> bool:
+        return bool(await world.domain.items(case, name="a")) and await told(world, case) == cancelled
+
+    await world.until(is_told, "the item to be cancelled for all")
     [item] = await world.domain.items(case, name="a")
     assert item.reason == f"removed by {case}.x1"
     await world.restart()
     await world.report(b=Outcome())
     await world.until_status(case, "completed")
-    assert await told(world, case) == ("cancelled", "cancelled", {"cancelled": 1})
+    assert await told(world, case) == cancelled
 
 
 async def test_a_failed_item_that_is_removed_is_cancelled_for_all(world: World) -> None:

@@ -70,13 +70,14 @@ class GroupRepairs:
         waiting = [
             each for each in members if each.state == "waiting" or self._administration.is_in_level(each.exlet_case)
         ]
-        trees = await self._failed_trees(members)
-        run = ApplyRun(group=group, by=who, started_at=self._clock.now(), total=len(waiting) + len(trees))
+        run = ApplyRun(group=group, by=who, started_at=self._clock.now(), total=len(waiting))
         self._runs.pop(group, None)
         while len(self._runs) >= RUNS_KEPT:
             del self._runs[next(iter(self._runs))]
         self._runs[group] = run
         try:
+            trees = await self._failed_trees(members)
+            run.total += len(trees)
             await self._apply(run, waiting, trees, who=who, retry=retry)
         finally:
             run.running, run.ended_at = False, self._clock.now()

@@ -20,6 +20,7 @@ interface ApplyProps {
 }
 
 const FLOWS_ASKED = 4;
+const FIRST_LOOK_MS = 1000;
 
 /** Whether a rule that is in force takes this cause up, by a sample of each flow; undefined as long as that is not known, or
  * to somebody who may not ask. */
@@ -43,7 +44,8 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
   const [retry, setRetry] = useState(false);
   // Of an application that nobody has asked for here there is nothing to read.
   const [watched, setWatched] = useState(() => sessionStorage.getItem(`mendflow.applied.${group}`) !== null);
-  const progress = useQuery(applyQuery(group, watched));
+  const [asked, setAsked] = useState(false);
+  const progress = useQuery(applyQuery(group, watched, asked));
   const open = info.waiting + info.unhandled;
   const holds = useRuleHolds(samples);
   const cannot = holds !== false ? "" : onTrial ? "The rule is on trial and does nothing yet: put it in force first." : "No rule that is in force holds for this cause yet: teach one first.";
@@ -55,12 +57,14 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
     // The answer comes when all is done; meanwhile the progress is read.
     const applied = applyRules(group, retry);
     sessionStorage.setItem(`mendflow.applied.${group}`, "yes");
+    setAsked(true);
     setTimeout(() => {
       setWatched(true);
       void client.invalidateQueries({ queryKey: ["failures", "apply", group] });
-    }, 300);
+    }, FIRST_LOOK_MS);
     applied
       .catch(toastError)
+      .finally(() => setAsked(false))
       .finally(() => void Promise.all(["failures", "decisions", "cases", "overview"].map((key) => client.invalidateQueries({ queryKey: [key] }))));
     return Promise.resolve();
   };

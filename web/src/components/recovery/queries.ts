@@ -165,8 +165,9 @@ export function conclusionQuery(flow: string, decision: string, version: number)
   });
 }
 
-/** How far an application of rules has come; null if none was asked for. It is read again while one runs. */
-export function applyQuery(group: string, watched: boolean) {
+/** How far an application of rules has come; null if none was asked for. It is read again while one runs, or is `asked` for:
+ * the server may not have begun. */
+export function applyQuery(group: string, watched: boolean, asked: boolean) {
   return queryOptions({
     queryKey: ["failures", "apply", group],
     queryFn: async ({ signal }) => {
@@ -178,7 +179,7 @@ export function applyQuery(group: string, watched: boolean) {
       }
     },
     enabled: watched,
-    refetchInterval: (query) => (query.state.data?.running ? 500 : false),
+    refetchInterval: (query) => (asked || query.state.data?.running ? 500 : false),
   });
 }
 

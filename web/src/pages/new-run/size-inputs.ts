@@ -4,13 +4,13 @@ const AS_IT_IS = /^\$\{\{\s*inputs\.(\w+)\s*\}\}$/;
 
 export function sizeInputs(flow: unknown): ReadonlySet<string> {
   const found = new Set<string>();
-  const walk = (value: unknown, name: string): void => {
-    if (typeof value === "string" && name.endsWith("_bytes")) {
+  const walk = (value: unknown, name: string, within: string): void => {
+    if (typeof value === "string" && within === "resources" && name.endsWith("_bytes")) {
       const input = AS_IT_IS.exec(value)?.[1];
       if (input) found.add(input);
-    } else if (Array.isArray(value)) for (const each of value) walk(each, "");
-    else if (typeof value === "object" && value !== null) for (const [each, inner] of Object.entries(value)) walk(inner, each);
+    } else if (Array.isArray(value)) for (const each of value) walk(each, "", name);
+    else if (typeof value === "object" && value !== null) for (const [each, inner] of Object.entries(value)) walk(inner, each, name);
   };
-  walk(flow, "");
+  walk(flow, "", "");
   return found;
 }

@@ -164,7 +164,7 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
         {error !== null && !conflict && <ErrorState error={error} compact />}
         {bound && (
           <p className="notice">
-            A job that fails each time would be run again until the server stops, after {number(trial?.repairs_max ?? 0)} repairs of its item.{" "}
+            A job that fails each time would be run again up to {number(trial?.repairs_max ?? 0)} times; then its item is repaired no more.{" "}
             <button type="button" className="link-button" onClick={() => onChange({ condition: withTerm(spec.condition, bound) })}>End it after three tries</button>
           </p>
         )}
