@@ -50,7 +50,8 @@ PLAIN_PATH: Final = lazy_pattern(
 )
 KEPT_MAX: Final = 2_000
 KEPT_CHARS_MAX: Final = 500
-"""Of how many texts what was found is kept, and how long they may be: some megabytes at most."""
+"""Of how many texts what was found is kept, and how long they may be. That is a few megabytes for texts as people write
+them; 2,000 texts that name something in every third character would take some 60."""
 
 PLAIN_STRING: Final = lazy_pattern(r"""(["'])([^\\"']*)\1""")
 

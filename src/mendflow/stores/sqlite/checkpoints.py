@@ -50,10 +50,13 @@ class Checkpointer:
             self._work.put(True)
 
     def complete(self, writer: sqlite3.Connection) -> None:
-        """Copy what is left, when `writer` has committed and before it writes again."""
-        writer.execute(CHECKPOINT).fetchall()
-        self._before = self.frames()
-        self.is_nearly_done = False
+        """Copy what is left, when `writer` has committed and before it writes again. One that fails is due again when
+        the log has grown, and not after each commit."""
+        try:
+            writer.execute(CHECKPOINT).fetchall()
+        finally:
+            self._before = self.frames()
+            self.is_nearly_done = False
 
     def frames(self) -> int:
         """How many frames the log has."""
