@@ -89,10 +89,10 @@ def starting_warm(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: whoever looks for garbage need not look through thousands of tests. It is
-    looked for nearly as seldom as in a server. A server freezes what there is when it begins; in this process that
-    would keep all that earlier tests have left, such as tasks, through which every `asyncio.run` looks at its end."""
-    gc.collect()
+    """What was collected stays to the end, with the little garbage among it: whoever looks for garbage need not look
+    through thousands of tests. It is looked for nearly as seldom as in a server. A server freezes what there is when it
+    begins; in this process that would keep all that earlier tests have left, such as tasks, through which every
+    `asyncio.run` looks at its end."""
     gc.freeze()
     gc.set_threshold(GC_YOUNG_MAX, 10, 10)
     collector: Any = gc

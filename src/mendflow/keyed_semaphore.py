@@ -11,7 +11,7 @@ class KeyedSemaphore:
     """`at_once` is for each key. A function may say it instead, which is asked when somebody asks and when one was
     served; one is always served. Whoever asks for nothing any more is forgotten."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int = 1) -> None:
         self._at_once = at_once
         self._turns: dict[Hashable, _Turns] = {}
 

@@ -13,10 +13,12 @@ import pytest
 
 from mendflow.cli import connection
 from mendflow.cli.connection import connect, find_started
+from mendflow.cli.embedded_server import enter_when_free, open_folder
 from mendflow.cli.local_client import LocalClient
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.starting_server import data_folder, mark_starting
 from mendflow.client.server_file import find_server, lock_holder
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.wiring import ServerOptions, running_server
 from tests.cli.conftest import Shell
 from tests.patience import PATIENCE_S
@@ -148,3 +150,20 @@ async def test_a_server_that_ends_answers_a_command_that_has_found_it(tmp_path: 
             assert await client.cases() == []
             assert not ending.done()
         await ending
+
+
+async def test_a_server_waits_for_a_command_that_has_its_folder_open(tmp_path: Path) -> None:
+    async with AsyncExitStack() as command, AsyncExitStack() as server:
+        await command.enter_async_context(open_folder(tmp_path))
+        starting = asyncio.create_task(enter_when_free(server, ServerOptions(data=tmp_path)))
+        await asyncio.sleep(0.3)
+        assert not starting.done()
+        await command.aclose()
+        assert (await starting).url
+
+
+async def test_a_server_does_not_wait_for_another_one(tmp_path: Path) -> None:
+    async with AsyncExitStack() as first, AsyncExitStack() as second:
+        await first.enter_async_context(running_server(ServerOptions(data=tmp_path)))
+        with pytest.raises(StoreUnavailable, match="is in use by process"):
+            await enter_when_free(second, ServerOptions(data=tmp_path))

@@ -377,8 +377,10 @@ async def test_a_long_read_holds_up_no_short_one(tmp_path: Path) -> None:  # SE-
     await asyncio.sleep(0)
     assert [each.id for each in await store.search("case", [FieldCondition("status", "running")])] == ["a"]
     assert not long_one.done()
-    for each in store._ready().readers.connections:
-        each.interrupt()
+    while not long_one.done():  # its thread may not have begun yet
+        for each in store._ready().readers.connections:
+            each.interrupt()
+        await asyncio.sleep(0.01)
     with pytest.raises(StoreUnavailable):
         await long_one
     await store.close()

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import aiohttp
 import msgspec
 import pytest
 import yarl
+from litestar.types import HTTPScope
 from multidict import CIMultiDict
 
 from mendflow.client import Client
@@ -19,7 +21,7 @@ from mendflow.core.model.alerts import WebhookSpec
 from mendflow.core.model.audit import AuditEntry, AuditQuery, RequestRecord
 from mendflow.core.model.errors import Forbidden, NotFound, StoreUnavailable, Unauthorized
 from mendflow.core.model.named_limits import LimitCount
-from mendflow.core.model.principals import ADMIN, PILOT, READER, USER
+from mendflow.core.model.principals import ADMIN, PILOT, READER, USER, Principal
 from mendflow.core.model.retention import PruneRequest, PruneRule
 from mendflow.core.model.secrets import SecretValue
 from mendflow.core.model.views import CaseQuery, UserTaskView
@@ -35,6 +37,7 @@ from mendflow.services.audit import audit_service
 from mendflow.services.audit.audit_log import AuditLog
 from mendflow.services.audit.chain_store import ChainStore
 from mendflow.stores.contract import Append, RemoveStream
+from mendflow.stores.memory import MemoryStore
 from tests.patience import until
 from tests.server.conftest import DomainUnderTest, opened
 
@@ -397,3 +400,25 @@ def test_refusals_are_counted_for_each_caller_and_bounded_for_all(monkeypatch: p
     assert len(made_up) - made_up.count(None) < request_audit.ALL_REFUSALS_MAX
     assert len(refusals._by_name) <= request_audit.NAMES_MAX
     assert len(refusals._left_out) <= request_audit.NAMES_MAX
+
+
+@pytest.mark.parametrize(("who", "most"), [("", request_audit.REFUSALS_MAX), ("ann", 150)])
+async def test_what_nobody_was_answered_is_bounded_for_those_who_are_not_known(  # SE-4
+    monkeypatch: pytest.MonkeyPatch, who: str, most: int
+) -> None:
+    monkeypatch.setattr(request_audit, "REFUSALS_PER_S", 0.0)
+
+    async def no_answer(message: object) -> None: ...
+
+    path, store = "/api/v1/cases", MemoryStore()
+    await store.open()
+    log = AuditLog(store, lambda: "alone", lambda: 1_000)
+    log.start()
+    scope = {"method": "POST", "path": path, "raw_path": path.encode(), "headers": [], "client": ("10.0.0.7", 1)}
+    audit, caller = request_audit.RequestAudit(log), Principal(who, frozenset({USER})) if who else None
+    for _ in range(150):
+        answer = audit.watch(cast("HTTPScope", dict(scope)), no_answer, caller)
+        assert answer is not None
+        answer.close()
+    await log.stop()
+    assert len([line async for line in ChainStore(store).export(1, 2**62)]) == most

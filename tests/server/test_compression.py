@@ -9,11 +9,14 @@ import msgspec
 import pytest
 from multidict import CIMultiDictProxy
 
+from mendflow.core.model.flow import Flow, JobActivity
+from mendflow.core.model.ids import FlowName
 from mendflow.server.compression import BYTES_AT_ONCE, BYTES_MIN
-from tests.server.conftest import Serving
+from tests.server.conftest import DomainUnderTest, Serving
 
 PAGE = {"Mendflow-Request": "web", "Accept-Encoding": "gzip, br"}
-LONG = "/api/v1/openapi.json"
+LONG = "/api/v1/flows/long"
+FLOW = Flow(name=FlowName("long"), body=JobActivity(name="a", command=f"echo {'word ' * BYTES_AT_ONCE}"))
 
 
 class Answer(NamedTuple):
@@ -35,7 +38,8 @@ class Site:
 
 
 @pytest.fixture
-async def site(serving: Serving) -> AsyncIterator[Site]:
+async def site(serving: Serving, domain: DomainUnderTest) -> AsyncIterator[Site]:
+    await domain.deploy(FLOW)
     async with aiohttp.ClientSession(auto_decompress=False) as http:
         yield Site((await serving()).url, http)
 

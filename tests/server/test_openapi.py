@@ -13,6 +13,7 @@ from mendflow.client import Client
 from mendflow.server.app import routes
 from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.pilot_lookups import LOOKUP_PATHS
+from mendflow.server.routes import about
 from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, loop_flow, task_flow
 
@@ -161,3 +162,19 @@ async def test_the_page_shows_every_route_and_needs_no_network(
 async def test_the_reference_names_every_route_and_nothing_else(description: Json) -> None:
     written = set(re.findall(r"`(GET|PUT|POST|DELETE|HEAD) (/api/v1/[^`?]*)", PAGE.read_text()))
     assert written == _described(description)
+
+
+@pytest.mark.parametrize("path", ["openapi.json", "docs"])
+async def test_the_description_is_written_once_and_sent_to_who_does_not_have_it(  # SE-3
+    served: HttpServer, http: aiohttp.ClientSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with http.get(f"{served.url}/api/v1/{path}") as response:
+        whole, etag = await response.read(), response.headers["ETag"]
+        assert response.headers["Content-Encoding"] == "gzip"
+    monkeypatch.setattr(about, "page_of", None)
+    monkeypatch.setattr(about, "encode_json", None)
+    async with http.get(f"{served.url}/api/v1/{path}", headers={"Accept-Encoding": "identity"}) as response:
+        assert "Content-Encoding" not in response.headers
+        assert await response.read() == whole
+    async with http.get(f"{served.url}/api/v1/{path}", headers={"If-None-Match": etag}) as response:
+        assert (response.status, await response.read()) == (304, b"")

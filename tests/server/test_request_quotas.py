@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from litestar.types import Receive, Send
 
 from mendflow.client import Client
 from mendflow.core.model.errors import TooManyRequests
@@ -17,7 +19,7 @@ from mendflow.core.model.principals import ADMIN, PILOT, USER, Principal
 from mendflow.server import request_quotas
 from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
-from mendflow.server.request_quotas import RequestBuckets, RequestQuotas, Timed, paid_alike
+from mendflow.server.request_quotas import BUSY_BURST_S, RequestBuckets, RequestQuotas, Timed, paid_alike
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.base.buckets import KEYS_MAX, Bucket
 from mendflow.services.base.reading_cost import context_for_everybody, paid_thread, tell_cost_of_reading
@@ -102,6 +104,24 @@ async def test_lists_of_one_principal_are_made_a_few_at_a_time() -> None:  # SE-
     assert not len(quotas._lists)
 
 
+async def test_files_of_one_principal_are_stored_some_at_a_time() -> None:  # SE-3
+    quotas, may_end, now = RequestQuotas(), asyncio.Event(), Counter[str]()
+
+    async def store(name: str) -> None:
+        async with quotas.turn(Principal(name, frozenset({USER})), "10.0.0.7", "PUT", f"/api/v1/files/{'0' * 64}"):
+            now[name] += 1
+            await may_end.wait()
+
+    async with asyncio.TaskGroup() as asked:
+        for _ in range(request_quotas.FILES_AT_ONCE + 5):
+            asked.create_task(store("eve"))
+        asked.create_task(store("ann"))
+        await asyncio.sleep(0)
+        assert now == {"eve": request_quotas.FILES_AT_ONCE, "ann": 1}
+        may_end.set()
+    assert now["eve"] == request_quotas.FILES_AT_ONCE + 5
+
+
 @pytest.mark.parametrize(("used_s", "at_once"), [(0.0, 8), (0.25, 6), (0.5, 4), (1.0, 1), (1.9, 1)])
 async def test_who_has_taken_much_gets_its_lists_one_by_one(used_s: float, at_once: int) -> None:  # SE-3
     quotas, eve = RequestQuotas(), Principal("eve", frozenset({USER}))
@@ -161,7 +181,7 @@ def test_whoever_asks_from_ever_more_addresses_gives_nobody_a_full_bucket_who_ke
         if not number % 1000:
             with pytest.raises(TooManyRequests):
                 quotas.take(eve, "10.0.0.7")
-    assert len(quotas._requests) == len(quotas._busy) == KEYS_MAX
+    assert len(quotas._requests) == len(quotas._of_addresses) == KEYS_MAX
 
 
 async def test_the_client_waits_as_it_is_told_to(bounded: HttpServer) -> None:  # SE-3
@@ -232,7 +252,7 @@ async def test_the_time_that_the_store_reads_for_a_request_is_counted_and_others
         await store.close()
 
 
-async def test_who_reads_much_leaves_a_thread_to_the_others(tmp_path: Path) -> None:  # SE-3
+async def test_those_who_read_much_leave_threads_to_the_others(tmp_path: Path) -> None:  # SE-3
     store = SqliteStore(tmp_path / "store.db")
     await store.open()
     try:
@@ -240,7 +260,7 @@ async def test_who_reads_much_leaves_a_thread_to_the_others(tmp_path: Path) -> N
         may_end, read, reading = threading.Event(), readers.read, list[str]()
 
         def slowly(statement: str, params: Sequence[Any]) -> Any:
-            reading.append("eve" if "slow" in params else "ann")
+            reading.append("slow" if "slow" in params else "quick")
             if "slow" in params:
                 may_end.wait()
             return read(statement, params)
@@ -251,15 +271,16 @@ async def test_who_reads_much_leaves_a_thread_to_the_others(tmp_path: Path) -> N
             tell_cost_of_reading(payer.append)
             await store.search(kind, limit=5)
 
-        eve = list[float]()
+        eve, mallory, trudy = list[float](), list[float](), list[float]()
         async with asyncio.TaskGroup() as asked:
-            for _ in range(6):
-                asked.create_task(search(eve, "slow"))
-            await until(lambda: len(reading) == 2, "she has all threads but one")
+            for each in (eve, mallory, trudy):
+                for _ in range(6):
+                    asked.create_task(search(each, "slow"))
+            await until(lambda: len(reading) == 6, "each has two threads")
             await search([], "quick")
-            assert reading == ["eve", "eve", "ann"]
+            assert reading == [*["slow"] * 6, "quick"]
             may_end.set()
-        assert len(eve) == 6
+        assert [len(each) for each in (eve, mallory, trudy)] == [6, 6, 6]
     finally:
         await store.close()
 
@@ -326,3 +347,58 @@ async def test_a_read_that_nobody_waits_for_any_more_is_paid_and_keeps_its_turn(
     await until(lambda: paid)
     await until(lambda: not len(readers.turns))
     await store.close()
+
+
+async def test_what_comes_in_parts_waits_when_its_principal_has_used_up_its_share(  # SE-3
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(request_quotas, "REST_S_MAX", 0.01)
+    quotas, ann, eve = RequestQuotas(), Principal("ann", frozenset({USER})), Principal("eve", frozenset({USER}))
+    sent = Counter[str]()
+
+    def parts_of(caller: Principal) -> tuple[Receive, Send]:
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"x", "more_body": True}
+
+        async def send(message: Any) -> None:
+            sent[caller.name] += 1
+
+        return quotas.paced(caller, "10.0.0.7", "GET", "/api/v1/archives", receive, send)
+
+    async def download(caller: Principal) -> None:
+        _, send = parts_of(caller)
+        for left in range(3, 0, -1):
+            await send({"type": "http.response.body", "body": b"x", "more_body": left > 1})
+            buckets[caller.name].take(0.01)
+
+    async def upload(caller: Principal) -> None:
+        receive, _ = parts_of(caller)
+        await receive()
+        sent[caller.name] += 1
+
+    buckets = {each.name: quotas.take(each, "10.0.0.7").busy for each in (ann, eve)}
+    buckets["eve"].take(BUSY_BURST_S + 600)
+    async with asyncio.TaskGroup() as asked:
+        slow = [asked.create_task(each) for each in (download(eve), download(eve), upload(eve))]
+        await asyncio.gather(download(ann), upload(ann))
+        assert sent == {"ann": 4, "eve": 2}, "the parts of another pass; of hers, one of each answer"
+        buckets["eve"].take(-600)
+        await asyncio.gather(*slow)
+    assert sent == {"ann": 4, "eve": 7}
+
+
+async def test_the_bytes_of_a_body_are_paid_unless_they_are_stored_as_they_come() -> None:  # SE-3
+    quotas, eve = RequestQuotas(), Principal("eve", frozenset({USER}))
+
+    async def body() -> Any:
+        return {"type": "http.request", "body": bytes(10_000_000), "more_body": False}
+
+    async def no_answer(message: Any) -> None: ...
+
+    for method, path, paid_s in (("PUT", f"/api/v1/files/{'a' * 64}", 0.0), ("POST", "/api/v1/cases", 0.6)):
+        reading = quotas.take(eve, "10.0.0.7").reading
+        now = time.monotonic()
+        before = reading.filled(now)
+        receive, _ = quotas.paced(eve, "10.0.0.7", method, path, body, no_answer)
+        await receive()
+        assert before - reading.filled(now) == pytest.approx(paid_s / BUSY_BURST_S, abs=0.01)

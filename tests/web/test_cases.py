@@ -36,7 +36,7 @@ def test_ui_1_cases_are_told_apart_by_what_they_were_given(server: WebServer, pa
     expect(page.locator(".case-lead .case-inputs")).to_have_text("table=…/night05.csv, parts=3")
     group = server.ask("GET", "/failures?flow=nights")[0]["id"]
     page.goto(f"/failures/{group}")
-    of_cause = page.get_by_role("list", name="Cases of this cause").get_by_role("listitem")
+    of_cause = page.get_by_role("list", name="Failures of this cause").get_by_role("listitem")
     for name, case in cases.items():
         expect(of_cause.filter(has_text=case)).to_contain_text(f"table=…/{name}.csv, parts=3")
 

@@ -52,7 +52,7 @@ def test_cases_that_wait_are_begun_again_once(recovery: WebServer, page: Page) -
     dialog.get_by_role("button", name="Done").click()
     for case in cases:
         assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
-    expect(page.get_by_label("Cases of this cause")).to_contain_text("restarted")
+    expect(page.get_by_label("Failures of this cause")).to_contain_text("restarted")
     names = [each["name"] for each in recovery.ask("GET", "/rules")]
     assert "tide" not in names or recovery.ask("GET", "/rules/tide")["rule_count"] == 0, "a rule was made of it"
 
@@ -121,7 +121,7 @@ def proposed(recovery: WebServer) -> dict[str, str]:
 
 def open_proposal(page: Page, words: str) -> None:
     page.goto("/proposals")
-    page.get_by_role("row").filter(has_text=words).get_by_text("by-hand").click()
+    page.get_by_role("row").filter(has_text=words).get_by_text("as people did").click()
     expect(page.get_by_role("complementary", name="Proposal")).to_be_visible()
 
 
@@ -135,7 +135,7 @@ def test_a_proposal_is_adopted_on_trial_and_then_put_in_force(
     open_proposal(page, "owl sits")
     page.get_by_role("button", name="Adopt on trial").click()
     confirm(page, "Adopt on trial")
-    expect(page.get_by_role("row").filter(has_text="owl sits")).to_contain_text("on-trial")
+    expect(page.get_by_role("row").filter(has_text="owl sits")).to_contain_text("on trial")
     assert state_of(recovery, proposed["owl"])["state"] == "on-trial"
     page.get_by_role("button", name="Put in force").click()
     confirm(page, "Put in force")

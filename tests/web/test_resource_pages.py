@@ -54,7 +54,7 @@ def test_a_site_is_added_paused_resumed_and_removed(page: Page, server: WebServe
     page.get_by_role("dialog").get_by_label("Pilots at most").fill("3")
     page.get_by_role("dialog").get_by_label("Memory of each").fill("1500 MB")
     confirm(page, "Change")
-    expect(details).to_contain_text("0 to 3")
+    expect(details).to_contain_text("at most 3")
     choose(page, "More acts on annex", "Settings …")
     expect(page.get_by_role("dialog").get_by_label("Memory of each")).to_have_value("1500 MB")
     page.get_by_role("dialog").get_by_label("Memory of each").fill("")

@@ -62,7 +62,7 @@ def test_an_unknown_failure_is_taught_and_its_cases_recover(recovery: WebServer,
         assert all(each.evaluate(FITS) for each in came.all()), "what came of a case is cut"
         page.get_by_role("link", name=re.compile("^Rule 1 of taught")).click()
         does = page.get_by_role("region", name="What ask-for-another-token does")
-        expect(does).to_contain_text("re-submit wait_ms = 1000")
+        expect(does).to_contain_text("re-submit wait = 1 s")
     assert [recovery.client.case(case).status for case in cases] == ["completed"] * 3
 
 
@@ -214,7 +214,7 @@ def test_what_a_viewer_may_not_is_not_offered(recovery: WebServer, browser: Brow
         context.sign_in(made["token"])
         page = context.page()
         page.goto(f"/failures/{group}")
-        expect(page.get_by_label("Cases of this cause")).to_be_visible()
+        expect(page.get_by_label("Failures of this cause")).to_be_visible()
         for act in ("Mend once", "Hand to a person", re.compile("^Apply")):
             expect(page.get_by_role("button", name=act)).to_have_count(0)
         expect(page.get_by_role("link", name="Teach", exact=True)).to_have_count(0)

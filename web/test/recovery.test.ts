@@ -67,7 +67,7 @@ describe("the name of an exlet", () => {
 });
 
 it("what a step sets is told by its names and values", () => {
-  expect(settingsText({ env: { SCRATCH: "/scratch/b" }, wait_ms: 1000 })).toBe("env.SCRATCH = /scratch/b, wait_ms = 1000");
+  expect(settingsText({ env: { SCRATCH: "/scratch/b" }, wait_ms: 1000 })).toBe("env.SCRATCH = /scratch/b, wait = 1 s");
 });
 
 it("the variables of a job are those of its context that are plain values", () => {

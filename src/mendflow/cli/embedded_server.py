@@ -13,12 +13,14 @@ from mendflow.cli.local_client import LocalClient
 from mendflow.cli.mail_options import mail_of_environment
 from mendflow.cli.options import store_url
 from mendflow.cli.password_warning import warn_of_password
+from mendflow.cli.printing import say
 from mendflow.cli.secret_options import key_of_environment, sources_of_environment
 from mendflow.client import Client
-from mendflow.core.model.errors import Conflict, StoreUnavailable
-from mendflow.wiring import RunningServer, ServerOptions, running_server
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.wiring import RunningServer, ServerOptions, find_server, running_server
 
-OTHER_COMMAND_S = 5.0
+SAY_AFTER_S = 2.0
+OTHER_COMMAND_S = 10.0
 """Wait this long if another command has the folder open."""
 
 
@@ -47,27 +49,40 @@ async def start_server(
     stays: bool = False,
 ) -> RunningServer:
     """Open the folder; wait a moment if another command has it. `stays`: other commands may give it flows."""
-    give_up_at = time.monotonic() + OTHER_COMMAND_S
+    options = ServerOptions(
+        data=folder,
+        store=store or store_url(),
+        files_roots=None,
+        announce=not for_one_command,
+        listen=not for_one_command,
+        mostly_pilots=True,
+        stays=stays,
+        continues_found=False,
+        schedules=False,
+        levels_ms=level_waits(),
+        holds_unhandled=hold,
+        live_values_bytes=0,  # whoever runs it has the machine's memory
+        mail=mail_of_environment(),
+        secrets_key=key_of_environment(),
+        secrets_from=sources_of_environment(),
+    )
+    return await enter_when_free(stack, options)
+
+
+async def enter_when_free(
+    stack: AsyncExitStack, options: ServerOptions, end: asyncio.Event | None = None
+) -> RunningServer:
+    """Start a server. Whoever holds its folder and serves nobody is a command, which is soon over: wait for it, unless
+    `end` is set meanwhile."""
+    begun, said = time.monotonic(), False
     while True:
         try:
-            options = ServerOptions(
-                data=folder,
-                store=store or store_url(),
-                files_roots=None,
-                announce=not for_one_command,
-                listen=not for_one_command,
-                mostly_pilots=True,
-                stays=stays,
-                continues_found=False,
-                schedules=False,
-                levels_ms=level_waits(),
-                holds_unhandled=hold,
-                mail=mail_of_environment(),
-                secrets_key=key_of_environment(),
-                secrets_from=sources_of_environment(),
-            )
             return await stack.enter_async_context(running_server(options))
-        except (StoreUnavailable, Conflict):
-            if time.monotonic() > give_up_at or not (folder / "store.db").exists():
+        except StoreUnavailable as error:
+            waited_s, is_unwanted = time.monotonic() - begun, end is not None and end.is_set()
+            if "holder" not in error.fields or find_server(options.data) or waited_s > OTHER_COMMAND_S or is_unwanted:
                 raise
-            await asyncio.sleep(0.2)
+        if waited_s > SAY_AFTER_S and not said:
+            said = True
+            say(f"another command has {options.data} open; waiting for it, {OTHER_COMMAND_S:.0f} s at most", err=True)
+        await asyncio.sleep(0.2)

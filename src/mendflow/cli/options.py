@@ -125,6 +125,15 @@ OnUnhandled = Annotated[
         autocompletion=lambda incomplete: complete_words(("fail", "hold"))(incomplete),
     ),
 ]
+LiveValuesMb = Annotated[
+    int,
+    typer.Option(
+        "--live-values-mb",
+        min=0,
+        metavar="N",
+        help="How much memory the inputs of each project's live cases may take. 0: any amount.",
+    ),
+]
 Again = Annotated[
     list[str] | None,
     typer.Option(

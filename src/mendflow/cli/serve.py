@@ -13,13 +13,14 @@ import typer
 
 from mendflow.cli.alert_rules import alert_rules
 from mendflow.cli.attempt_bounds import with_bounds
+from mendflow.cli.embedded_server import enter_when_free
 from mendflow.cli.exit_codes import EnvironmentUnfit
 from mendflow.cli.isolation_options import USUAL_RULES, JobRules, with_job_rules
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.log_options import with_log
 from mendflow.cli.mail_options import MailFrom, Smtp, SmtpPasswordFile
 from mendflow.cli.oidc_options import with_oidc
-from mendflow.cli.options import Data, OnUnhandled, ServerTarget, Store
+from mendflow.cli.options import Data, LiveValuesMb, OnUnhandled, ServerTarget, Store
 from mendflow.cli.password_warning import warn_of_password
 from mendflow.cli.pilot_supervisor import GRACE_S, PilotSupervisor
 from mendflow.cli.printing import say
@@ -31,7 +32,7 @@ from mendflow.cli.tls_options import TlsCa, TlsClientCert, TlsClientKey, client_
 from mendflow.core.model.alerts import MailOptions
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.principals import Principal
-from mendflow.core.model.projects import CASES_PER_START
+from mendflow.core.model.projects import CASES_PER_START, LIVE_VALUES_BYTES
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.isolation.options import THREE_WAYS
@@ -45,7 +46,7 @@ from mendflow.server.access import (
 )
 from mendflow.server.log_output import LogOptions, LogOutput
 from mendflow.server.oidc import OidcOptions
-from mendflow.wiring import RunningServer, ServerOptions, allowed_address, run, running_server
+from mendflow.wiring import RunningServer, ServerOptions, allowed_address, run
 
 NO_TOKENS_FOR_JOBS = (
     "jobs in a sandbox have the account of this server and reach it over the network, and without tokens that account"
@@ -163,6 +164,7 @@ def serve(
             help="How many live cases one start may have at once, with all that they call.",
         ),
     ] = CASES_PER_START,
+    live_values_mb: LiveValuesMb = LIVE_VALUES_BYTES // 10**6,
     on_unhandled: OnUnhandled = "",
     level: Annotated[
         list[str] | None,
@@ -274,6 +276,7 @@ def serve(
         oidc=oidc,
         requests_per_s=requests_per_second,
         cases_per_start=cases_per_start,
+        live_values_bytes=live_values_mb * 10**6,
         lease_ms=lease * 1000,
         domain_lease_ms=domain_lease * 1000,
         data_wait_ms=data_wait * 1000,
@@ -351,7 +354,7 @@ async def _serve(
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, (lambda: None) if reads_files else end.set)
     async with AsyncExitStack() as stack:
         try:
-            server = await stack.enter_async_context(running_server(options))
+            server = await enter_when_free(stack, options, end)
         except Conflict as error:
             raise EnvironmentUnfit(error.message) from error  # the port is taken: an error of the environment
         except StoreUnavailable as error:

@@ -9,6 +9,7 @@ from mendflow.tls import (
     CA_VARIABLE,
     CERT_VARIABLE,
     KEY_VARIABLE,
+    NO_TLS_SETTINGS,
     PIN_VARIABLE,
     BadTlsFile,
     ClientTls,
@@ -42,10 +43,12 @@ TlsPin = Annotated[
 
 
 def client_tls(ca: str, cert: str, key: str, pin: str = "") -> ClientTls:
-    """The settings, whose files are there and can be used."""
+    """The settings, whose files are there and can be used. Where there are none, the CAs of the system are read when
+    somebody asks a server over TLS, and not for each command."""
     settings = ClientTls(ca, cert, key, pin)
     try:
-        settings.context()
+        if settings != NO_TLS_SETTINGS:
+            settings.context()
     except BadTlsFile as error:
         raise InvalidRequest(str(error)) from None
     return settings

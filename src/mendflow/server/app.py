@@ -14,7 +14,7 @@ from litestar.di import Provide
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from mendflow.core.model.errors import RequestError, TooManyRequests, Unreachable
-from mendflow.core.model.principals import Principal
+from mendflow.core.model.principals import PILOT, Principal
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
 from mendflow.server.access import DOMAIN, PEERS, AccessControl, origin_of
@@ -36,7 +36,7 @@ from mendflow.server.request_address import demand_text
 from mendflow.server.request_audit import RequestAudit
 from mendflow.server.request_body import BodyDrain
 from mendflow.server.request_mark import logged, marked
-from mendflow.server.request_quotas import REQUESTS_PER_S, RequestQuotas, Timed
+from mendflow.server.request_quotas import HEALTH_PATH, REQUESTS_PER_S, RequestQuotas, Timed, UnidentifiedRequest
 from mendflow.server.routes import files, parameters
 from mendflow.server.routes.handlers import handlers
 from mendflow.server.sign_in import SignIn
@@ -100,10 +100,12 @@ class Api:
         self._routes = routes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # uvicorn is told to speak HTTP only
-        await self._admit_and_answer(cast(HTTPScope, scope), receive, send)
+        scope = cast(HTTPScope, scope)  # uvicorn is told to speak HTTP only
+        request = UnidentifiedRequest(self.quotas, scope, send)
+        await Timed(self._admit_and_answer(scope, receive, request), request.buckets(), request.is_unknown)
 
-    async def _admit_and_answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _admit_and_answer(self, scope: HTTPScope, receive: Receive, request: UnidentifiedRequest) -> None:
+        send: Send = request.send
         for page in self._sign_in_pages:
             if page.answers(scope):
                 await self._on_record(scope, receive, send, None, page)
@@ -128,18 +130,24 @@ class Api:
         if scope["path"].startswith(DOMAIN):
             await self._on_record(scope, receive, send, None, self.domains)
             return
+        forwarded = self._is_forwarded(scope)
+        request.is_known = bool(caller.name) or self.quotas.is_free(caller) or forwarded
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name, caller.projects)
             return
         if scope["path"] in LOOKUP_PATHS and scope["method"] == "POST":
             await self.lookups(scope, receive, send, caller.name, caller.projects)
             return
-        if not self.quotas.counts(caller, scope["path"]) or self._is_forwarded(scope):
+        if caller.roles == {PILOT} and not forwarded and scope["path"] != HEALTH_PATH:
+            await self.quotas.answer_pilot(
+                caller, receive, send, lambda receive, send: self._answer_admitted(scope, receive, send, caller)
+            )
+            return
+        if not self.quotas.counts(caller, scope["path"]) or forwarded:
             await self._answer_admitted(scope, receive, send, caller)
             return
+        address, request.is_known = request.address, True
         try:
-            client = scope.get("client")
-            address = client[0] if client else ""
             buckets = self.quotas.take(caller, address)
         except RequestError as error:
             await self.quotas.hold()
@@ -147,7 +155,8 @@ class Api:
             return
         try:
             async with self.quotas.turn(caller, address, scope["method"], scope["path"]):
-                await Timed(self._answer_admitted(scope, receive, send, caller), buckets)
+                paced = self.quotas.paced(caller, address, scope["method"], scope["path"], receive, send)
+                await Timed(self._answer_admitted(scope, *paced, caller), buckets)
         except TooManyRequests as error:
             await self._refuse(scope, send, error)
 

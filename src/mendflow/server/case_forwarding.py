@@ -26,6 +26,7 @@ from mendflow.server.request_audit import is_noted, note
 from mendflow.server.request_body import read_body
 from mendflow.server.request_quotas import paid_alike
 from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.base.request_turns import end_turn
 from mendflow.services.messaging.message_store import endpoint_of
 from mendflow.services.messaging.ports.job_messages import JOBS
 
@@ -99,6 +100,8 @@ class CaseForwarder:
             body = await read_body(receive, self._bytes_max)
         if is_noted():
             note(project=await self._project_of(subject) or "")
+        if scope["path"].startswith(FLOW_MESSAGES):
+            await end_turn()  # the other server waits for the flow's reply
         return await self._forward(home, subject, scope, receive, send, body)
 
     async def _home(self, subject: str, *, is_forwarded: bool, afresh: bool = False) -> str | None:

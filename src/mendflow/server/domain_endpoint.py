@@ -21,6 +21,7 @@ from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, log_un
 from mendflow.server.pilot_exchange import STOPPING
 from mendflow.server.request_audit import note
 from mendflow.server.request_body import body_chunks, read_body
+from mendflow.server.request_quotas import identify
 from mendflow.services.domains.connections import Connection
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class DomainEndpoint:
             return
         connection = await gate.admit(hashlib.sha256(shown.encode()).hexdigest())
         mark_admitted(scope)
+        identify(scope)
         note(who=connection.name)
         if what == EXCHANGE:
             _demand(method, "POST")

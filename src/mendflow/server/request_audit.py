@@ -225,7 +225,10 @@ class AnswerOnRecord:
         """The request is over. If nobody was answered, that is on record, too."""
         if not self._begun and self._is_audited:
             self._begun = True
-            self._log.put(self._record_of("unanswered", ""))
+            is_known = self._admitted and self._known.who
+            left_out = 0 if is_known else self._refusals.admit(self._known.who)
+            if left_out is not None:
+                self._log.put(self._record_of("unanswered", "", left_out))
 
 
 def _only_reads(operation: ApiOperation | None, method: str) -> bool:

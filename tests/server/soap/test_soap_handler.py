@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+import threading
+import time
 from pathlib import Path
 
 import aiohttp
@@ -9,10 +11,13 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.soap import ADDRESSING
-from mendflow.core.soap.envelope import header, read_envelope, write_envelope
+from mendflow.core.soap.envelope import BadEnvelope, header, read_envelope, write_envelope
 from mendflow.formats.bpel import parse_bpel
 from mendflow.server.access import AccessToken
+from mendflow.server.request_quotas import REQUESTS_AT_ONCE
+from mendflow.server.soap import handler
 from mendflow.wiring import RunningServer, ServerOptions, running_server
+from tests.patience import until
 from tests.server.soap.shop import ECHO, PROCESS, RECEIVE, REPLY, SHOP, number_in, order, process
 
 FAULT = """<sequence>RECEIVE<assign><copy><from><literal>none left</literal></from>
@@ -211,3 +216,47 @@ async def test_a_server_with_tokens_takes_messages_of_those_who_may(tmp_path: Pa
                 seen[token] = status
                 assert status == 200 or read_envelope(body).fault() is not None
     assert seen == {"ann": 200, "grid": 200, "node": 403, "bob": 403, "nobody": 401}
+
+
+async def test_requests_that_wait_for_a_reply_keep_no_others_of_their_sender_waiting(tmp_path: Path) -> None:  # SE-3
+    ann = AccessToken("ann", frozenset({"user"}), hashlib.sha256(b"ann").hexdigest())
+    options = ServerOptions(data=tmp_path / "data", announce=False, tokens=(ann,))
+    hears = '<receive partnerLink="customer" operation="remark" variable="note"/>'
+    flow = process(tmp_path, "late", f"<sequence>{RECEIVE}{hears}{ECHO}{REPLY}</sequence>")
+    async with running_server(options) as server, Client(server.url, "ann") as client:
+        await client.deploy(flow)
+        waiting = [asyncio.create_task(client.post("late", order(n))) for n in range(REQUESTS_AT_ONCE + 1)]
+
+        async def have_all_begun() -> bool:
+            return len(await client.cases(flow="late")) == len(waiting)
+
+        await until(have_all_begun, every_s=0.02)
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_messages_of_some_size_are_parsed_one_by_one_beside_the_loop(  # SE-3
+    server: RunningServer, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, now, most = set[int](), 0, 0
+
+    def parse(_data: bytes | str) -> tuple[str, str]:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        threads.add(threading.get_ident())
+        time.sleep(0.01)
+        now -= 1
+        raise BadEnvelope("seen")
+
+    monkeypatch.setattr(handler, "_parse_port_request", parse)
+    body = write_envelope([f'<status xmlns="urn:mendflow:jobs:1">{"<a/>" * 2000}</status>'])
+
+    async def send() -> int:
+        async with http.post(f"{server.url}/soap/jobs", data=body) as response:
+            return response.status
+
+    assert await asyncio.gather(*(send() for _ in range(8))) == [500] * 8
+    assert most == 1
+    assert threading.get_ident() not in threads

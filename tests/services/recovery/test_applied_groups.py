@@ -1,6 +1,7 @@
 """What is told of a cause after its rules were applied to what had failed: each failure counts once, what people did is
 theirs, and no accident is offered as a condition."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -63,6 +64,17 @@ async def test_ex_7_a_failure_whose_case_was_reopened_counts_once_in_what_tells_
     assert (group.count, {each.of_here for each in values}) == (3, {3})
     [code] = [each for each in values if each.path == "fault.exit_code"]
     assert code.here == 3
+
+
+async def test_ex_7_when_failures_occurred_stays_when_a_rule_is_applied_to_them(world: World) -> None:
+    cases = [await failed_case(world) for _ in range(2)]
+    [before] = await world.domain.failures()
+    await asyncio.sleep(0.01)  # of the clock that the failures are told by
+    await applied(world)
+    await ends_well(world, *cases)
+    [after] = await world.domain.failures()
+    assert (after.count, after.first_at, after.last_at) == (2, before.first_at, before.last_at)
+    assert [each.last_at for each in (await world.domain.overview()).failures] == [before.last_at]
 
 
 async def test_ex_7_no_accident_of_history_is_proposed_where_a_rule_mended_the_cause(world: World) -> None:

@@ -1,9 +1,11 @@
 """The alert about a failure that no rule took up ends when nothing is left of that failure, and comes back with the
 next one."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.core.model.flow import JobActivity
@@ -11,8 +13,11 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.rules import RuleSet
+from mendflow.services.base.notices import ALERT_CLOSED
+from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
+from tests.patience import PATIENCE_S
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
 
 A = JobActivity(name="a", command="true")
@@ -23,7 +28,8 @@ SHIPPED = RuleSet(name="*", exlets={"try-again": exlet("try-again", mend(Primiti
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None), shipped=SHIPPED)
+    never = MonitorSettings(look_ms=24 * 3_600_000)  # by itself: the tests look, or are told
+    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None, monitor=never), shipped=SHIPPED)
     await made.server.open()
     yield made
     await made.server.close()
@@ -84,3 +90,54 @@ async def test_it_ends_when_the_case_goes_on_to_its_end_or_is_cancelled(world: W
     else:
         await world.domain.cancel(case, who="me")
     assert await open_alerts(world) == []
+
+
+async def told_closed(world: World) -> str:
+    """The alert that is told to be over, without that the monitor has looked."""
+    async for event in world.domain.events(kind="alert"):
+        if event.state == ALERT_CLOSED:
+            return event.message
+    raise AssertionError("the changes have ended")
+
+
+async def test_it_goes_at_once_when_the_last_case_was_run_again(world: World) -> None:
+    # UI-1: nobody waits for the next look of the monitor
+    case = await failed_case(world)
+    [alert] = await world.domain.alerts()
+    told = asyncio.create_task(told_closed(world))
+    await done_again(world, case)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await told == alert.id
+    assert await world.domain.alerts() == []
+
+
+async def test_what_is_held_has_no_alert_any_more_when_somebody_takes_it_up(world: World) -> None:  # UI-1
+    case = await world.start(msgspec.structs.replace(flow(A), on_unhandled="hold"))
+    await world.take()
+    await world.report(a=FAILED)
+    while not (await world.domain.case(case)).held:
+        await asyncio.sleep(0)
+    await world.runtime.monitor.look()
+    [alert] = await world.domain.alerts()
+    assert alert.kind == "case-held"
+    told = asyncio.create_task(told_closed(world))
+    await asyncio.sleep(0)
+    [group] = await world.domain.failures()
+    view = await world.domain.failure(group.id)
+    assert (view.open_waiting, view.open_failed) == (1, 0)
+    await world.domain.apply_rules(group.id, who="me", retry=True)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await told == alert.id
+    assert await world.domain.alerts() == []
+    view = await world.domain.failure(group.id)
+    assert (view.open_waiting, view.open_failed) == (0, 0)
+
+
+async def test_what_was_run_again_is_not_counted_as_what_rules_can_be_applied_to(world: World) -> None:  # FM-8
+    first, _ = await failed_case(world), await failed_case(world)
+    [group] = await world.domain.failures()
+    view = await world.domain.failure(group.id)
+    assert (view.open_waiting, view.open_failed) == (0, 2)
+    await done_again(world, first)
+    view = await world.domain.failure(group.id)
+    assert (view.open_waiting, view.open_failed) == (0, 1)

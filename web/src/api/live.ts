@@ -107,6 +107,14 @@ export function patchCases(client: QueryClient, events: ChangeEvent[]): void {
   );
 }
 
+/** An alert that is over goes at once; the rest of its page is read again when its turn comes. */
+export function dropClosedAlerts(client: QueryClient, events: ChangeEvent[]): void {
+  const closed = new Set(events.filter((event) => event.kind === "alert" && event.state === "closed").map((event) => event.message));
+  if (!closed.size) return;
+  client.setQueryData<Schemas["OverviewView"]>(["overview"], (view) => view && { ...view, alerts: view.alerts.filter((alert) => !closed.has(alert.id)) });
+  client.setQueryData<Schemas["AlertView"][]>(["alerts", { every: false }], (alerts) => alerts?.filter((alert) => !closed.has(alert.id)));
+}
+
 /** The case itself, why it stands so, and its graph. */
 const AT_ONCE = new Set<unknown>([undefined, "why", "graph"]);
 
@@ -122,6 +130,7 @@ export function startLive(client: QueryClient): void {
   feed.listen(({ events, missed }) => {
     if (missed) void client.invalidateQueries();
     patchCases(client, events);
+    dropClosedAlerts(client, events);
     readEnded(client, events);
     const keys = new Map<string, QueryKey>();
     for (const event of events) for (const key of concerned(event)) keys.set(JSON.stringify(key), key);

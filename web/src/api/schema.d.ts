@@ -4800,13 +4800,18 @@ export interface components {
          * FailureView
          * @description One group in detail: its newest decisions, characteristic values of their contexts, and conditions that separate
          *         them from others of the same type. `values` has each value with how many of the samples have it. `compared` is what
-         *         distinguishes the newest from the case that is nearest to it in the rules.
+         *         distinguishes the newest from the case that is nearest to it in the rules. Rules can still be applied to
+         *         `open_waiting` failures that wait, and to `open_failed` whose cases have failed and were not run again.
          */
         FailureView: {
             candidates: components["schemas"]["CandidateView"][];
             /** @default null */
             compared: components["schemas"]["DifferencesView"] | null;
             group: components["schemas"]["FailureGroup"];
+            /** @default 0 */
+            open_failed: number;
+            /** @default 0 */
+            open_waiting: number;
             samples: components["schemas"]["DecisionView"][];
             values: {
                 [key: string]: {

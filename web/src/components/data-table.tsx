@@ -60,7 +60,7 @@ const PHONE_ROW_PX = 54;
 const phone = matchMedia("(max-width: 640px)");
 
 /** Whether the screen is a phone's, as long as it is. */
-function usePhone(): boolean {
+export function usePhone(): boolean {
   return useSyncExternalStore(
     (listener) => {
       phone.addEventListener("change", listener);

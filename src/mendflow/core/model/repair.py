@@ -151,6 +151,7 @@ class Decision(msgspec.Struct, kw_only=True):
     type: ExceptionType
     at: Instant
     state: DecisionState
+    failed_at: Instant = 0  # of one that took the place of another: when the first of them was made
     item: ItemId | None = None
     task: str = ""
     serial: int = 0

@@ -190,13 +190,16 @@ class CandidateView(View, frozen=True):
 class FailureView(View, frozen=True):
     """One group in detail: its newest decisions, characteristic values of their contexts, and conditions that separate
     them from others of the same type. `values` has each value with how many of the samples have it. `compared` is what
-    distinguishes the newest from the case that is nearest to it in the rules."""
+    distinguishes the newest from the case that is nearest to it in the rules. Rules can still be applied to
+    `open_waiting` failures that wait, and to `open_failed` whose cases have failed and were not run again."""
 
     group: FailureGroup
     samples: list[DecisionView]
     values: dict[str, dict[str, int]]
     candidates: list[CandidateView]
     compared: DifferencesView | None = None
+    open_waiting: int = 0
+    open_failed: int = 0
 
 
 class RuleSetView(View, frozen=True):

@@ -16,7 +16,7 @@ from mendflow.core.xml.prolog import doctype_at
 
 PIECE_CHARS: Final = 1 << 14
 MIB: Final = 1 << 20
-EVENTS: Final = ("start", "end", "comment", "pi")
+EVENTS: Final = ("start", "end", "comment", "pi", "start-ns", "end-ns")
 
 
 class XmlBounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,8 @@ def parse(
 class _BoundedParser:
     def __init__(self, file: str, bounds: XmlBounds, refusal: type[BadFlow]) -> None:
         self._file, self._bounds, self._refusal = file, bounds, refusal
-        self._depth = self._count = 0
+        self._depth = self._count = self._declared = 0
+        self._has_long_texts = False
         self._parser = etree.XMLPullParser(
             events=EVENTS,
             encoding="utf-8",
@@ -68,6 +69,7 @@ class _BoundedParser:
 
     def read(self, data: bytes | str) -> ParsedElement:
         text = self._text(data)
+        self._has_long_texts = len(text) > self._bounds.text_chars
         if (at := doctype_at(text)) is not None:
             self._refuse(
                 text.count("\n", 0, at) + 1,
@@ -97,38 +99,55 @@ class _BoundedParser:
             self._refuse(error.line, 0, f"this is not XML: {error}")
 
     def _look(self) -> None:
-        """At all that came with the last piece."""
+        """At all that came with the last piece. It is done for each element, so whatever needs more than a comparison
+        is done where something may be wrong."""
+        bounds = self._bounds
         for event, element in self._parser.read_events():
             if event == "start":
                 self._depth += 1
-                self._count_in(element)
-                self._look_at(element)
+                self._count += 1
+                if self._count > bounds.elements or self._depth > bounds.depth:
+                    self._refuse_more(element)
+                if len(str(element.tag)) > bounds.name_chars:
+                    most = f"{bounds.name_chars:,}"
+                    self._refuse(element.sourceline or 0, 0, f"an element has a name of more than {most} characters")
+                attributes = element.items()
+                if attributes or self._declared > bounds.attributes:
+                    self._look_at_attributes(element, attributes)
             elif event == "end":
                 self._depth -= 1
-                self._look_at_text(element)
+                if self._has_long_texts:
+                    self._look_at_text(element)
+            elif event == "start-ns":
+                self._declared += 1
+            elif event == "end-ns":
+                self._declared -= 1
             else:
-                self._count_in(element)
-                if event == "pi" and not self._bounds.instructions:
+                self._count += 1
+                if self._count > bounds.elements:
+                    self._refuse_more(element)
+                if event == "pi" and not bounds.instructions:
                     self._refuse(element.sourceline or 0, 0, "a processing instruction cannot stand here; take it out")
 
-    def _count_in(self, node: ParsedElement) -> None:
-        self._count += 1
-        if self._count > self._bounds.elements:
-            most = f"{self._bounds.elements:,}"
-            self._refuse(node.sourceline or 0, 0, f"there are more than {most} elements, comments and instructions")
+    def _refuse_more(self, node: ParsedElement) -> NoReturn:
+        bounds, line = self._bounds, node.sourceline or 0
+        if self._count > bounds.elements:
+            self._refuse(line, 0, f"there are more than {bounds.elements:,} elements, comments and instructions")
+        self._refuse(line, 0, f"elements stand more than {bounds.depth} deep in each other")
 
-    def _look_at(self, element: ParsedElement) -> None:
-        bounds, line = self._bounds, element.sourceline or 0
-        if self._depth > bounds.depth:
-            self._refuse(line, 0, f"elements stand more than {bounds.depth} deep in each other")
-        if len(element.attrib) > bounds.attributes or len(element.nsmap) > bounds.attributes:
-            self._refuse(line, 0, f"an element has more than {bounds.attributes} attributes")
-        if len(str(element.tag)) > bounds.name_chars:
-            self._refuse(line, 0, f"an element has a name of more than {bounds.name_chars:,} characters")
-        for name, value in element.items():
+    def _look_at_attributes(self, element: ParsedElement, attributes: list[tuple[str, str]]) -> None:
+        """Namespaces count as attributes, those that an element has from around it too. A prefix that is declared again
+        counts once, so they are counted exactly where there may be too many."""
+        bounds = self._bounds
+        if len(attributes) > bounds.attributes or (
+            self._declared > bounds.attributes and len(element.nsmap) > bounds.attributes
+        ):
+            self._refuse(element.sourceline or 0, 0, f"an element has more than {bounds.attributes} attributes")
+        for name, value in attributes:
             if len(name) > bounds.name_chars or len(value) > bounds.attribute_chars:
                 most = f"{bounds.attribute_chars:,}"
-                self._refuse(line, 0, f"the attribute {name:.40} has more than {most} characters, or too long a name")
+                message = f"the attribute {name:.40} has more than {most} characters, or too long a name"
+                self._refuse(element.sourceline or 0, 0, message)
 
     def _look_at_text(self, element: ParsedElement) -> None:
         """All texts of an element itself together: comments and inner elements may stand between them."""

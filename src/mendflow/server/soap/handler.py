@@ -10,7 +10,7 @@ asks for it again. Whatever is wrong is said as a SOAP fault."""
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
@@ -43,6 +43,7 @@ from mendflow.core.soap.messages import PartValues, answer_body, fault_detail, f
 from mendflow.core.soap.references import with_public_references
 from mendflow.core.soap.wsdl import ServedPort, at_address, schema_of, wsdl_of
 from mendflow.core.xml.encodings import MARKS, SUPPORTED
+from mendflow.keyed_semaphore import KeyedSemaphore
 from mendflow.server import error_bodies
 from mendflow.server.case_forwarding import relay_until_disconnect
 from mendflow.server.error_bodies import ClientDisconnected, WrongMethod
@@ -50,7 +51,8 @@ from mendflow.server.open_requests import OpenRequests
 from mendflow.server.pilot_exchange import STOPPING
 from mendflow.server.request_audit import is_noted, note
 from mendflow.server.request_body import read_body
-from mendflow.services.base.reading_cost import paid_thread
+from mendflow.services.base.reading_cost import paid_thread, who_pays
+from mendflow.services.base.request_turns import end_turn
 from mendflow.services.messaging.contracts import CaseAccess, SoapGateway
 from mendflow.services.messaging.message_store import MessageReply
 from mendflow.services.messaging.ports.job_messages import UNKNOWN
@@ -63,8 +65,10 @@ BYTE_ORDER_MARKS: Final = tuple(mark for mark, _ in MARKS)
 _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._-]{1,40})""", re.IGNORECASE)
 _JOB_ID: Final = re.compile(r"<(?:[\w.-]+:)?jobId\b[^<>]{0,500}>\s*([^<>\s]{1,300})\s*<")
 FLOWS: Final = "flows"
-THREAD_FROM_BYTES: Final = 1 << 16
-"""From this size on a message is parsed in a thread, so that other requests are served meanwhile."""
+THREAD_FROM_BYTES: Final = 1 << 12
+"""From this size on a message is parsed in a thread, so that other requests are served meanwhile: one of each sender at
+a time, since threads that parse take the processor from each other and from the event loop."""
+WSDLS_MAX: Final = 100
 CLIENT_FAULTS: Final = frozenset({REFUSED, UNKNOWN})
 """Faults of the ports that a retry would not change."""
 NO_REPLY_REASONS: Final = {
@@ -96,6 +100,8 @@ class SoapHandler:
         self._gateway = gateway
         self._open_requests = open_requests
         self._url = url.rstrip("/")
+        self._parsing = KeyedSemaphore()
+        self._port_wsdl = lru_cache(WSDLS_MAX)(_wsdl_at)
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
         try:
@@ -126,7 +132,7 @@ class SoapHandler:
         if not {"wsdl", "xsd"} & query.keys():
             raise InvalidRequest("ask for ?wsdl to see what can be said here, or send a message by POST")
         if words[0] != FLOWS:
-            return SoapResponse(200, at_address(self._wsdl(words), url).encode())
+            return SoapResponse(200, self._port_wsdl(self._wsdl(words), url))
         await self._demand_role(caller, "viewer", words)
         endpoint = await self._endpoint(words)
         if "xsd" in query:
@@ -186,9 +192,9 @@ class SoapHandler:
         await self._demand_role(caller, "operator", words)
         endpoint = await self._endpoint(words)
         try:
-            inbound, message, id = await _parse_in_thread(data, partial(_parse_message, endpoint, action))
+            inbound, message, id = await self._parse(data, partial(_parse_message, endpoint, action), caller)
         except BadEnvelope as refusal:
-            endpoint, inbound, message, id = await self._by_earlier_version(words, data, action, refusal)
+            endpoint, inbound, message, id = await self._by_earlier_version(words, data, action, refusal, caller)
         id = id or str(uuid.uuid4())
         try:
             posted = await self._gateway.post(words[1], inbound.channel, message, id=id, who=caller.name)
@@ -197,18 +203,19 @@ class SoapHandler:
         if not inbound.binding.operation.output:
             await send_response(send, SoapResponse(202))
             return
+        await end_turn()
         await relay_until_disconnect(
             receive, self._answer(words[1], posted.id, endpoint, inbound, self._base(scope), send), self._open_requests
         )
 
     async def _by_earlier_version(
-        self, words: Sequence[str], data: bytes | str, action: str, refusal: BadEnvelope
+        self, words: Sequence[str], data: bytes | str, action: str, refusal: BadEnvelope, caller: Principal
     ) -> tuple[Endpoint, InboundOperation, PartValues, str]:
         """A message that the newest version does not accept may be for a case of an earlier version."""
         for endpoint in self._gateway.earlier_endpoints(words[1]):
             offered = endpoint.of(words[2]) if len(words) == 3 else endpoint
             try:
-                return offered, *await _parse_in_thread(data, partial(_parse_message, offered, action))
+                return offered, *await self._parse(data, partial(_parse_message, offered, action), caller)
             except BadEnvelope:
                 continue
         raise refusal
@@ -223,7 +230,7 @@ class SoapHandler:
         port = self._gateway.port(words[0]) if len(words) == 1 else None
         if port is None:
             raise NotFound(f"there is no port {'/'.join(words)} here")
-        xml_text, id = await _parse_in_thread(data, _parse_port_request)
+        xml_text, id = await self._parse(data, _parse_port_request, caller)
         note(object="/".join([words[0], *_JOB_ID.findall(xml_text)[:1]]), project=caller.usual_project)
         try:
             answer = await port.handle_request(xml_text, who=caller.name, message_id=id, reach=reach_of(caller))
@@ -232,6 +239,13 @@ class SoapHandler:
             return
         note(made="".join(_JOB_ID.findall(answer or "")[:1]))
         await send_response(send, SoapResponse(202) if answer is None else SoapResponse(200, write_envelope([answer])))
+
+    async def _parse(self, data: bytes | str, read: Callable[[bytes | str], T], caller: Principal) -> T:
+        """Parse a message. The time that it takes beside the loop is paid as that of reading is."""
+        if len(data) < THREAD_FROM_BYTES:
+            return read(data)
+        async with self._parsing.of(who_pays() or caller.name):
+            return await paid_thread(lambda: read(data))
 
 
 def operation_response(endpoint: Endpoint, inbound: InboundOperation, answer: MessageReply) -> SoapResponse:
@@ -295,10 +309,8 @@ def _port_fault_response(fault: PortFault) -> SoapResponse:
     )
 
 
-async def _parse_in_thread(data: bytes | str, read: Callable[[bytes | str], T]) -> T:
-    """Parse a message. A large one is parsed in a thread, so that other requests are served meanwhile, and its time is
-    paid as that of reading is."""
-    return await paid_thread(lambda: read(data)) if len(data) > THREAD_FROM_BYTES else read(data)
+def _wsdl_at(wsdl: str, url: str) -> bytes:
+    return at_address(wsdl, url).encode()
 
 
 def _parse_message(endpoint: Endpoint, action: str, data: bytes | str) -> tuple[InboundOperation, PartValues, str]:

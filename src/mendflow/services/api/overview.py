@@ -151,7 +151,8 @@ class RecentFailures:
     def take(self, brief: DecisionSummary) -> None:
         if is_replaced(brief) or brief.type is ExceptionType.SELECTION:
             return
-        self._causes.setdefault((brief.type, brief.signature), []).append(brief)
+        if brief.occurred_at >= self._since:
+            self._causes.setdefault((brief.type, brief.signature), []).append(brief)
         about = (brief.engine, brief.case, brief.item)
         if brief.exlet and brief.result == "recovered":
             self._count(brief)
@@ -190,7 +191,7 @@ def _rows(mended: Counter[tuple[str, int, str]]) -> list[RuleRecoveries]:
 def _trend(type: ExceptionType, signature: str, members: list[DecisionSummary], since: Instant) -> FailureTrend:
     hours = [0] * HOURS
     for each in members:
-        hours[_hour(each.at, since)] += 1
+        hours[_hour(each.occurred_at, since)] += 1
     return FailureTrend(
         group=group_id(type, signature),
         type=type.value,
@@ -199,7 +200,7 @@ def _trend(type: ExceptionType, signature: str, members: list[DecisionSummary], 
         waiting=sum(each.state == "waiting" for each in members),
         unhandled=sum(each.state in ("ignored", "passive") and each.result != RETRIES for each in members),
         told=sum(each.result == TOLD for each in members),
-        last_at=max(each.at for each in members),
+        last_at=max(each.occurred_at for each in members),
         per_hour=hours,
     )
 

@@ -153,8 +153,11 @@ class RepairOperations(LevelOperations):
         near = await compared.neighbour(samples[0])
         cases = {each.case for each in members}
         well = await succeeded_jobs.succeeded_contexts(self._server.store, view.flows, view.tasks, cases, sight)
+        waiting, failed = await self._server.runtime.recovery.groups.open_counts(members)
         return FailureView(
             group=view,
+            open_waiting=waiting,
+            open_failed=failed,
             samples=await self._views(samples),
             values=common_values(samples),
             candidates=distinguishing_conditions(samples, near.context if near is not None else None, others, well),

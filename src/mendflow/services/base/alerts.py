@@ -88,6 +88,12 @@ class AlertRaised(NamedTuple):
     alert: AlertDocument
 
 
+class AlertClosed(NamedTuple):
+    """An alert is over, or somebody has acknowledged it: whoever shows it is to read it again."""
+
+    alert: AlertDocument
+
+
 class AlertStore:
     def __init__(self, store: Store, clock: Clock, server: Callable[[], str], *, kept_ms: int, hub: Hub) -> None:
         self._store = store
@@ -149,7 +155,9 @@ class AlertStore:
         return True
 
     async def close(self, known: StoredAlert) -> None:
-        await self._put(msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now()), known.version)
+        closed = msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now())
+        if await self._put(closed, known.version):
+            self._hub.publish(AlertClosed(closed))
 
     async def mark_notified(self, id: str) -> None:
         """Clients will be notified of this alert, whatever happens to this server."""
@@ -176,6 +184,7 @@ class AlertStore:
             if seen.open and seen.kind in CLOSED_BY_ACKNOWLEDGEMENT:
                 seen = msgspec.structs.replace(seen, open=False, closed_at=now)
             if await self._put(seen, known.version):
+                self._hub.publish(AlertClosed(seen))
                 return seen.view()
 
     async def list(self, *, every: bool, limit: int, critical: bool = False) -> list[AlertView]:

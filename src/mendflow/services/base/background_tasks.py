@@ -10,6 +10,7 @@ from typing import Any
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.request_turns import context_without_turn
 
 log = logging.getLogger("mendflow.runtime")
 
@@ -24,7 +25,7 @@ class BackgroundTasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.get_running_loop().create_task(work, context=context_without_turn())
         self._tasks.add(task)
         task.add_done_callback(self._on_done)
         return task
@@ -59,3 +60,16 @@ async def first_of(*things: Coroutine[Any, Any, object]) -> None:
     finally:
         for task in tasks:
             task.cancel()
+
+
+async def sleep_unless(woken: asyncio.Event, sleep: Coroutine[Any, Any, None]) -> None:
+    """Sleep until that is over or the event is set, which is clear then. A server that has nothing to do does this all
+    day: the end of the sleep sets the event, so that one task is enough."""
+    sleeping = asyncio.get_running_loop().create_task(sleep)
+    sleeping.add_done_callback(lambda ended: None if ended.cancelled() else woken.set())
+    try:
+        await woken.wait()
+    finally:
+        if not sleeping.done():
+            await cancel_tasks(sleeping)
+        woken.clear()

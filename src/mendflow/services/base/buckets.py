@@ -4,9 +4,12 @@ Whoever asks under made-up names or from many addresses gets a bucket for each, 
 used longest ago is forgotten first. A bucket that is forgotten is full when it is wanted again, so whoever relies on
 that has to be bounded by a bucket for all as well."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Generic, TypeVar
+
+B = TypeVar("B")
 
 KEYS_MAX: Final = 10_000
 
@@ -27,6 +30,10 @@ class Bucket:
             return 0.0
         return missing / self._rate if self._rate else float("inf")
 
+    def debt_s(self) -> float:
+        """How long until it is not below zero any more, by the clock of the process."""
+        return self.wait_s(0, time.monotonic())
+
     def take(self, amount: float) -> None:
         self._left -= amount
 
@@ -36,8 +43,9 @@ class Bucket:
         return max(0.0, self._left / self._most)
 
     def _fill(self, now: float) -> None:
-        self._left = min(self._most, self._left + (now - self._at) * self._rate)
-        self._at = now
+        if now > self._at:
+            self._left = min(self._most, self._left + (now - self._at) * self._rate)
+            self._at = now
 
     def try_take(self, amount: float, now: float) -> float:
         """Take this much if it is there; else the answer says how long until it is."""
@@ -47,22 +55,22 @@ class Bucket:
         return wait_s
 
 
-class BucketTable:
-    """A bucket for each key, of at most so many keys."""
+class BucketTable(Generic[B]):
+    """A bucket for each key, or some, of at most so many keys."""
 
-    def __init__(self, make: Callable[[float], Bucket], keys_max: int = KEYS_MAX) -> None:
+    def __init__(self, make: Callable[[float], B], keys_max: int = KEYS_MAX) -> None:
         self._make = make
         self._keys_max = keys_max
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, B] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def find(self, key: str) -> Bucket | None:
+    def find(self, key: str) -> B | None:
         """The bucket of a key that has taken something of late."""
         return self._buckets.get(key)
 
-    def of(self, key: str, now: float) -> Bucket:
+    def of(self, key: str, now: float) -> B:
         """The bucket of a key, which is about to take something."""
         found = self._buckets.get(key)
         if found is None:

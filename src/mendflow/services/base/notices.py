@@ -14,6 +14,9 @@ NOTICES = "notices"
 NO_CASE = CaseId("")
 ALERT_RAISED = "raised"
 """The state in an event that an alert was raised: the alert itself is a document."""
+ALERT_CLOSED = "closed"
+ALERT_SEEN = "seen"
+"""The states in an event that an alert is over, or was acknowledged and lasts; its message is the alert's id."""
 PAGE = 500
 _decode = msgspec.json.Decoder(ChangeEvent).decode
 
@@ -33,6 +36,10 @@ class Notices:
         notice = ChangeEvent(serial=0, at=now, kind="alert", case=case, item=item, state=state, message=message)
         self._ledger.add(NOTICES, msgspec.json.encode(notice))
         self._events.tell(now, "alert", case, item, state, message)
+
+    def tell_changed(self, alert: str, *, is_open: bool, case: CaseId = NO_CASE, item: ItemId | None = None) -> None:
+        """An alert is over, or was seen: who follows the changes shows that at once. It is nothing to keep."""
+        self._events.tell(self._clock.now(), "alert", case, item, ALERT_SEEN if is_open else ALERT_CLOSED, alert)
 
     async def posted(self) -> None:
         """Return when what was posted is on disk."""

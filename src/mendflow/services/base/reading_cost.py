@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import TypeVar
 
+from mendflow.services.base.request_turns import REQUEST_TURN
 from mendflow.stores.contract import READING_COST
 
 T = TypeVar("T")
@@ -26,9 +27,11 @@ def who_pays() -> ReadingCost:
 
 
 def context_for_everybody() -> Context:
-    """This context, for a task that outlives whoever starts it: what it reads is nobody's cost."""
+    """This context, for a task that outlives whoever starts it: what it reads is nobody's cost, and it has no turn of a
+    request."""
     context = copy_context()
     context.run(READING_COST.set, None)
+    context.run(REQUEST_TURN.set, None)
     return context
 
 

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 import msgspec
 
 from mendflow.core.engine import evolve_new, snapshot
-from mendflow.core.engine.messages import CUT_AT_ONCE, Event, Order, Proceed
+from mendflow.core.engine.messages import CUT_AT_ONCE, Event, FireTimer, Order, Proceed
 from mendflow.core.expressions.work_budget import LongWork
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.ledger import Ledger
@@ -87,6 +87,8 @@ class EventRecorder:
             live.work += live.case.meter.work
             if self._long_steps is not None:
                 self._long_steps.count(live.document.project, live.case.meter.work)
+                if isinstance(event.fact, FireTimer):
+                    self._long_steps.count_timer(live.document.project)
         return orders
 
     async def take_back(self, live: LiveCase) -> bool:

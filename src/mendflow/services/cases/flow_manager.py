@@ -69,10 +69,14 @@ from mendflow.services.cases.live_case import (
     LiveCase,
     journal_of,
 )
+from mendflow.services.cases.live_values import LiveValues
 from mendflow.services.cases.long_steps import LongSteps, StepFailed
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.cases")
+
+DOCUMENTS_READ = 500
+"""So many documents of cases are read at once."""
 
 _decode_event = msgspec.json.Decoder(Event).decode
 _decode_document = msgspec.json.Decoder(CaseDocument).decode
@@ -95,8 +99,10 @@ class FlowManager:
         counts: ServerMetrics,
         compiler: FlowCompiler,
         long_steps: LongSteps | None = None,
+        values: LiveValues | None = None,
     ) -> None:
         self._compiler = compiler
+        self._values = values or LiveValues()
         self._long_steps = long_steps
         self.reader = CaseReader(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub, long_steps=long_steps
@@ -120,6 +126,7 @@ class FlowManager:
         found = await self.reader.read_tree(tree, self._give_up)
         for live in found:
             self.live[live.id] = live
+            self._values.add(live.document)
             self._homes.hold(live.id, live.id)
             if live.document.live:
                 self._events.begun(live.id)
@@ -159,6 +166,7 @@ class FlowManager:
     def _drop_case(self, case: CaseId) -> None:
         self._hub.publish(CaseLeft(case))
         self.live.pop(case, None)
+        self._values.remove(case)
         self._homes.release(case, case)
 
     async def begin(
@@ -186,11 +194,14 @@ class FlowManager:
                 await admission.admit(document.id, document.project)
                 if document.id in self.live:  # somebody else began it meanwhile
                     return self.live[document.id]
+            self._values.admit(document)
             with self._ledger.atomic():
                 return await self._begin(document, plan, events, earlier, now)
         finally:  # also if whoever wants it has left while it was admitted
-            if admission is not None and document.id not in self.live:
-                admission.dismiss(document.id, document.project)
+            if document.id not in self.live:
+                self._values.remove(document.id)
+                if admission is not None:
+                    admission.dismiss(document.id, document.project)
 
     async def _begin(
         self, document: CaseDocument, plan: Plan, events: list[Event], earlier: dict[ItemId, Job], now: Instant
@@ -216,6 +227,16 @@ class FlowManager:
         await self._ledger.settled()
         found = await self._store.get(CASE_KIND, case)
         return _decode_document(found.body) if found is not None else None
+
+    async def documents(self, cases: Sequence[CaseId]) -> dict[CaseId, CaseDocument]:
+        """The documents of those of the cases that there are."""
+        found = {case: self.live[case].document for case in cases if case in self.live}
+        rest = [case for case in cases if case not in found]
+        await self._ledger.settled()
+        for at in range(0, len(rest), DOCUMENTS_READ):
+            for each in await self._store.get_many(CASE_KIND, rest[at : at + DOCUMENTS_READ]):
+                found[CaseId(each.id)] = _decode_document(each.body)
+        return found
 
     async def flow_of(self, case: CaseId) -> Flow:
         """The flow that a case, live or over, was started with."""

@@ -28,6 +28,9 @@ UNITS_PER_S: Final = 100_000
 UNITS_AT_ONCE: Final = 400_000
 """Work that the expressions of one project may do within the server, in the units of the engine's meter."""
 
+TIMER_UNITS: Final = 200
+"""What a timer counts for: a case may set one that is due at once, again and again."""
+
 LONG_UNITS: Final = 40_000
 LONG_FOR_S: Final = 600.0
 """A step of more than so many units is interrupted within the server; from then on the steps of its project are done
@@ -103,6 +106,10 @@ class LongSteps:
             self._long_until.move_to_end(project)
             if len(self._long_until) > PROJECTS_MAX:
                 self._long_until.popitem(last=False)
+
+    def count_timer(self, project: str) -> None:
+        """A timer of a case of this project has fired."""
+        self._buckets.of(project, self._now_s()).take(TIMER_UNITS)
 
     def was_long(self, project: str) -> None:
         """A step of this project was interrupted."""

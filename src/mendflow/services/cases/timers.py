@@ -45,6 +45,7 @@ class Timers:
             self._changed.clear()
             for case, serial in self._due():
                 await self._fire_safely(case, serial)
+                await asyncio.sleep(0)  # what follows from a timer may set one that is due at once, and so on for ever
             wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
             try:
                 # Not wait_for: before Python 3.12 it may swallow the cancellation that ends this loop.

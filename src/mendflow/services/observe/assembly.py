@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Collection
 
 from mendflow.core.model.ids import CaseId
-from mendflow.services.base.alerts import AlertDocument, AlertRaised
+from mendflow.services.base.alerts import AlertClosed, AlertDocument, AlertRaised
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
@@ -68,9 +68,13 @@ class ObservabilityServices:
             hub=hub,
         )
         hub.subscribe(AlertRaised, lambda raised: self._post(raised.alert))
+        hub.subscribe(AlertClosed, lambda closed: self._tell_changed(closed.alert))
 
     def _post(self, alert: AlertDocument) -> None:
         self._notices.post(f"alert: {alert.sentence}", case=alert.case, item=alert.item, state=ALERT_RAISED)
+
+    def _tell_changed(self, alert: AlertDocument) -> None:
+        self._notices.tell_changed(alert.id, is_open=alert.open, case=alert.case, item=alert.item)
 
     async def read_shared(self) -> None:
         await self.notifier.webhooks.start()

@@ -13,19 +13,22 @@ import msgspec
 
 from mendflow.core.model.alerts import AlertView, Notification
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.ids import CaseId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.projects import is_quota_name
 from mendflow.core.scheduling.queue import WaitingGroup
 from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore, ProblemFound
 from mendflow.services.base.background_tasks import cancel_tasks
-from mendflow.services.base.cluster import JOB_KIND
+from mendflow.services.base.cluster import JOB_KIND, root_of
 from mendflow.services.base.contracts import Clock, UnhandledFailure, UnhandledFailures
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
+from mendflow.services.base.reading_cost import context_for_everybody
 from mendflow.services.base.watched_files import WatchedFileStore
+from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.findings import (
     GrowthTracker,
@@ -55,6 +58,9 @@ RAISED_MAX = 50
 
 UNSET_MS = 60_000
 """How long a job waits for a limit that nobody has set before that is told: whoever starts it may be about to."""
+
+LOOK_AGAIN_MS = 500
+"""How long it rests after it has looked, between two looks, whether alerts are over."""
 
 LOST_PILOTS_MAX = 1_000
 _decode_job = msgspec.json.Decoder(Job).decode
@@ -99,10 +105,14 @@ class Monitor:
         self._announced: list[str] = []
         self._found: dict[str, AlertFinding] = {}
         self._raising: asyncio.Task[None] | None = None
+        self._went_on: set[CaseId] = set()
+        self._done_again = False
+        self._closing: asyncio.Task[None] | None = None
         hub.subscribe(PilotPaused, lambda _: self.look_at_disks())
         hub.subscribe(PilotLost, lambda lost: self.pilot_lost(lost.pilot))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
         hub.subscribe(ProblemFound, lambda found: self._problem_found(found.finding))
+        hub.subscribe(CaseEnded, lambda end: self._case_ended(end.document))
         hub.provide(DeliveryFailures, self)
         self._task: asyncio.Task[None] | None = None
 
@@ -110,7 +120,7 @@ class Monitor:
         self._task = asyncio.create_task(self._run(), name="monitor")
 
     async def stop(self) -> None:
-        await cancel_tasks(self._task)
+        await cancel_tasks(self._task, self._closing)
         if self._raising is not None:
             await self._raising
 
@@ -274,6 +284,41 @@ class Monitor:
         return provider.held_failures() if provider is not None else []
 
     # What is over
+
+    def went_on(self, case: CaseId) -> None:
+        """Somebody has taken up what was held in a case: an alert about it is over now, not at the next look."""
+        self._went_on.add(root_of(case))
+        self._look_again()
+
+    def _case_ended(self, document: CaseDocument) -> None:
+        """A case that went on after its failure, runs another again, or was cancelled: failures may be settled."""
+        if document.reopened or document.rerun_of is not None or document.status == "cancelled":
+            self._done_again = True
+            self._look_again()
+
+    def _look_again(self) -> None:
+        if not self.alerts.open:
+            self._went_on.clear()
+            self._done_again = False
+        elif self._closing is None or self._closing.done():
+            self._closing = asyncio.get_running_loop().create_task(
+                self._close_over(), name="alerts that are over", context=context_for_everybody()
+            )
+
+    async def _close_over(self) -> None:
+        try:
+            while self._went_on or self._done_again:
+                await self._ledger.settled()
+                roots, again = self._went_on, self._done_again
+                self._went_on, self._done_again = set(), False
+                for known in list(self.alerts.open.values()):
+                    kind, root = known.alert.kind, root_of(known.alert.case)
+                    concerned = root in roots if kind == "case-held" else again and kind == "failure"
+                    if concerned and await self._is_over(known.alert):
+                        await self.alerts.close(known)
+                await self._clock.sleep(LOOK_AGAIN_MS)
+        except StoreUnavailable as error:
+            log.warning("alerts that are over stay until the next look: %s", error.message)
 
     async def _is_over(self, alert: AlertDocument) -> bool:
         episode = alert.id.rpartition("/")[2]

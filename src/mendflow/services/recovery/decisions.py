@@ -117,6 +117,7 @@ def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
         before,
         id=successor_id(before),
         at=clock.now(),
+        failed_at=before.failed_at or before.at,
         state="running",
         exlet=said.exlet,
         conclusion=said,

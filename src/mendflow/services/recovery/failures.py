@@ -63,6 +63,7 @@ class DecisionSummary(msgspec.Struct):
     type: ExceptionType
     at: Instant
     state: DecisionState
+    failed_at: Instant = 0
     item: ItemId | None = None
     task: str = ""
     signature: str = ""
@@ -78,6 +79,11 @@ class DecisionSummary(msgspec.Struct):
     fault: _Fault | None = None
     conclusion: _Conclusion | None = None
     trials: list[_Conclusion] = []
+
+    @property
+    def occurred_at(self) -> Instant:
+        """When it failed, however often and however late it was decided about."""
+        return self.failed_at or self.at
 
     @property
     def by_person(self) -> bool:
@@ -165,7 +171,7 @@ class _GroupBuilder:
         self.signature = first.signature
         self.category = first.fault.category if first.fault else ""
         self.count = self.waiting = self.unhandled = self.told = 0
-        self.first_at = self.last_at = first.at
+        self.first_at = self.last_at = first.occurred_at
         self.cases: set[CaseId] = set()
         self.flows: Counter[str] = Counter()
         self.tasks: Counter[str] = Counter()
@@ -176,8 +182,8 @@ class _GroupBuilder:
         self.cases.add(brief.case)
         self.flows[brief.flow] += 1
         self.tasks[brief.task] += 1
-        self.first_at = min(self.first_at, brief.at)
-        self.last_at = max(self.last_at, brief.at)
+        self.first_at = min(self.first_at, brief.occurred_at)
+        self.last_at = max(self.last_at, brief.occurred_at)
         self.waiting += brief.state == "waiting"
         retried = brief.state in ("ignored", "passive") and brief.result == RETRIES
         self.unhandled += brief.state in ("ignored", "passive") and not retried
@@ -238,7 +244,7 @@ async def group_failures(
     """The most frequent causes first."""
     gathered: dict[tuple[ExceptionType, str], _GroupBuilder] = {}
     async for brief in briefs(store, sight=sight):
-        if brief.at >= since and (not flow or brief.flow == flow):
+        if brief.occurred_at >= since and (not flow or brief.flow == flow):
             cause = gathered.get((brief.type, brief.signature))
             if cause is None:
                 cause = gathered[brief.type, brief.signature] = _GroupBuilder(brief)

@@ -18,7 +18,6 @@ from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failures import DecisionSummary
@@ -67,9 +66,7 @@ class GroupRepairs:
     async def apply(self, group: str, members: Sequence[DecisionSummary], *, who: str, retry: bool) -> ApplyResult:
         """Ask the rules, as they are now, about these failures. `retry`: what no rule takes up is tried again as it is.
         Its progress can be asked for, and it can be stopped between two failures."""
-        waiting = [
-            each for each in members if each.state == "waiting" or self._administration.is_in_level(each.exlet_case)
-        ]
+        waiting = self._waiting(members)
         run = ApplyRun(group=group, by=who, started_at=self._clock.now(), total=len(waiting))
         self._runs.pop(group, None)
         while len(self._runs) >= RUNS_KEPT:
@@ -82,6 +79,15 @@ class GroupRepairs:
         finally:
             run.running, run.ended_at = False, self._clock.now()
         return ApplyResult(group=group, taken_up=run.taken_up, left=run.left, cases=run.cases, refused=run.refused)
+
+    async def open_counts(self, members: Sequence[DecisionSummary]) -> tuple[int, int]:
+        """Of how many of these failures rules can still be asked: that wait, and that their cases failed by."""
+        failed = await self._failed_trees(members)
+        return len(self._waiting(members)), sum(len(each) for each in failed.values())
+
+    def _waiting(self, members: Sequence[DecisionSummary]) -> list[DecisionSummary]:
+        in_level = self._administration.is_in_level
+        return [each for each in members if each.state == "waiting" or in_level(each.exlet_case)]
 
     async def _apply(
         self,
@@ -156,16 +162,11 @@ class GroupRepairs:
     async def _failed_trees(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
         """The failures that ended their cases, by the trees of these; without those that were run again."""
         trees: dict[CaseId, list[DecisionSummary]] = {}
-        known: dict[CaseId, CaseDocument] = {}
         for member in members:
             root = root_of(member.case)
-            if member.engine or exlet_depth(member.case) or member.replaced_by or root in self._manager.live:
-                continue
-            if root not in known:
-                document = await self._manager.document(root)
-                if document is None or document.status != "failed":
-                    continue
-                known[root] = document
-            trees.setdefault(root, []).append(member)
-        again = await run_again(self._store, known)
-        return {root: failed for root, failed in trees.items() if root not in again}
+            if not (member.engine or exlet_depth(member.case) or member.replaced_by or root in self._manager.live):
+                trees.setdefault(root, []).append(member)
+        known = await self._manager.documents([*trees])
+        failed = {root: each for root, each in known.items() if each.status == "failed"}
+        again = await run_again(self._store, failed)
+        return {root: each for root, each in trees.items() if root in failed and root not in again}

@@ -28,6 +28,7 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
 from mendflow.services.cases.live_case import LiveCase, state_of
+from mendflow.services.cases.live_values import LiveValues
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
@@ -155,6 +156,7 @@ class Runtime:
             counts=server.counts,
             compiler=server.flow_compiler,
             long_steps=server.long_steps,
+            values=LiveValues(settings.live_values_bytes),
         )
         repairing = hub if settings.recovery else Hub()  # a hub of its own: no rule is asked
         self.levels = Levels(
@@ -401,6 +403,11 @@ class Runtime:
     def _decision_moved(self, decision: Decision) -> None:
         live = self.manager.live.get(decision.case) if not decision.engine else None
         self.notifier.decision_moved(decision, owner=live.document.owner if live is not None else "")
+        if decision.state not in ("waiting", "ignored", "passive") and not decision.engine:
+            self.monitor.went_on(decision.case)
+        if decision.settled_at and decision.ended_at:  # what came of another try is known after the exlet has ended
+            words = f"{decision.exlet}: {decision.result}"
+            self.events.tell(decision.settled_at, "repair", decision.case, decision.item, decision.state, words)
 
     def _job_moved(self, fact: JobMoved) -> None:
         job, live = fact.job, self.manager.live.get(fact.job.case)

@@ -27,7 +27,7 @@ from mendflow.core.model.schedules import DueStart, ScheduleDocument
 from mendflow.core.schedules.due_times import DueTimes
 from mendflow.core.schedules.planning import StartResult, noted, plan, schedule_of_key
 from mendflow.services.base.alerts import AlertFinding, AlertStore
-from mendflow.services.base.background_tasks import cancel_tasks
+from mendflow.services.base.background_tasks import cancel_tasks, sleep_unless
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -134,16 +134,7 @@ class DueStarter:
                 log.warning("schedules could not be read: %s; trying again", error.message)
             except Exception:  # an error in one look must not stop those that follow
                 log.exception("schedules could not be processed; trying again")
-            await self._pause()
-
-    async def _pause(self) -> None:
-        waiting = asyncio.create_task(self._wake_event.wait())
-        sleeping = asyncio.create_task(self._clock.sleep(self._sleep_ms()))
-        try:
-            await asyncio.wait({waiting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await cancel_tasks(waiting, sleeping)
-            self._wake_event.clear()
+            await sleep_unless(self._wake_event, self._clock.sleep(self._sleep_ms()))
 
     def _sleep_ms(self) -> int:
         """Until the next due time, if that is soon."""

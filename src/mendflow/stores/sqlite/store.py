@@ -32,7 +32,11 @@ from mendflow.stores.sqlite.migrations import migrate
 from mendflow.stores.sqlite.writer import SqliteWriter
 
 INLINE_IDS_MAX = 32
-READING_THREADS = 3
+READING_THREADS = 8
+READS_OF_ONE_MAX = 2
+READS_OF_NOBODY_MAX = 4
+"""Of the threads, those that read for one who pays, and for the server itself, at once."""
+
 READING_NICENESS = 7
 BUSY_SECONDS = 5.0
 
@@ -121,7 +125,8 @@ class SqliteStore:
     async def _rows(self, statement: str, params: Sequence[Any]) -> Rows:
         readers, payer = self._ready().readers, READING_COST.get()
         if payer is None:
-            return (await self._read(readers, statement, params))[0]
+            async with readers.turns.of(None, _reads_of_nobody):
+                return (await self._read(readers, statement, params))[0]
         return await asyncio.shield(asyncio.create_task(self._paid_rows(readers, statement, params, payer)))
 
     async def _paid_rows(
@@ -154,13 +159,13 @@ class SqliteStore:
 
 class _Readers:
     """Threads that read, each with a connection of its own: a long read holds up no short one unless there are as many
-    long ones as threads. One of them is always left by each who asks: whoever asks for much does not keep others
+    long ones as threads. Each who asks has a few of them at once: whoever asks for much does not keep others
     waiting."""
 
     def __init__(self, path: Path) -> None:
         self.connections = [_reader(path) for _ in range(READING_THREADS)]
         self._free = list(self.connections)
-        self.turns = KeyedSemaphore(READING_THREADS - 1)
+        self.turns = KeyedSemaphore(READS_OF_ONE_MAX)
         self.threads = ThreadPoolExecutor(READING_THREADS, "sqlite-reader", initializer=_give_way)
 
     def read(self, statement: str, params: Sequence[Any]) -> tuple[Rows, float]:
@@ -176,6 +181,10 @@ class _Readers:
         self.threads.shutdown()
         for connection in self.connections:
             connection.close()
+
+
+def _reads_of_nobody() -> int:
+    return READS_OF_NOBODY_MAX
 
 
 def _give_way() -> None:

@@ -9,12 +9,10 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, casesOf, conclusionQuery, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureGroup } from "./queries";
+import { applyQuery, applyRules, casesOf, conclusionQuery, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
 
 interface ApplyProps {
-  group: string;
-  info: FailureGroup;
-  samples: readonly DecisionView[];
+  view: FailureView;
   /** The rule that was just saved is only on trial. */
   onTrial?: boolean;
 }
@@ -24,7 +22,8 @@ const FIRST_LOOK_MS = 1000;
 
 /** Whether a rule that is in force takes this cause up, by a sample of each flow; undefined as long as that is not known, or
  * to somebody who may not ask. */
-function useRuleHolds(samples: readonly DecisionView[]): boolean | undefined {
+/** Whether a rule that is in force holds; undefined if that cannot be known, "asking" as long as it is asked. */
+function useRuleHolds(samples: readonly DecisionView[]): boolean | "asking" | undefined {
   const mayEvaluate = useMay("evaluate_rules");
   const asked = [...new Map(samples.map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
   const sets = useQueries({ queries: asked.map((each) => ({ ...ruleSetQuery(each.flow), enabled: mayEvaluate })) });
@@ -32,10 +31,17 @@ function useRuleHolds(samples: readonly DecisionView[]): boolean | undefined {
     queries: asked.map((each, at) => ({ ...conclusionQuery(each.flow, each.id, sets[at]?.data?.version ?? 0), enabled: mayEvaluate && sets[at]?.isSuccess === true })),
   });
   if (said.some((each) => each.data?.conclusion?.exlet)) return true;
+  if ([...sets, ...said].some((each) => each.isFetching)) return "asking";
   return said.length > 0 && said.every((each) => each.isSuccess) ? false : undefined;
 }
 
-export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps) {
+function waitingWords(waiting: number): string {
+  return waiting ? `${plural(waiting, "failure")} ${waiting === 1 ? "waits" : "wait"} for a person.` : "";
+}
+
+export function ApplyPanel({ view, onTrial = false }: ApplyProps) {
+  const { group: info, samples, open_waiting: waiting, open_failed: failed } = view;
+  const group = info.id;
   const client = useQueryClient();
   const mayApply = useMay("apply_rules");
   const mayStop = useMay("stop_apply");
@@ -46,9 +52,12 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
   const [watched, setWatched] = useState(() => sessionStorage.getItem(`mendflow.applied.${group}`) !== null);
   const [asked, setAsked] = useState(false);
   const progress = useQuery(applyQuery(group, watched, asked));
-  const open = info.waiting + info.unhandled;
-  const holds = useRuleHolds(samples);
-  const cannot = holds !== false ? "" : onTrial ? "The rule is on trial and does nothing yet: put it in force first." : "No rule that is in force holds for this cause yet: teach one first.";
+  const open = waiting + failed;
+  const answer = useRuleHolds(samples);
+  const holds = answer === "asking" ? undefined : answer;
+  // As long as it is not known whether a rule holds, nothing is offered that the answer would take away again.
+  const looking = answer === "asking" && !onTrial;
+  const cannot = holds === true || (holds === undefined && !onTrial) ? "" : onTrial ? "The rule is on trial and does nothing yet: put it in force first." : "No rule that is in force holds for this cause yet: teach one first.";
   const begin = (asItIs: boolean) => {
     setRetry(asItIs);
     setAsking(true);
@@ -88,7 +97,7 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
                   <Icon name="run" size={14} /> Try again as they are
                 </button>
               )}
-              <button type="button" className={cannot ? "button small" : "button small primary"} disabled={cannot !== ""} aria-describedby={cannot ? `${id}-why` : undefined} onClick={() => begin(false)}>
+              <button type="button" className={cannot ? "button small" : "button small primary"} disabled={cannot !== "" || looking} aria-describedby={cannot ? `${id}-why` : undefined} onClick={() => begin(false)}>
                 <Icon name="run" size={14} /> Apply to {plural(open, "failure")}
               </button>
             </>
@@ -98,10 +107,10 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
     >
       {mayApply && !state?.running && open > 0 && cannot && (
         <p className="muted" id={`${id}-why`}>
-          {cannot} {info.waiting ? `${plural(info.waiting, "failure")} ${info.waiting === 1 ? "waits" : "wait"} for a person.` : ""}
+          {cannot} {waitingWords(waiting)}
         </p>
       )}
-      {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{info.waiting ? `${plural(info.waiting, "failure")} ${info.waiting === 1 ? "waits" : "wait"} for a person. ` : ""}A rule that is in force is applied to them here.</p>}
+      {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{waitingWords(waiting)} A rule that is in force is applied to them here.</p>}
       <ConfirmDialog
         title="Apply the rules"
         open={asking}
@@ -111,10 +120,10 @@ export function ApplyPanel({ group, info, samples, onTrial = false }: ApplyProps
         will={
           <>
             <p>
-              The rules are asked again about {plural(open, "failure")}: {info.waiting} that {info.waiting === 1 ? "waits" : "wait"}, {info.unhandled} that nothing was done about. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is, and so do failed cases that were run again since.
+              The rules are asked again about {plural(open, "failure")}: {waiting} that {waiting === 1 ? "waits" : "wait"} for a person, {failed} whose cases have failed. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is. Cases that were mended or run again since are left out.
             </p>
             <label className="check-label">
-              <input type="checkbox" checked={retry} onChange={(event) => setRetry(event.target.checked)} /> try again as it is what no rule takes up
+              <input type="checkbox" checked={retry} onChange={(event) => setRetry(event.target.checked)} /> also try again, as they are, those that no rule takes up
             </label>
           </>
         }

@@ -1,4 +1,5 @@
 /** What an exlet does: its steps, each with the values that it sets. */
+import { duration } from "@/components/format";
 import { stepsOf } from "./exlets";
 import type { Flow } from "./queries";
 import { flatten, shortValue } from "./values";
@@ -17,7 +18,9 @@ export function ExletSteps({ flow }: { flow: Flow }) {
   );
 }
 
-/** `env.SCRATCH = /scratch/b, wait_ms = 1000` */
+const SPAN = /(^|[._])(duration|ms)$/;
+
+/** `env.SCRATCH = /scratch/b, wait = 1 s` */
 export function settingsText(settings: Record<string, unknown>): string {
-  return flatten(settings).filter((each) => each.path).map((each) => `${each.path} = ${shortValue(each.value, 120)}`).join(", ");
+  return flatten(settings).filter((each) => each.path).map((each) => (SPAN.test(each.path) && typeof each.value === "number" ? `${each.path.replace(/_ms$/, "")} = ${duration(each.value)}` : `${each.path} = ${shortValue(each.value, 120)}`)).join(", ");
 }

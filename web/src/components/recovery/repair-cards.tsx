@@ -1,6 +1,6 @@
 /** Repairs to choose from, each with how often it has helped: against this cause, and at all. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { plural } from "@/components/format";
 import { exletResultsQuery, ruleSetQuery, UNDER_WAY, type FailureGroup, type Flow } from "./queries";
 import { stepWords } from "./exlets";
@@ -18,8 +18,10 @@ export function useRepairs(flow: string, group: FailureGroup | undefined): Repai
   const own = useQuery(ruleSetQuery(flow));
   const defaults = useQuery(ruleSetQuery("*"));
   const results = useQuery(exletResultsQuery);
+  const known = !own.isPending && !defaults.isPending && !results.isPending;
+  const order = useRef<{ flow: string; names: string[] } | null>(null);
   const exlets = { ...defaults.data?.rules?.exlets, ...own.data?.rules?.exlets };
-  return Object.entries(exlets)
+  const repairs = Object.entries(exlets)
     .map(([name, each]) => {
       const handled = (group?.handled ?? []).filter((one) => one.exlet === name && !one.passive);
       const result = results.data?.find((one) => one.exlet === name);
@@ -32,6 +34,11 @@ export function useRepairs(flow: string, group: FailureGroup | undefined): Repai
       };
     })
     .toSorted((one, other) => rank(other) - rank(one));
+  // They keep the order in which they were first shown: no card moves because a repair helped somewhere meanwhile.
+  if (known && order.current?.flow !== flow) order.current = { flow, names: repairs.map((each) => each.name) };
+  const names = order.current?.names ?? [];
+  const place = (repair: Repair) => (names.includes(repair.name) ? names.indexOf(repair.name) : names.length);
+  return known ? repairs.toSorted((one, other) => place(one) - place(other)) : [];
 }
 
 const LIKELY = ["try-again", "later", "elsewhere", "more-memory", "more-time", "begin-again"];
@@ -43,7 +50,7 @@ function rank(repair: Repair): number {
 
 const FIRST = 6;
 
-export function RepairCards(props: { repairs: readonly Repair[]; chosen: string; onChoose: (name: string) => void; onEdit?: (repair: Repair) => void }) {
+export function RepairCards(props: { repairs: readonly Repair[]; chosen: string; onChoose: (name: string) => void; onEdit?: (repair: Repair) => void; onCompose?: () => void }) {
   const [every, setEvery] = useState(false);
   const shown = every ? props.repairs : props.repairs.filter((each, at) => at < FIRST || each.name === props.chosen);
   return (
@@ -66,6 +73,11 @@ export function RepairCards(props: { repairs: readonly Repair[]; chosen: string;
         <button type="button" className="button small quiet repair-more" onClick={() => setEvery(true)}>
           {plural(props.repairs.length - shown.length, "more repair")}
         </button>
+      )}
+      {props.onCompose && (
+        <p className="muted repair-none">
+          None fits, such as one that sets a variable? <button type="button" className="link-button" onClick={props.onCompose}>Compose one</button> of single steps.
+        </p>
       )}
     </div>
   );

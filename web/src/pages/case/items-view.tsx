@@ -16,7 +16,9 @@ const FIRST_ROWS = 40;
 const SHOWN = ["failed", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
 
 function ItemWhy({ item }: { item: ItemView }) {
-  return isAsked(item) ? <AskedTask item={item} /> : <RowReason text={item.why} />;
+  if (isAsked(item)) return <AskedTask item={item} />;
+  if (item.state === "completed" && !item.why && triesOf(item) > 1) return <span className="muted">mended: completed at attempt {triesOf(item)}</span>;
+  return <RowReason text={item.why} />;
 }
 
 const COLUMNS: readonly Column<ItemView>[] = [
@@ -49,7 +51,7 @@ export default function ItemsView({ id }: { id: string }) {
   }, [goesOn, onEnd]);
   return (
     <div className="timeline">
-      <div className="toolbar">
+      <div className="toolbar items-toolbar">
         <nav className="segments" aria-label="State of items">
           <Link from="/cases/$case" to="." search={(before) => ({ ...before, state: undefined })} className="segment" aria-current={!search.state ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
             all

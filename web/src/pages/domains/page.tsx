@@ -12,6 +12,7 @@ import { Facts, Page } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
+import { Word } from "@/components/word";
 import { AcceptDialog, InviteDialog } from "./dialogs";
 import "@/styles/resources.css";
 
@@ -118,7 +119,7 @@ export default function DomainsPage() {
     </>
   );
   return (
-    <Page title="Domains" fill lead={query.data && `This domain is ${query.data.name}${query.data.charge ? `; an hour of a CPU costs ${query.data.charge}` : ""}.`} actions={domains.length ? buttons : undefined}>
+    <Page title="Domains" fill lead={query.data && <>This <Word of="domain" /> is {query.data.name}{query.data.charge ? `; an hour of a CPU costs ${query.data.charge}` : ""}.</>} actions={domains.length ? buttons : undefined}>
       <WithDetails details={found ? <DomainDetails key={found.name} domain={found} onClose={() => void navigate({ search: {} })} /> : null}>
         <Loaded query={query} lines={6}>
           {() => (

@@ -5,10 +5,11 @@ import { casesQuery, type CaseView } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { useKeys } from "@/app/keys";
 import { CaseInputs } from "@/components/case-inputs";
-import { plural } from "@/components/format";
+import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Page, Panel } from "@/components/page";
 import { ApplyPanel } from "@/components/recovery/apply-panel";
+import { itemWords } from "@/components/recovery/decision-words";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { CauseText } from "@/components/recovery/message";
 import { decisionQuery, failureQuery, failureValuesQuery, groupDecisionsQuery, type DecisionView, type FailureGroup } from "@/components/recovery/queries";
@@ -78,11 +79,11 @@ export default function FailurePage() {
         {(view) => (
           <>
             <div className="group-columns">
-              <Panel title="Cases" className="flush group-cases" actions={only && <Link to="/failures/$group" params={{ group }} className="muted">show all</Link>}>
+              <Panel title={only ? `${ONLY_WORDS[only]}: ${number(rows.length)}` : plural(rows.length, "failure of this cause", "failures of this cause")} className="flush group-cases" actions={only && <Link to="/failures/$group" params={{ group }} className="muted">show all</Link>}>
                 {rows.length === 0 ? (
-                  <EmptyState title="None match" icon="filter">No case of this cause is of that kind any more.</EmptyState>
+                  <EmptyState title="None match" icon="filter">No failure of this cause is of that kind any more.</EmptyState>
                 ) : (
-                  <ul className="group-samples" aria-label="Cases of this cause">
+                  <ul className="group-samples" aria-label="Failures of this cause">
                     {rows.slice(0, 200).map((each) => (
                       <li key={each.id}>
                         <button type="button" className="group-sample" aria-current={each.id === current?.id || undefined} onClick={() => choose(each.id)}>
@@ -101,7 +102,7 @@ export default function FailurePage() {
               </Panel>
               <RulesOfGroup view={view} decision={current} mayTeach={mayTeach} />
             </div>
-            <ApplyPanel group={group} info={view.group} samples={view.samples} />
+            <ApplyPanel view={view} />
             {current && dialog === "mend" && mayMend && <MendOnceDialog decisions={rows} at={current} view={view} onClose={() => setDialog(undefined)} />}
             {current && dialog === "person" && mayAsk && <HandOverDialog decision={current} onClose={() => setDialog(undefined)} />}
           </>
@@ -141,7 +142,7 @@ function useGiven(rows: readonly DecisionView[]): Map<string, CaseView> {
 
 /** Which case it is, what it was given, and in which of its items it failed; none of that is cut. */
 function CaseOfCause({ decision, given }: { decision: DecisionView; given: CaseView | undefined }) {
-  const item = decision.item && `${decision.task || decision.item}${decision.element ? `[${decision.element}]` : ""}`;
+  const item = itemWords(decision);
   return (
     <span className="group-case" title={decision.item ? `${decision.case}:${decision.item}` : decision.case}>
       <span>{decision.case}</span>
@@ -160,6 +161,8 @@ function canBeWrong(decision: DecisionView): boolean {
 function isReplaced(decision: DecisionView): boolean {
   return Boolean(decision.replaced_by) && decision.state !== "rejected";
 }
+
+const ONLY_WORDS = { waiting: "Failures that wait for a person", unhandled: "Failures that no rule took up", told: "Failures that a person was only told of", handled: "Failures that a rule handled" } as const;
 
 function kindOf(decision: DecisionView): "waiting" | "unhandled" | "told" | "handled" {
   if (decision.state === "waiting") return "waiting";

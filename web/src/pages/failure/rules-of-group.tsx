@@ -15,14 +15,14 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
   return (
     <Panel title="Rules" className="group-rules">
       <div className="stack">
-        <p className="when-then">
+        {!group.handled.some((each) => each.rules && !each.passive && each.exlet) && <p className="when-then">
           <span className="muted">When</span> {best ? <code>{best}</code> : "…"} <span className="muted">then</span>{" "}
           {mayTeach ? (
             <Link to="/failures/$group/teach" params={{ group: group.id }} search={{ term: best }}>choose a repair</Link>
           ) : (
             <span className="muted">…</span>
           )}
-        </p>
+        </p>}
         <section className="stack tight">
           <h3>What was done</h3>
           {group.waiting > 0 && <p>{plural(group.waiting, "failure")} {group.waiting === 1 ? "waits" : "wait"} for a person.</p>}

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { CountLink } from "@/components/count-link";
-import { DataTable, type Column } from "@/components/data-table";
+import { DataTable, usePhone, type Column } from "@/components/data-table";
 import { number, plural } from "@/components/format";
 import { Page } from "@/components/page";
 import { CauseText } from "@/components/recovery/message";
@@ -32,6 +32,7 @@ export default function FailuresPage() {
   const from = useMemo(() => sinceOf(since), [since]);
   const groups = useQuery(failuresQuery({ since: from, flow }));
   const sets = useQuery(ruleSetsQuery);
+  const onPhone = usePhone();
   const flows = [...new Set([...(groups.data ?? []).flatMap((each) => each.flows), ...(flow ? [flow] : [])])].toSorted();
   const rows = useMemo(() => shown(groups.data ?? [], only), [groups.data, only]);
   const waiting = (groups.data ?? []).reduce((sum, each) => sum + each.waiting, 0);
@@ -60,9 +61,9 @@ export default function FailuresPage() {
             </select>
           </label>
           <label className="check-label">
-            <span className="muted">Which</span>
+            <span className="muted">Handled</span>
             <select value={only ?? ""} onChange={(event) => void navigate({ search: (before) => ({ ...before, only: (event.target.value || undefined) as (typeof HANDLING)[number] | undefined }) })}>
-              <option value="">all causes</option>
+              <option value="">either way</option>
               {HANDLING.map((each) => (
                 <option key={each} value={each}>{HANDLING_WORDS[each]}</option>
               ))}
@@ -76,7 +77,7 @@ export default function FailuresPage() {
           <DataTable
             label="Failures by cause"
             rows={rows}
-            columns={COLUMNS}
+            columns={onPhone ? ON_PHONE : COLUMNS}
             wraps
             rowId={(row) => row.id}
             onOpen={(row) => void navigate({ to: "/failures/$group", params: { group: row.id } })}
@@ -139,11 +140,23 @@ const COLUMNS: Column<FailureGroup>[] = [
   },
   { id: "kind", header: "Kind", width: "100px", value: (row) => row.category, cell: (row) => row.category || row.type },
   { id: "where", header: "Flow and task", width: "minmax(110px, 1.5fr)", value: (row) => row.flows.join(), cell: (row) => <span title={`${row.flows.join(", ")}: ${row.tasks.join(", ")}`}>{row.flows.join(", ")}: {row.tasks.join(", ")}</span> },
-  { id: "hours", header: "Last 24 hours", width: "104px", cell: (row) => <Hours group={row} /> },
+  { id: "hours", header: "24 hours", width: "104px", cell: (row) => <Hours group={row} /> },
   { id: "count", header: "Failures", width: "78px", align: "end", value: (row) => row.count, cell: (row) => number(row.count) },
   { id: "cases", header: "Cases", width: "64px", align: "end", value: (row) => row.cases, cell: (row) => <CountLink count={row.cases} what="cases" link={{ to: "/failures/$group", params: { group: row.id } }} /> },
   { id: "waiting", header: "Waiting", width: "72px", align: "end", value: (row) => row.waiting, cell: (row) => <CountLink count={row.waiting} what="wait for a person" className={row.waiting ? "waiting-count" : ""} link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "waiting" } }} /> },
   { id: "unhandled", header: "No rule", width: "70px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that no rule took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
   { id: "handled", header: "Handled by", width: "minmax(100px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
   { id: "last", header: "Last", width: "92px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
+];
+
+/** On a phone a row has its numbers in words. */
+function Numbers({ group }: { group: FailureGroup }) {
+  const parts = [plural(group.count, "failure"), group.waiting && `${plural(group.waiting, "waits", "wait")} for a person`, group.unhandled && `${number(group.unhandled)} that no rule took up`];
+  return <>{parts.filter(Boolean).join(" · ")}</>;
+}
+
+const ON_PHONE: Column<FailureGroup>[] = [
+  ...COLUMNS.filter(({ id }) => id === "cause").map((each) => ({ ...each, phone: 1 as const })),
+  { id: "numbers", phone: 2, header: "Failures", width: "1fr", cell: (row) => <Numbers group={row} /> },
+  ...COLUMNS.filter(({ id }) => id === "last").map((each) => ({ ...each, phone: 2 as const })),
 ];

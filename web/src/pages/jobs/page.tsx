@@ -96,11 +96,11 @@ export default function JobsPage() {
       <div className="toolbar">
         <nav className="segments" aria-label="State of jobs">
           <Link from="/jobs" to="/jobs" search={(before) => ({ where: before.where })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
-            all <span className="number">{number(count.waiting + count.running)}</span>
+            all <span className="number">{counts && number(count.waiting + count.running)}</span>
           </Link>
           {JOB_STATES.map((each) => (
             <Link key={each} from="/jobs" to="/jobs" search={(before) => ({ state: each, where: before.where })} className="segment" aria-current={state === each && !search.like ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
-              <StateIcon state={each} /> {each} <span className="number">{number(count[each])}</span>
+              <StateIcon state={each} /> {each} <span className="number">{counts && number(count[each])}</span>
             </Link>
           ))}
         </nav>

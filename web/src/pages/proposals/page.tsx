@@ -31,7 +31,7 @@ export default function ProposalsPage() {
     <Page
       title="Proposals"
       fill
-      lead="What the server learned from failures, repairs and their results. Nothing is adopted without a person, unless the administrator says so."
+      lead="Rules that the server suggests, from failures, repairs and what came of them. None is adopted without a person, unless the administrator says so."
       actions={
         <label className="check-label">
           <input type="checkbox" checked={every} onChange={(event) => void navigate({ search: (before) => ({ ...before, every: event.target.checked || undefined }) })} /> also those that are decided
@@ -75,14 +75,16 @@ function sure(proposal: Proposal): string {
   return rate ? `${Math.round(rate.mean * 100)} % (${Math.round(rate.low * 100)} to ${Math.round(rate.high * 100)})` : "not tried";
 }
 
+const KINDS: Record<Proposal["kind"], string> = { repair: "a repair", "by-hand": "as people did", stop: "try no more", retire: "retire a rule", avoid: "elsewhere", wait: "wait longer" };
+
 const COLUMNS: Column<Proposal>[] = [
   { id: "what", header: "What", width: "minmax(220px, 3fr)", value: (row) => row.sentence, cell: (row) => <span title={row.sentence}>{row.sentence}</span> },
   { id: "cause", header: "Cause", width: "minmax(180px, 2fr)", value: (row) => row.message, cell: (row) => <CauseText text={row.message} /> },
-  { id: "kind", header: "Kind", width: "80px", value: (row) => row.kind, cell: (row) => row.kind },
-  { id: "state", header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge state={row.state === "open" ? "person" : row.state === "on-trial" ? "repairing" : row.state === "in-force" ? "done" : "stopped"} word={row.state} /> },
-  { id: "sure", header: "How sure", width: "130px", value: (row) => row.evidence.sure?.mean ?? 0, cell: sure },
-  { id: "catches", header: "Catches", width: "80px", align: "end", value: (row) => row.evidence.caught, cell: (row) => `${row.evidence.caught} of ${row.evidence.of}` },
-  { id: "spoils", header: "Spoils", width: "64px", align: "end", value: (row) => row.evidence.spoilt, cell: (row) => row.evidence.spoilt },
+  { id: "kind", header: "Kind", width: "104px", value: (row) => row.kind, cell: (row) => KINDS[row.kind] },
+  { id: "state", header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge state={row.state === "open" ? "person" : row.state === "on-trial" ? "repairing" : row.state === "in-force" ? "done" : "stopped"} word={row.state.replace("-", " ")} /> },
+  { id: "sure", header: "How likely it helps", width: "150px", value: (row) => row.evidence.sure?.mean ?? 0, cell: sure },
+  { id: "catches", header: "Would catch", width: "100px", align: "end", value: (row) => row.evidence.caught, cell: (row) => `${row.evidence.caught} of ${row.evidence.of}` },
+  { id: "spoils", header: "Would spoil", width: "100px", align: "end", value: (row) => row.evidence.spoilt, cell: (row) => row.evidence.spoilt },
   { id: "at", header: "Since", width: "90px", value: (row) => row.at, cell: (row) => <Time at={row.at} /> },
 ];
 
@@ -120,7 +122,7 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
           ["failures", `${plural(evidence.failures, "failure")} in ${plural(evidence.cases, "case")}, of ${evidence.flows.join(", ")}`],
           ["would catch", `${evidence.caught} of ${evidence.of} that nothing helped`],
           ["would spoil", `${plural(evidence.spoilt, "failure")} that another repair has cured`],
-          ["how sure", sure(proposal)],
+          ["likely helps", sure(proposal)],
           ["breaks", evidence.breaks],
           ["adopted by", proposal.adopted_by],
           ["dismissed by", proposal.dismissed_by && `${proposal.dismissed_by}: ${proposal.why}`],

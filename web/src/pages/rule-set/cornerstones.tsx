@@ -5,6 +5,7 @@ import type { RuleSetView } from "@/components/recovery/queries";
 import { treeKey, treesOf, treeWords } from "@/components/recovery/rule-walk";
 import { differing, shortValue } from "@/components/recovery/values";
 import { EmptyState } from "@/components/states-of-page";
+import { Word } from "@/components/word";
 
 const route = getRouteApi("/rules/$name");
 
@@ -16,7 +17,7 @@ export function Cornerstones({ set }: { set: RuleSetView }) {
   const rules = tree ? Object.values(tree.tree.rules).filter((each) => each.cornerstone) : [];
   const left = rules.find((each) => each.id === search.rule) ?? rules[0];
   const right = rules.find((each) => each.id === search.with) ?? rules.find((each) => each.id !== left?.id);
-  if (!left || !tree) return <EmptyState title="No cornerstone is kept" icon="circle">Each rule that is taught from a failure keeps the case that it was made for.</EmptyState>;
+  if (!left || !tree) return <EmptyState title="No cornerstone is kept" icon="circle">Each rule that is taught from a failure keeps the case that it was made for, its cornerstone: no later change takes the rule away from it unnoticed.</EmptyState>;
   const rows = right ? differing(left.cornerstone, right.cornerstone) : [];
   const choose = (name: "rule" | "with", value: string) => void navigate({ search: (before) => ({ ...before, tree: treeKey(tree.type, tree.task), [name]: Number(value) }), replace: true });
   const picker = (label: string, name: "rule" | "with", value: number | undefined) => (
@@ -29,6 +30,7 @@ export function Cornerstones({ set }: { set: RuleSetView }) {
   );
   return (
     <div className="stack scrolls" role="region" aria-label="Cornerstones side by side" tabIndex={0}>
+      <p className="muted">A <Word of="cornerstone" /> is the failure that a rule was made for. Here is how those of two rules differ.</p>
       <div className="row wrap">
         {trees.length > 1 && (
           <label className="check-label">

@@ -11,7 +11,7 @@ import { pathTo, setWords, treeKey, treesOf, treeWords, walkTree } from "@/compo
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Tabs } from "@/components/tabs";
 import { Time } from "@/components/time";
-import { Glossed } from "@/components/word";
+import { Glossed, Word } from "@/components/word";
 import { Cornerstones } from "./cornerstones";
 import { Exlets } from "./exlets";
 import { RuleDetails } from "./rule-details";
@@ -88,7 +88,7 @@ function TreeTab({ set }: { set: RuleSetView }) {
         </div>
       )}
       <p className="muted">
-        For <Glossed text={treeWords(current.type, current.task)} only={["abort"]} />. A rule that holds leads to its exceptions below it (yes); one that does not, to the next in line (no). The last that held decides. Counted are the {plural(walked[0]?.asked ?? 0, "decision")} of this tree.
+        A <Word of="rule tree" /> for <Glossed text={treeWords(current.type, current.task)} only={["abort"]} />{current.type === "abort" && ", asked when something has failed"}. A rule that holds leads to its exceptions below it (yes); one that does not, to the next in line (no). The last that held decides. Counted are the {plural(walked[0]?.asked ?? 0, "decision")} of this tree.
       </p>
       <WithDetails
         details={

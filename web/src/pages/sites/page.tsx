@@ -14,6 +14,7 @@ import { Facts, Page } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
+import { Word } from "@/components/word";
 import { SiteDialog } from "./site-dialog";
 import "@/styles/resources.css";
 
@@ -100,9 +101,9 @@ function SiteDetails({ view, onClose }: { view: SiteView; onClose: () => void })
           ["Batch system", site.batch?.kind ?? "local"],
           ["Queue", site.batch?.queue],
           ["Pilots", `${view.busy} busy, ${view.idle} idle, ${view.inactive} in the queue`],
-          ["Bounds", `${site.min_pilots ?? 0} to ${site.max_pilots ?? "any"}, ${site.min_idle ?? 0} ready`],
+          ["How many", `${site.min_pilots ? `at least ${site.min_pilots}, ` : ""}${site.max_pilots ? `at most ${site.max_pilots}` : "any number"}${site.min_idle ? `, ${site.min_idle} of them idle` : ""}`],
           ["Slots of each", String(site.pilots?.slots ?? 1)],
-          ["Left this hour", String(view.left_this_hour)],
+          ["This hour", `${plural(view.left_this_hour, "more submission")} allowed`],
           ["Failures", view.failures ? plural(view.failures, "submission") : ""],
           ["Added", <span key="made">{view.made_by} <Time at={view.made_at} /></span>],
         ]}
@@ -156,7 +157,7 @@ export default function SitesPage() {
     </Link>
   );
   return (
-    <Page title="Sites" lead="Where pilots are submitted to when jobs wait." fill actions={sites.length ? button : undefined}>
+    <Page title="Sites" lead={<>A site is a batch system, or this machine: <Word of="pilots" /> are submitted to it when jobs wait.</>} fill actions={sites.length ? button : undefined}>
       <WithDetails details={found ? <SiteDetails key={found.site.name} view={found} onClose={() => void navigate({ search: {} })} /> : null}>
         <Loaded query={query} lines={6}>
           {() => (

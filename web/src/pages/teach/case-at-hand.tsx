@@ -7,6 +7,7 @@ import { number } from "@/components/format";
 import { JsonTree, type Path } from "@/components/json-tree";
 import { Panel } from "@/components/page";
 import { pathOf, readTerms, steadyPart, termFor, withTerm, writeTerm } from "@/components/recovery/conditions";
+import { decisionWords } from "@/components/recovery/decision-words";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { failureValuesQuery, type DecisionView, type FailureView, type ValueCount } from "@/components/recovery/queries";
 import { distinction, distinguishing, howOften, NO_CONDITIONS_OF, parted, sortedByWeight, splitByKind, valueKindOf, type ValueKind } from "@/components/recovery/distinguishing-values";
@@ -63,9 +64,9 @@ export function CaseAtHand(props: {
       actions={
         <select aria-label="Case at hand" value={props.at} onChange={(event) => props.onCase(event.target.value)}>
           {props.view.samples.map((each) => (
-            <option key={each.id} value={each.id}>{each.case}{each.item ? `:${each.item}` : ""}</option>
+            <option key={each.id} value={each.id}>{decisionWords(each)}</option>
           ))}
-          {!props.view.samples.some((each) => each.id === props.at) && <option value={props.at}>{props.at}</option>}
+          {!props.view.samples.some((each) => each.id === props.at) && <option value={props.at}>{props.decision.data?.id === props.at ? decisionWords(props.decision.data) : "is being read"}</option>}
         </select>
       }
     >

@@ -56,14 +56,15 @@ export function useDraft(group: string, term: string | undefined) {
     const found = kept(group);
     return term && !found.condition ? { ...found, condition: term } : found;
   });
-  const [fromBefore, setFromBefore] = useState(() => isBegun(kept(group)));
+  // What it had in it when the page came: a text that grows while somebody chooses would move what is chosen from.
+  const [fromBefore, setFromBefore] = useState(() => (isBegun(kept(group)) ? draftWords(kept(group)) : ""));
   useEffect(() => {
     sessionStorage.setItem(keyOf(group), JSON.stringify(draft));
   }, [group, draft]);
   const change = (part: Partial<RuleDraft>) => setDraft((before) => ({ ...before, ...part }));
   const clear = () => {
     setDraft(EMPTY);
-    setFromBefore(false);
+    setFromBefore("");
   };
   return { draft, change, clear, fromBefore };
 }

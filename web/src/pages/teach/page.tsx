@@ -6,11 +6,12 @@ import { ApiError } from "@/api/errors";
 import { useMay } from "@/api/session";
 import { Page } from "@/components/page";
 import { flowOf, stepsOf, variablesOf } from "@/components/recovery/exlets";
+import { CauseText } from "@/components/recovery/message";
 import { decisionQuery, failureQuery, tryRule, type FailureView, type RuleSpec } from "@/components/recovery/queries";
 import { useRepairs } from "@/components/recovery/repair-cards";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { CaseAtHand } from "./case-at-hand";
-import { draftWords, useDraft } from "./draft";
+import { useDraft } from "./draft";
 import { Preview } from "./preview";
 import { SavedDraft } from "./saved-draft";
 import { ThenPanel } from "./then-panel";
@@ -30,7 +31,7 @@ export default function TeachPage() {
       crumbs={
         <>
           <Link to="/failures">Failures</Link>
-          <Link to="/failures/$group" params={{ group }}>{failure.data?.group.message ?? group}</Link>
+          <Link to="/failures/$group" params={{ group }}>{failure.data ? <CauseText text={failure.data.group.message} /> : group}</Link>
         </>
       }
       lead="Point at what tells these cases apart from others, choose what to do, and see at once what the rule would have done."
@@ -89,9 +90,9 @@ function Teach({ view }: { view: FailureView }) {
     <div className={draft.composing && !draft.saved ? "teach-columns composing" : "teach-columns"}>
       <CaseAtHand view={view} decision={decision} at={id} condition={draft.condition} onTerm={draft.saved ? undefined : (next) => change({ condition: next })} onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }), replace: true })} />
       <div className="stack">
-        {fromBefore && draft.saved === null && draftWords(draft) && (
+        {fromBefore && draft.saved === null && (
           <p className="notice" role="status">
-            A draft of this rule is kept in this tab from before: {draftWords(draft)}.{" "}
+            A draft of this rule is kept in this tab from before: {fromBefore}.{" "}
             <button type="button" className="link-button" onClick={clear}>Begin anew</button>
           </p>
         )}

@@ -43,7 +43,7 @@ export function Preview(props: PreviewProps) {
       </Panel>}
       {draft.saved ? <SavedPlace saved={draft.saved} /> : trial && <PlacePanel trial={trial} condition={spec.condition} exlet={spec.exlet} />}
       {draft.saved ? <SavedPanel {...props} /> : <SavePanel {...props} />}
-      {draft.saved && <ApplyPanel group={props.view.group.id} info={props.view.group} samples={props.view.samples} onTrial={!draft.saved.inForce} />}
+      {draft.saved && <ApplyPanel view={props.view} onTrial={!draft.saved.inForce} />}
     </div>
   );
 }
@@ -129,7 +129,7 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
   const conflict = error instanceof ApiError && error.code === "conflict";
   const newest = Math.max(trial?.version ?? 0, conflict && typeof error.fields["version"] === "number" ? error.fields["version"] : 0);
   const moved = draft.basis !== null && newest > draft.basis;
-  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? "The exlet has no step yet." : !trial ? "It is being tried." : trial.breaks ? "It would break a cornerstone: narrow the condition." : "";
+  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? "The exlet has no step yet." : !trial ? "It is being tried." : trial.breaks ? "It would break a cornerstone, a failure that another rule was made for: narrow the condition." : "";
   const save = async (passive: boolean) => {
     setBusy(true);
     setError(null);
@@ -205,7 +205,7 @@ function SavedPanel({ draft, onChange, onClear, onCase }: PreviewProps) {
         </p>
         {!saved.inForce && (
           <p className="muted">
-            {mine ? `Would have fired ${plural(mine.fired, "time")} since: ${mine.agreed} agreed with what was done, ${mine.otherwise.length} did not, ${mine.nothing} had nothing done.` : "It has not been asked yet."}{" "}
+            {mine ? `Since then it would have decided ${plural(mine.fired, "time")}: ${mine.agreed} as was done, ${mine.otherwise.length} otherwise; ${mine.nothing} that nothing was done about.` : "It has not been asked yet."}{" "}
             {mine?.otherwise[0] && <button type="button" className="link-button" onClick={() => onCase(mine.otherwise[0] as string)}>Teach from the one that did not</button>}
           </p>
         )}

@@ -20,7 +20,10 @@ export function WhenPanel(props: { view: FailureView; decision: DecisionView | u
     onChange(joinTerms(text === null ? texts.filter((_, each) => each !== at) : texts.map((each, place) => (place === at ? text : each))));
   };
   const place = (text: string) => lookedForFirst(readTerms(text)[0]?.path ?? "");
-  const ghosts = props.view.candidates.filter((each) => !terms.some((term) => term.text === each.condition)).toSorted((one, other) => place(one.condition) - place(other.condition)).slice(0, GHOSTS);
+  // fault.exit_code, job.exit_code and outcome.exit_code say the same: the first of them is offered.
+  const says = (text: string) => text.replace(/^(fault|job|outcome)\.exit_code\b/, "exit_code");
+  const offered = [...new Map(props.view.candidates.toReversed().toSorted((one, other) => place(other.condition) - place(one.condition)).map((each) => [says(each.condition), each])).values()];
+  const ghosts = offered.filter((each) => !terms.some((term) => says(term.text) === says(each.condition))).toSorted((one, other) => place(one.condition) - place(other.condition)).slice(0, GHOSTS);
   return (
     <Panel title="When">
       <div className="stack">
@@ -61,7 +64,10 @@ export function WhenPanel(props: { view: FailureView; decision: DecisionView | u
             problems={props.problem ? [{ line: 1, severity: "error", message: props.problem.message }] : []}
             complete={(before) => completions(before, paths.data ?? [])}
           />
-          {props.problem && <p className="field-problem" role="alert">{props.problem.message}</p>}
+          {/* The room for it is always there: what stands below does not move when it comes and goes. */}
+          <p className={props.problem ? "condition-note field-problem" : "condition-note field-hint"} role={props.problem ? "alert" : undefined}>
+            {props.problem ? props.problem.message : "Point and choose, or write it here; Ctrl and Space offers the names that there are."}
+          </p>
         </div>
       </div>
     </Panel>

@@ -1,10 +1,16 @@
 """While and until: one iteration after another, numbered in the paths of its items."""
 
+from typing import Final
+
 from mendflow.core.engine import data
 from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.item_ids import path_of
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Instance, InstanceEnd, Structure
+
+TURN_WORK: Final = 50
+"""What one turn of a loop counts for: a loop whose condition costs nothing and that does nothing could go on for
+ever."""
 
 
 class WhileKind(ActivityKind[Structure]):
@@ -18,6 +24,7 @@ class WhileKind(ActivityKind[Structure]):
             run.end(instance, InstanceEnd.COMPLETED)
 
     def turn(self, run: Run, instance: Structure) -> None:
+        run.meter.spend(TURN_WORK)
         place = instance.next
         instance.next += 1
         body = run.nodes[instance.node].children[0]

@@ -27,7 +27,7 @@ from mendflow.core.model.data_sets import BatchEnded, BatchStarted, BatchStatus,
 from mendflow.core.model.errors import RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.values import Value
-from mendflow.services.base.background_tasks import cancel_tasks
+from mendflow.services.base.background_tasks import cancel_tasks, sleep_unless
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -132,16 +132,7 @@ class DataSetController:
                 log.warning("data sets could not be processed: %s; trying again", error.message)
             except Exception:  # an error in one look must not stop those that follow
                 log.exception("data sets could not be processed; trying again")
-            await self._pause()
-
-    async def _pause(self) -> None:
-        waiting = asyncio.create_task(self._wake_event.wait())
-        sleeping = asyncio.create_task(self._clock.sleep(LOOK_MS))
-        try:
-            await asyncio.wait({waiting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await cancel_tasks(waiting, sleeping)
-            self._wake_event.clear()
+            await sleep_unless(self._wake_event, self._clock.sleep(LOOK_MS))
 
     async def look(self) -> None:
         """Process the sets that have changed here, and from time to time those that this server is responsible for."""

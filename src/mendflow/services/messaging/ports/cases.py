@@ -17,6 +17,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.request_turns import end_turn
 from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.case_starter import CaseStarter
 from mendflow.services.cases.flow_manager import FlowManager
@@ -137,6 +138,8 @@ class PortCases:
 
     async def wait_for_end(self, document: CaseDocument) -> CaseDocument:
         """The case when it is over, and its end is on disk."""
+        if document.live:
+            await end_turn()
         while document.live:
             if document.id in self._manager.live:
                 document = await self._wait_for_case(document.id)

@@ -1,0 +1,63 @@
+"""What the live cases of a project were given takes so much memory at most."""
+
+from pathlib import Path
+
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.errors import QuotaExceeded, RequestError
+from mendflow.core.model.flow import Call, Flow, Input, Wait
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.values import memory_of
+from mendflow.wiring import ServerOptions, running_server
+from tests.patience import until
+
+WAITS = Flow(name=FlowName("waits"), inputs={"rows": Input()}, body=Wait(name="w", duration=86_400_000))
+CALLS = Flow(
+    name=FlowName("calls"),
+    body=Call(name="c", flow="waits", inputs={"rows": [{} for _ in range(300)]}),
+    calls=(WAITS,),
+)
+ROWS: list[dict[str, int]] = [{} for _ in range(100)]
+ROOM = 2 * memory_of({"rows": ROWS}) + 100
+
+
+async def test_cases_that_wait_take_so_much_memory_and_a_restart_counts_them(tmp_path: Path) -> None:  # SE-3
+    options = ServerOptions(data=tmp_path / "data", announce=False, live_values_bytes=ROOM)
+    async with running_server(options) as server, Client(server.url) as client:
+        await client.deploy(WAITS)
+        first = (await client.start("waits", {"rows": ROWS})).id
+        await client.start("waits", {"rows": ROWS})
+        with pytest.raises(QuotaExceeded, match="give large values as files"):
+            await client.start("waits", {"rows": ROWS})
+        await client.start("waits", {"rows": []})
+    async with running_server(options) as server, Client(server.url) as client:
+        with pytest.raises(RequestError, match="give large values as files"):
+            await client.start("waits", {"rows": ROWS})
+        await client.cancel(first)
+
+        async def is_over() -> bool:
+            return (await client.case(first)).status == "cancelled"
+
+        await until(is_over)
+        await client.start("waits", {"rows": ROWS})
+
+
+async def test_a_called_case_that_is_given_too_much_is_a_fault_of_its_caller(tmp_path: Path) -> None:  # SE-3
+    options = ServerOptions(data=tmp_path / "data", announce=False, live_values_bytes=ROOM)
+    async with running_server(options) as server, Client(server.url) as client:
+        await client.deploy(CALLS)
+        case = (await client.start("calls")).id
+
+        async def fault() -> str:
+            found = (await client.case(case)).fault
+            return found.message if found is not None else ""
+
+        assert "give large values as files" in await until(fault)
+
+
+def test_a_value_is_as_large_as_its_texts_and_parts() -> None:
+    assert memory_of(7) == 0
+    assert memory_of("x" * 1000) == 1000
+    assert memory_of([{}] * 1000) > 250 * 1000
+    assert memory_of({"a": ["b"]}) == 220 + 60 + 1 + 60 + 60 + 1
