@@ -13,7 +13,7 @@ from mendflow.core.model.principals import PILOT, USER, Principal
 from mendflow.server import request_quotas
 from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import Api, create_app
-from mendflow.server.request_quotas import BUSY_BURST_S, HEALTH_PATH, RequestQuotas
+from mendflow.server.request_quotas import ADDRESS_BURST_S, BUSY_BURST_S, HEALTH_PATH, RequestQuotas
 from mendflow.server.runner import HttpServer, serve
 from tests.patience import until
 from tests.server.conftest import DomainUnderTest
@@ -79,7 +79,7 @@ async def test_what_known_ones_take_is_not_taken_from_their_address(
     served: Served, http: aiohttp.ClientSession
 ) -> None:
     address = served.app.quotas.of_address(LOOPBACK).busy
-    address.take(BUSY_BURST_S / 2)
+    address.take(ADDRESS_BURST_S / 2)
     before = address.filled(time.monotonic())
     for _ in range(50):
         await ask(served, http, "/api/v1/cases", "ann")

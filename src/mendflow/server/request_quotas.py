@@ -39,6 +39,9 @@ READING_SHARE: Final = 0.1
 """The share of one processor's time that reading for one principal may take, where the store reads in this process."""
 
 BUSY_BURST_S: Final = 2.0
+ADDRESS_BURST_S: Final = 0.5
+"""The same for an address whose callers are not known: pages take little."""
+
 PILOT_SHARE: Final = 0.5
 """The same for a pilot, beside the messages in which it gets and reports jobs. Pilots are not refused: they wait."""
 
@@ -104,8 +107,10 @@ class RequestQuotas:
     def __init__(self, requests_per_s: float = REQUESTS_PER_S) -> None:
         self._per_s = requests_per_s
         self._requests = BucketTable(lambda now: Bucket(requests_per_s, max(1.0, requests_per_s * BURST_S), now))
-        self._of_names = BucketTable(_new_shares)
-        self._of_addresses = BucketTable(_new_shares)  # apart: of these there may be any number
+        self._of_names = BucketTable(lambda now: _new_shares(now, BUSY_BURST_S))
+        self._of_addresses = BucketTable(
+            lambda now: _new_shares(now, ADDRESS_BURST_S)
+        )  # apart: of these there may be any number
         self._of_pilots = BucketTable(lambda now: Bucket(PILOT_SHARE, BUSY_BURST_S, now))
         self._held = 0
         self._lists = KeyedSemaphore()
@@ -293,8 +298,8 @@ def identify(scope: HTTPScope) -> None:
         request.is_known = True
 
 
-def _new_shares(now: float) -> RequestBuckets:
-    return RequestBuckets(Bucket(LOOP_SHARE, BUSY_BURST_S, now), Bucket(READING_SHARE, BUSY_BURST_S, now))
+def _new_shares(now: float, burst_s: float) -> RequestBuckets:
+    return RequestBuckets(Bucket(LOOP_SHARE, burst_s, now), Bucket(READING_SHARE, burst_s, now))
 
 
 def _key(caller: Principal, address: str) -> str:
