@@ -76,12 +76,12 @@ class Result(NamedTuple):
 def main(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     started = time.monotonic()
-    say(f"mendflow check, Python {sys.version.split()[0]}, {os.cpu_count()} cores")
     try:
         programs = prepare("dev")
     except NotPrepared as problem:
         say(f"FAIL  environment  {problem}")
         return 1
+    say(f"mendflow check, {python_of(programs)}, {os.cpu_count()} cores")
     made = Result(Stage("environment", "", []), True, time.monotonic() - started)
     say(line(made))
     wanted = [stage for stage in stages(programs, options) if options.only in ("", stage.family)]
@@ -185,6 +185,12 @@ def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> li
 def short_walk() -> bool:
     """Whether the short check walks through the web app: where it is built, and a browser is there."""
     return not chromium.lacking() and chromium.is_built()
+
+
+def python_of(programs: Path) -> str:
+    """Which Python the environment has; it need not be the one that runs this program."""
+    asked = "import sys; print('Python', sys.version.split()[0], 'of', sys.base_prefix)"
+    return subprocess.run([programs / "python", "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _none_of(*marks: str) -> str:

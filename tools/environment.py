@@ -2,20 +2,25 @@
 
 What is installed is exactly what a lock file names, checked by hash, from wheels only. uv installs it in seconds, and
 is itself locked; where it cannot, pip does the same in a minute or two. A stamp in the environment says which locks it
-was made from, so that a second call costs nothing."""
+was made from, so that a second call costs nothing.
+
+The environment's Python is of the version that calls, but not always that one: a version manager compiles Python without
+optimisations unless it is told otherwise, and then everything takes a third longer than with the one of the system."""
 
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
-import venv
+import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 LOCKS = ROOT / "requirements"
+SYSTEM_PROGRAMS = Path("/usr/bin")
 PYTHON_MIN = (3, 11)
 
 
@@ -68,9 +73,23 @@ def _make(python: Path) -> list[str]:
     The pip at hand is used from outside, because some systems ship `venv` without the pip to put into it."""
     borrowed = importlib.util.find_spec("pip") is not None
     if not _answers(python):
-        venv.create(VENV, clear=True, symlinks=os.name != "nt", with_pip=not borrowed)
+        base = quick_python() if borrowed else sys.executable
+        _run([base, "-m", "venv", "--clear", *(["--without-pip"] if borrowed else []), str(VENV)])
     command = [sys.executable, "-m", "pip", "--python", str(python)] if borrowed else [str(python), "-m", "pip"]
     return [*command, "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "5"]
+
+
+def quick_python() -> str:
+    """The Python to make the environment with: our own, or, if ours was compiled without optimisations, the system's
+    of the same version."""
+    own = Path(sys.executable)
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    optimised = "--enable-optimizations" in str(sysconfig.get_config_var("CONFIG_ARGS"))
+    systems = shutil.which(f"python{version}", path=str(SYSTEM_PROGRAMS))
+    if os.name == "nt" or optimised or systems is None or own.resolve().is_relative_to(SYSTEM_PROGRAMS):
+        return str(own)
+    makes_environments = subprocess.run([systems, "-I", "-c", "import venv"], capture_output=True, check=False)
+    return systems if makes_environments.returncode == 0 else str(own)
 
 
 def install(pip: Sequence[str], python: Path, lock_names: Sequence[str]) -> None:

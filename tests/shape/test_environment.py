@@ -90,3 +90,55 @@ def test_uv_is_told_of_the_index_and_the_certificates_that_pip_uses(monkeypatch:
     assert told["SSL_CERT_FILE"] == "/etc/authority.pem"
     monkeypatch.setenv("SSL_CERT_FILE", "/etc/other.pem")
     assert environment._environ_of_uv()["SSL_CERT_FILE"] == "/etc/other.pem", "what uv is told itself counts more"
+
+
+class Pythons:
+    """A Python that runs us, and perhaps a system with one of the same version."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.system = folder / "system"
+        self.system.mkdir()
+        own = folder / "own" / "python3"
+        monkeypatch.setattr(environment, "SYSTEM_PROGRAMS", self.system)
+        monkeypatch.setattr(sys, "executable", str(own))
+        self.own = str(own)
+        self._patch = monkeypatch
+
+    def compiled_with(self, options: str) -> None:
+        self._patch.setattr(environment.sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
+
+    def system_has(self, version: str, exit_code: int = 0) -> str:
+        program = self.system / f"python{version}"
+        program.write_text(f"#!/bin/sh\nexit {exit_code}\n")
+        program.chmod(0o755)
+        return str(program)
+
+
+OUR_VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+@pytest.fixture
+def pythons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pythons:
+    return Pythons(tmp_path, monkeypatch)
+
+
+def test_the_systems_python_is_taken_for_one_without_optimisations(pythons: Pythons) -> None:
+    pythons.compiled_with("'--enable-shared'")
+    assert environment.quick_python() == pythons.own
+    systems = pythons.system_has(OUR_VERSION)
+    assert environment.quick_python() == systems
+
+
+def test_a_python_with_optimisations_is_kept(pythons: Pythons) -> None:
+    pythons.compiled_with("'--enable-optimizations' '--with-lto'")
+    pythons.system_has(OUR_VERSION)
+    assert environment.quick_python() == pythons.own
+
+
+@pytest.mark.parametrize(("version", "exit_code"), [("3.9", 0), (OUR_VERSION, 1)])
+def test_another_version_is_not_taken_nor_one_that_makes_no_environments(
+    pythons: Pythons, version: str, exit_code: int
+) -> None:
+    pythons.compiled_with("")
+    pythons.system_has(version, exit_code)
+    assert environment.quick_python() == pythons.own
