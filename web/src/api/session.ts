@@ -1,5 +1,5 @@
 /** Who is signed in, and what they may do. */
-import { queryOptions, useQuery, type QueryClient } from "@tanstack/react-query";
+import { CancelledError, queryOptions, useQuery, type QueryClient } from "@tanstack/react-query";
 import { requestJson } from "./client";
 import { ApiError } from "./errors";
 
@@ -41,10 +41,11 @@ export const meQuery = queryOptions({
   retry: (count, error) => !(error instanceof ApiError && error.status === 401) && count < 2,
 });
 
-/** Does something as soon as it is known that the server answers whoever asks; not at all, if it wants a sign-in first. */
+/** Does something as soon as it is known that the server answers whoever asks; not at all, if it wants a sign-in first, or if
+ * the question was given up, as it is when the page of sign-in takes the place of the one that asked. */
 export function whenSignedIn(client: QueryClient, act: () => void): void {
-  const wanted = (error: unknown) => error instanceof ApiError && error.status === 401;
-  client.ensureQueryData(meQuery).then(act, (error: unknown) => wanted(error) || act());
+  const isUnknown = (error: unknown) => error instanceof CancelledError || (error instanceof ApiError && error.status === 401);
+  client.ensureQueryData(meQuery).then(act, (error: unknown) => isUnknown(error) || act());
 }
 
 export function useMe(): Me | null {
