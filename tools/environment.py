@@ -4,8 +4,8 @@ What is installed is exactly what a lock file names, checked by hash, from wheel
 is itself locked; where it cannot, pip does the same in a minute or two. A stamp in the environment says which locks it
 was made from, so that a second call costs nothing.
 
-The environment's Python is of the version that calls, but not always that one: a version manager compiles Python without
-optimisations unless it is told otherwise, and then everything takes a third longer than with the one of the system."""
+The environment's Python is of the version that calls, but not always that one: a version manager compiles Python
+without optimisations unless it is told otherwise, and then everything takes a third longer than with the system's."""
 
 import hashlib
 import importlib.util

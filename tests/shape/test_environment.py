@@ -2,6 +2,7 @@
 
 import stat
 import sys
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,7 +106,7 @@ class Pythons:
         self._patch = monkeypatch
 
     def compiled_with(self, options: str) -> None:
-        self._patch.setattr(environment.sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
+        self._patch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
 
     def system_has(self, version: str, exit_code: int = 0) -> str:
         program = self.system / f"python{version}"
