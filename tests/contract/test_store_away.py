@@ -43,8 +43,10 @@ async def test_what_is_asked_while_the_server_is_away_is_answered_when_it_is_bac
 async def test_a_server_that_stays_away_is_told_in_a_sentence_and_nothing_is_acknowledged(
     remote: Remote, tmp_path: Path
 ) -> None:  # JS-9
-    store = await opened(remote.reach(tmp_path, patience_s=0.3))
-    version = await put(store, "a", b"1")
+    made = await opened(remote.make(tmp_path))  # to make what it keeps things in takes a while
+    version = await put(made, "a", b"1")
+    await made.close()
+    store = await opened(remote.reach(tmp_path, patience_s=1.5))
     remote.server.kill()
     for ask in (
         store.get("job", "a"),

@@ -12,7 +12,7 @@ from mendflow.core.model.errors import Conflict, NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
 from mendflow.core.model.learning import AdoptionRequest, DismissalRequest, LearningSettings
 from mendflow.core.model.repair import Decision
 from mendflow.core.model.repair_views import RuleSelector
@@ -23,6 +23,7 @@ from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.learning.counting import FailureCounter
 from mendflow.services.learning.proposal_store import PROPOSAL_KIND
+from mendflow.services.learning.sizes import SIZE_KIND
 from mendflow.services.learning.statistics_store import GROUP_KIND, StatisticsStore
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import Delete, Put, Store, StoredDocument, Write, WriteConflict, WriteDone
@@ -368,6 +369,39 @@ async def test_a_server_where_nothing_has_happened_since_it_looked_reads_nothing
         assert store.reads > before
     finally:
         await server.close()
+
+
+class HeldUpStore(MemoryStore):
+    """Writes what jobs need when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.let = asyncio.Event(), asyncio.Event()
+
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
+        if any(isinstance(each, Put) and each.kind == SIZE_KIND for each in writes):
+            self.asked.set()
+            await self.let.wait()
+        return await super().write(writes)
+
+
+async def test_what_is_being_written_of_sizes_is_told_too(tmp_path: Path) -> None:
+    # LE-2
+    store = HeldUpStore()
+    server = server_over(store, tmp_path)
+    await server.open()
+    domain, pilot = Domain(server), HandPilot(Domain(server))
+    await domain.deploy(Flow(name=FlowName("solve"), body=JobActivity(name="solver", command="solve")))
+    await domain.start("solve", {}, who="ann")
+    await pilot.run_all(lambda spec: Outcome(measures=Measurements(peak_bytes=1_000_000, ran_ms=1_000)))
+    writing = asyncio.ensure_future(server.runtime.sizes.merge())
+    await store.asked.wait()
+    telling = asyncio.ensure_future(domain.sizes())
+    await asyncio.wait([telling], timeout=0.1)
+    store.let.set()
+    assert [view.jobs for view in await telling] == [1]
+    await writing
+    await server.close()
 
 
 async def until_quiet(store: CountingStore) -> None:

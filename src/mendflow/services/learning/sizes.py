@@ -5,6 +5,7 @@ compare-and-set, what has ended there, and reads from it what has ended elsewher
 its own document before a pilot gets it, so it does not depend on what is learned later. Jobs that still wait are sized
 again when twice as much is known, or when a scout has failed."""
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -103,6 +104,7 @@ class SizeLearner:
         self._new_by_case: dict[tuple[CaseId, str], _EndedRuns | None] = {}  # of `_new`, so that they are found quickly
         self._background = BackgroundTasks(ledger)
         self._merge_at: Instant = 0
+        self._merging = asyncio.Lock()
         self._ended_jobs = ended_jobs
         ended_jobs.want_at_once(self._sized_names)
         ended_jobs.read_by(self._jobs_ended)
@@ -138,12 +140,13 @@ class SizeLearner:
         return None if job.sizing is not None else JobSizes().request(job)
 
     async def merge(self) -> None:
-        """Write the runs since the last time."""
+        """Write the runs since the last time; what is being written already is written when this returns."""
         self._ended_jobs.hand_over()
-        gathered, self._new, self._new_by_case = self._new, {}, {}
-        for name, ended in gathered.items():
-            while not await self._merge(name, ended.runs, ended.jobs):
-                pass
+        async with self._merging:
+            gathered, self._new, self._new_by_case = self._new, {}, {}
+            for name, ended in gathered.items():
+                while not await self._merge(name, ended.runs, ended.jobs):
+                    pass
 
     async def statistics(self, flow: str = "", name: str = "") -> list[SizeStatistics]:
         """What the store knows of all names: of one flow, of one name."""
