@@ -10,12 +10,14 @@ import pytest
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Forbidden, NotFound, Unauthorized
 from mendflow.core.model.ids import CaseId, ItemId, JobId
-from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.views import ChangeEvent
 from mendflow.server.access import AccessControl, read_tokens, token_hash
 from tests.patience import PATIENCE_S
 from tests.server.conversation import do_jobs, job_flow, loop_flow, task_flow
 from tests.server.town import SERVERS_TOKEN, Citizen, town, until
+from tests.services.test_repairs import AGAIN
 
 PEOPLE = read_tokens(f"boss admin {token_hash('t-boss')}\nrita reader {token_hash('t-rita')}")
 
@@ -219,3 +221,22 @@ async def test_rules_that_are_put_on_two_servers_at_once_are_put_one_after_the_o
     with pytest.raises(Conflict):
         await west.put_rules(RuleSet(name="f"), expected=4)
     assert all(citizen.server.runtime.ledger.broken == "" for citizen in two)
+
+
+async def test_ex_7_how_far_rules_are_applied_to_a_group_is_told_for_all_servers(east: Client, west: Client) -> None:
+    await east.deploy(job_flow())
+    cases = []
+    for server in (east, west):
+        cases.append((await server.start("one")).id)
+        await do_jobs(server, 1, fail=True)
+    [group] = await west.failures(flow="one")
+    assert group.count == 2
+    assert [(await server.apply_progress(group.id)).started_at for server in (east, west)] == [0, 0]
+    tree = RuleTree({1: Rule(id=1, condition="true", exlet="again", cornerstone={})}, 1)
+    await west.put_rules(RuleSet(name="one", trees={ExceptionType.ABORT: {"work": tree}}, exlets={"again": AGAIN}))
+    await west.apply_rules(group.id)
+    told = [await server.apply_progress(group.id) for server in (east, west)]
+    assert [(set(each.cases), each.running, each.left, each.total, each.done) for each in told] == [
+        (set(cases), False, [], 2, 2)
+    ] * 2
+    assert not (await east.stop_apply(group.id)).stopped, "it is over already"

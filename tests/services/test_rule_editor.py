@@ -263,8 +263,9 @@ async def test_ex_7_what_came_of_exlets_and_how_trials_agreed_is_counted(domain:
 async def test_ex_7_the_progress_of_an_application_is_told_and_it_can_be_stopped(domain: Domain, pilot: Any) -> None:
     await ran(domain, pilot)
     seven = (await decided(domain, "last"))["a[0]"]
-    with pytest.raises(NotFound, match="no rules were applied"):
-        await domain.apply_progress(seven.group)
+    before = await domain.apply_progress(seven.group)
+    assert (before.started_at, before.running, before.by) == (0, False, "")
+    assert await domain.stop_apply(seven.group, who="ann") == before
     await domain.put_rules(rules_for("f", again="true"), who="ann")
     applied = await domain.apply_rules(seven.group, who="ann")
     told = await domain.apply_progress(seven.group)

@@ -16,12 +16,13 @@ from litestar.types import HTTPScope, Message, Receive, Scope, Send
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.overview import OverviewView, PilotTotals, SiteTotals, WaitingReason
 from mendflow.core.model.repair_views import ApplyResult, DrainResult, LevelView
+from mendflow.core.model.rule_views import ApplyProgress
 from mendflow.core.model.views import CaseView
 from mendflow.operations.table import API
 from mendflow.server.case_forwarding import EVENT_STREAM, CaseHomeLookup
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.request_body import read_body
-from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.base.cluster import ServerDocument, root_of
 
 LAST_ID_HEADER: Final = b"last-event-id"
 _ID_LINE: Final = re.compile(rb"^id: (\d+)$", re.MULTILINE)
@@ -120,13 +121,40 @@ def own_answer(answers: PeerAnswers) -> bytes:
 
 
 def merge_applied(by_server: PeerAnswers) -> bytes:
-    """A decision that any server has applied is not counted as left."""
+    """A decision that any server has applied, or whose case it has taken up, is not counted as left."""
     answers = list(_read(by_server, ApplyResult).values())
+    return _encode(msgspec.structs.replace(answers[0], **_applied(answers)))
+
+
+def merge_apply_progress(by_server: PeerAnswers) -> bytes:
+    """Each server goes through all failures of the group, and takes up its own: the slowest says how far all are."""
+    told = list(_read(by_server, ApplyProgress).values())
+    begun = [each for each in told if each.started_at]
+    if not begun:
+        return _encode(told[0])
+    running = any(each.running for each in begun)
+    progress = msgspec.structs.replace(
+        begun[0],
+        started_at=min(each.started_at for each in begun),
+        running=running,
+        total=max(each.total for each in begun),
+        done=min(each.done for each in begun) if running else max(each.done for each in begun),
+        stopped=any(each.stopped for each in begun),
+        ended_at=0 if running else max(each.ended_at for each in begun),
+        **_applied(begun),
+    )
+    return _encode(progress)
+
+
+def _applied(answers: Sequence[ApplyResult] | Sequence[ApplyProgress]) -> dict[str, Any]:
     taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
-    left = [id for id in dict.fromkeys(id for each in answers for id in each.left) if id not in set(taken_up)]
     cases = list(dict.fromkeys(case for each in answers for case in each.cases))
+    taken = {*taken_up, *cases}
+    left = [
+        id for id in dict.fromkeys(id for each in answers for id in each.left) if taken.isdisjoint((id, root_of(id)))
+    ]
     refused = {case: reason for each in answers for case, reason in each.refused.items() if case not in set(cases)}
-    return _encode(msgspec.structs.replace(answers[0], taken_up=taken_up, left=left, cases=cases, refused=refused))
+    return {"taken_up": taken_up, "left": left, "cases": cases, "refused": refused}
 
 
 MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [
@@ -137,6 +165,8 @@ MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [
     ("POST", re.compile("/pilots/[^/]+/drain"), own_answer),
     ("DELETE", re.compile("/pilots/[^/]+/drain"), own_answer),
     ("POST", re.compile("/failures/[^/]+/apply"), merge_applied),
+    ("GET", re.compile("/failures/[^/]+/apply"), merge_apply_progress),
+    ("POST", re.compile("/failures/[^/]+/apply/stop"), merge_apply_progress),
 ]
 
 

@@ -251,7 +251,7 @@ class TrialAgreement(View, frozen=True):
 
 class ApplyProgress(View, frozen=True):
     """How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
-    stopped it."""
+    stopped it. Where `started_at` is 0 nobody has applied any since the server started."""
 
     group: str
     by: str

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.repair_views import ApplyResult
 from mendflow.core.model.rule_views import ApplyProgress
@@ -138,19 +138,21 @@ class GroupRepairs:
 
     def progress(self, group: str) -> ApplyProgress:
         """How far the last application to a group has come; `group` may be the beginning of its id."""
-        return msgspec.convert(msgspec.to_builtins(self._run(group)), ApplyProgress)
+        run = self._run(group)
+        if run is None:
+            return ApplyProgress(group=group, by="", started_at=0, running=False, total=0, done=0)
+        return msgspec.convert(msgspec.to_builtins(run), ApplyProgress)
 
     def stop(self, group: str) -> ApplyProgress:
         """What comes next is left as it is."""
         run = self._run(group)
-        run.stopped = run.stopped or run.running
+        if run is not None:
+            run.stopped = run.stopped or run.running
         return self.progress(group)
 
-    def _run(self, group: str) -> "ApplyRun":
+    def _run(self, group: str) -> "ApplyRun | None":
         found = [run for id, run in self._runs.items() if group and id.startswith(group)]
-        if not found:
-            raise NotFound(f"no rules were applied to a group {group!r} by this server since it started", group=group)
-        return found[-1]
+        return found[-1] if found else None
 
     async def _take_up(self, id: str, *, who: str, retry: bool) -> bool:
         """Whether a rule takes it up, or another try."""

@@ -18,11 +18,9 @@ interface ApplyProps {
 }
 
 const FLOWS_ASKED = 4;
-const FIRST_LOOK_MS = 1000;
 
-/** Whether a rule that is in force takes this cause up, by a sample of each flow; undefined as long as that is not known, or
- * to somebody who may not ask. */
-/** Whether a rule that is in force holds; undefined if that cannot be known, "asking" as long as it is asked. */
+/** Whether a rule that is in force takes this cause up, by a sample of each flow: undefined to somebody who may not ask,
+ * "asking" as long as it is not known. */
 function useRuleHolds(samples: readonly DecisionView[]): boolean | "asking" | undefined {
   const mayEvaluate = useMay("evaluate_rules");
   const asked = [...new Map(samples.map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
@@ -48,10 +46,8 @@ export function ApplyPanel({ view, onTrial = false }: ApplyProps) {
   const id = useId();
   const [asking, setAsking] = useState(false);
   const [retry, setRetry] = useState(false);
-  // Of an application that nobody has asked for here there is nothing to read.
-  const [watched, setWatched] = useState(() => sessionStorage.getItem(`mendflow.applied.${group}`) !== null);
   const [asked, setAsked] = useState(false);
-  const progress = useQuery(applyQuery(group, watched, asked));
+  const progress = useQuery(applyQuery(group, asked));
   const open = waiting + failed;
   const answer = useRuleHolds(samples);
   const holds = answer === "asking" ? undefined : answer;
@@ -64,20 +60,14 @@ export function ApplyPanel({ view, onTrial = false }: ApplyProps) {
   };
   const run = () => {
     // The answer comes when all is done; meanwhile the progress is read.
-    const applied = applyRules(group, retry);
-    sessionStorage.setItem(`mendflow.applied.${group}`, "yes");
     setAsked(true);
-    setTimeout(() => {
-      setWatched(true);
-      void client.invalidateQueries({ queryKey: ["failures", "apply", group] });
-    }, FIRST_LOOK_MS);
-    applied
+    applyRules(group, retry)
       .catch(toastError)
       .finally(() => setAsked(false))
       .finally(() => void Promise.all(["failures", "decisions", "cases", "overview"].map((key) => client.invalidateQueries({ queryKey: [key] }))));
     return Promise.resolve();
   };
-  const state = progress.data ?? null;
+  const state = progress.data?.started_at ? progress.data : null;
   if (!state && (!open || !mayApply)) return null;
   return (
     <Panel

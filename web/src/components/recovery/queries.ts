@@ -167,18 +167,10 @@ export function conclusionQuery(flow: string, decision: string, version: number)
 
 /** How far an application of rules has come; null if none was asked for. It is read again while one runs, or is `asked` for:
  * the server may not have begun. */
-export function applyQuery(group: string, watched: boolean, asked: boolean) {
+export function applyQuery(group: string, asked: boolean) {
   return queryOptions({
     queryKey: ["failures", "apply", group],
-    queryFn: async ({ signal }) => {
-      try {
-        return await requestJson<ApplyProgress>(`${API}/failures/${part(group)}/apply`, { signal });
-      } catch (error) {
-        if (error instanceof Error && "status" in error && error.status === 404) return null;
-        throw error;
-      }
-    },
-    enabled: watched,
+    queryFn: ({ signal }) => requestJson<ApplyProgress>(`${API}/failures/${part(group)}/apply`, { signal }),
     refetchInterval: (query) => (asked || query.state.data?.running ? 500 : false),
   });
 }
