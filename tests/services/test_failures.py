@@ -84,7 +84,7 @@ async def test_groups_are_counted_since_a_moment_and_of_a_flow() -> None:
 async def test_a_group_is_found_by_the_beginning_of_its_id_and_tells_the_newest_first() -> None:
     store = await kept([*(a_decision(number, "no space") for number in range(3)), a_decision(9, "no such file")])
     id = group_id(ExceptionType.ABORT, "job/exit: no space")
-    group, members = await find_group(store, id[:4])
+    group, members, _ = await find_group(store, id[:4])
     assert group.id == id
     assert [member.at - NOW for member in members] == [2, 1, 0]
     with pytest.raises(NotFound, match="mendflow failures"):

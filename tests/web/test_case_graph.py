@@ -46,7 +46,7 @@ def test_a_card_opens_its_item_wherever_it_is_clicked(server: WebServer, page: P
 def test_the_wheel_over_the_graph_moves_the_page_and_zooms_with_ctrl(server: WebServer, phone: Page) -> None:
     phone.set_viewport_size({"width": 390, "height": 500})
     phone.goto(f"/cases/{server.ended('survey')}")
-    phone.locator('[data-node="prepare"]').hover()
+    phone.locator("[data-node]").last.hover()
     before = phone.evaluate(DRAWN)
     place = phone.evaluate(SCROLLED)
     assert place > 0, "the graph is below the first screen, or the page could not be moved"
@@ -65,6 +65,18 @@ def test_a_phone_shows_the_whole_graph_at_first(server: WebServer, phone: Page) 
     phone.set_viewport_size({"width": 844, "height": 390})
     phone.wait_for_function("() => document.querySelector('.case-graph')?.clientWidth > 600")
     phone.wait_for_function(IN_SIGHT, arg=["prepare", "measure", "report"])
+
+
+def test_a_phone_reads_a_long_graph_from_top_to_bottom(server: WebServer, phone: Page) -> None:
+    server.deploy("line", LINE)
+    phone.goto(f"/cases/{server.ended('line')}")
+    phone.wait_for_function(IN_SIGHT, arg=[f"job{at}" for at in range(9)])
+    names = phone.locator(".case-node-name")
+    assert min(box["height"] for box in (each.bounding_box() for each in names.all()) if box) >= 12, "it can be read"
+    last = phone.locator('[data-node="job8"]')
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()
+    expect(phone.locator(".react-flow__minimap")).to_have_count(0)
 
 
 def test_a_graph_too_long_for_a_phone_begins_with_what_failed(server: WebServer, phone: Page) -> None:

@@ -101,3 +101,65 @@ def test_ui_1_repairs_stay_where_they_are(recovery: WebServer, browser: Browser)
             re.compile(rf"{far['case']} · solver · \d\d:\d\d:\d\d")
         )
         expect(page.locator("main")).not_to_contain_text(far["id"])
+
+
+PERSONS = """
+name: plover
+jobs:
+  approve: {user-task: Publish these nights?, role: astronomer}
+"""
+
+
+def test_ui_1_a_failure_whose_case_was_run_again_is_not_unhandled_anywhere(
+    recovery: WebServer, browser: Browser
+) -> None:
+    asked = recovery.folder / "asked-dove"
+    asked.mkdir()
+    recovery.deploy("dove", ONCE.format(flow="dove", asked=asked, words="a dove sleeps on the mirror"))
+    cases = [recovery.ended("dove", sample=sample) for sample in "AB"]
+    [group] = recovery.wait_for("/failures?flow=dove", lambda groups: groups and groups[0]["count"] == 2)
+    with watched(browser, recovery.url) as context:
+        home, page = context.page(), context.page()
+        home.goto("/")
+        row = (
+            home.get_by_role("list", name="Failures by cause").get_by_role("listitem").filter(has_text="a dove sleeps")
+        )
+        expect(row).to_contain_text("2 unhandled")
+        recovery.client.wait(recovery.client.rerun(cases[0]).id, timeout_s=PATIENCE_S)
+        expect(row).to_contain_text("1 unhandled")
+        page.goto("/failures?flow=dove")
+        page.get_by_role("link", name=re.compile("nobody took up")).click()
+        expect(page.get_by_role("heading", name="Failures that nobody took up: 1")).to_be_visible()
+        listed = page.get_by_role("list", name="Failures of this cause").get_by_role("listitem")
+        expect(listed).to_have_count(1)
+        expect(listed).to_contain_text(cases[1])
+        expect(page.get_by_role("button", name=re.compile("^Apply to 1 failure"))).to_be_visible()
+        recovery.client.wait(recovery.client.rerun(cases[1]).id, timeout_s=PATIENCE_S)
+        expect(row).to_contain_text("run again")
+        page.goto(f"/failures/{group['id']}?only=run-again")
+        expect(page.get_by_role("heading", name="Failures whose cases were run again: 2")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("^Apply to"))).to_have_count(0)
+
+
+def test_ui_1_what_a_person_rejected_is_told_as_a_decision(recovery: WebServer, browser: Browser) -> None:
+    recovery.deploy("plover", PERSONS)
+    case = recovery.begin("plover")
+    [task] = recovery.wait_for(f"/worklist?case={case}", lambda tasks: len(tasks) == 1)
+    recovery.ask("POST", f"/worklist/{task['id']}/reject", {"comment": "clouds"})
+    recovery.came_to(case, "failed")
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto("/")
+        row = (
+            page.get_by_role("list", name="Failures by cause").get_by_role("listitem").filter(has_text="Publish these")
+        )
+        expect(row).to_contain_text("by a person")
+        expect(row).not_to_contain_text("unhandled")
+        page.goto("/failures?flow=plover")
+        page.get_by_role("link", name="a person rejected it").click()
+        expect(page.get_by_text("It is a decision: no rule is wanted for it.")).to_be_visible()
+        expect(page.get_by_role("link", name="Teach")).to_have_count(0)
+        expect(page.get_by_role("button", name=re.compile("^Apply to"))).to_have_count(0)
+        page.goto(f"/cases/{case}")
+        expect(page.get_by_role("heading", name=case)).to_be_visible()
+        expect(page.get_by_role("link", name="Teach a repair")).to_have_count(0)

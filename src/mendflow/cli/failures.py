@@ -134,6 +134,10 @@ def handled_text(group: FailureGroup) -> str:
         parts.append(f"{len(acted) - 1} more")
     if group.unhandled:
         parts.append(f"no rule: {group.unhandled:,}")
+    if group.run_again:
+        parts.append(f"run again: {group.run_again:,}")
+    if group.rejected:
+        parts.append(f"a person rejected {group.rejected:,}")
     if group.waiting:
         parts.append(f"{group.waiting:,} wait")
     tried = sum(handling.count for handling in group.handled if handling.passive)
@@ -166,6 +170,10 @@ def _show(view: FailureView, *, every: bool) -> None:
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
         say(f"  {count_text(group.unhandled, 'time')} no rule fitted it, and nothing was done")
+    if group.run_again:
+        say(f"  {count_text(group.run_again, 'time')} no rule fitted it, and somebody has run the case again since")
+    if group.rejected:
+        say(f"  {count_text(group.rejected, 'time')} a person rejected a user task, and the case ended by that")
     say("newest:")
     shown = view.samples[: SAMPLES_SHOWN if every else SAMPLES_FIRST]
     print_table(("at", "decision", "item", "state", "fault"), [_sample(each) for each in shown])

@@ -98,6 +98,9 @@ async def test_a_failure_whose_repair_did_not_help_is_held_too(world: World) -> 
     await world.report(a=FAILED)
     await world.until_decided(case, "waiting")
     assert (await world.case(case)).held == [f"{case}:a"]
+    alone = await world.domain.item(case, "a")
+    listed = [each.held for each in await world.domain.items(case) if each.item == "a"]
+    assert (alone.held, listed) == (True, [True]), "nobody has to read a sentence for it"
 
 
 @pytest.mark.parametrize("how", ["resume", "mend", "rule", "cancel"])

@@ -99,8 +99,10 @@ export const pilotsQuery = queryOptions({
   refetchInterval: 5000,
 });
 
-/** Everything at a glance; events have it read again. */
+/** Everything at a glance; events have it read again. The server keeps an answer for a while where it is dear: so what the last
+ * event told may be in the next one only, and pilots tell no events. */
 export const overviewQuery = queryOptions({
   queryKey: ["overview"],
+  refetchInterval: 10_000,
   queryFn: ({ signal }) => ask(api.GET("/api/v1/overview", { signal })),
 });

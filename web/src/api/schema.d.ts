@@ -4260,6 +4260,8 @@ export interface components {
             flow: string;
             /** @default  */
             group: string;
+            /** @default  */
+            handling: ("handled" | "rejected" | "run-again" | "told" | "unhandled" | "waiting") | "";
             id: string;
             /** @default null */
             item: string | null;
@@ -4757,8 +4759,9 @@ export interface components {
         /**
          * FailureGroup
          * @description Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
-         *         are decisions that wait for a person; their cases are suspended until then. Of `told` a person was told, and nothing
-         *         else was done.
+         *         are decisions that wait for a person; their cases are suspended until then. No rule took up the `unhandled`, and
+         *         nobody has run their cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a
+         *         user task. Of `told` a person was told, and nothing else was done.
          */
         FailureGroup: {
             cases: number;
@@ -4771,6 +4774,10 @@ export interface components {
             id: string;
             last_at: number;
             message: string;
+            /** @default 0 */
+            rejected: number;
+            /** @default 0 */
+            run_again: number;
             tasks: string[];
             /** @default 0 */
             told: number;
@@ -4782,7 +4789,9 @@ export interface components {
         };
         /**
          * FailureTrend
-         * @description Failures of one cause in the last day, by the hour. Of `told` a person was told, and nothing else was done.
+         * @description Failures of one cause in the last day, by the hour. No rule took up the `unhandled`, and nobody has run their
+         *         cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a user task. Of `told` a
+         *         person was told, and nothing else was done.
          */
         FailureTrend: {
             count: number;
@@ -4790,6 +4799,10 @@ export interface components {
             last_at: number;
             message: string;
             per_hour: number[];
+            /** @default 0 */
+            rejected: number;
+            /** @default 0 */
+            run_again: number;
             /** @default 0 */
             told: number;
             type: string;
@@ -5460,9 +5473,10 @@ export interface components {
         };
         /**
          * ItemView
-         * @description One item of a case, with a job's attempts, over all runs of a restarted one. `why`, in lists, says in a few words
-         *         what it waits for or why it failed. `place` is its position in the case, for reading the next items. `element` is
-         *         what it is for, of the loops that it is in, in a few words.
+         * @description One item of a case, with a job's attempts, over all runs of a restarted one. `held`: it failed, nobody has taken
+         *         that up, and it waits for a person. `why`, in lists, says in a few words what it waits for or why it failed. `place`
+         *         is its position in the case, for reading the next items. `element` is what it is for, of the loops that it is in, in
+         *         a few words.
          */
         ItemView: {
             /** @default [] */
@@ -5490,6 +5504,8 @@ export interface components {
             fault: components["schemas"]["Fault"] | null;
             /** @default {} */
             files: Record<string, unknown>;
+            /** @default false */
+            held: boolean;
             /** @default  */
             image: string;
             item: string;
@@ -11049,6 +11065,7 @@ export interface operations {
             query?: {
                 case?: string;
                 group?: string;
+                handling?: "waiting" | "unhandled" | "run-again" | "rejected" | "told" | "handled";
                 item?: string;
                 /** @description At most so many. */
                 limit?: number;

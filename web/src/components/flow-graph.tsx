@@ -6,8 +6,9 @@ import { createContext, memo, useCallback, useContext, useEffect, useLayoutEffec
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
 import { useTheme } from "@/app/theme";
+import { usePhone } from "./data-table";
 import { place, type Placed } from "./graph-layout";
-import { firstViewOnPhone, isPhone, letPageScroll } from "./graph-on-phone";
+import { firstViewOnPhone, letPageScroll } from "./graph-on-phone";
 import { number } from "./format";
 import { Icon } from "./icon";
 import { ErrorState, Loading } from "./states-of-page";
@@ -20,13 +21,16 @@ interface Hands {
   open: (node: GraphNode) => void;
   fold: (id: string) => void;
   selected: string | undefined;
+  /** It goes from top to bottom, as on a phone. */
+  down: boolean;
 }
 
-const HandsContext = createContext<Hands>({ open: () => undefined, fold: () => undefined, selected: undefined });
+const HandsContext = createContext<Hands>({ open: () => undefined, fold: () => undefined, selected: undefined, down: false });
 
 type Drawn = Node<{ node: GraphNode; inner: number; folded: boolean; inExlet: boolean }, "activity">;
 
 const WIDTH = 196;
+const WIDTH_ON_PHONE = 152;
 const HEIGHT = 72;
 const FOLDED_FROM = 60;
 const FIT = { maxZoom: 1.1, padding: 0.12 };
@@ -55,6 +59,8 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   }, [graph]);
   const [folded, setFolded] = useState<ReadonlySet<string>>(() => new Set(graph.nodes.length > FOLDED_FROM ? [...inner.keys()] : []));
   const { dark } = useTheme();
+  const down = usePhone();
+  const [high, setHigh] = useState(0);
   const shown = useMemo(() => visible(graph, folded), [graph, folded]);
   const lines = useMemo(() => {
     const seen = new Map<string, (typeof graph.edges)[number]>();
@@ -65,13 +71,13 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     }
     return [...seen.values()];
   }, [graph, shown]);
-  const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
+  const structure = JSON.stringify([down, shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
   const [places, setPlaces] = useState<{ structure: string; at: Map<string, Placed> } | null>(null);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => {
     let left = false;
-    const nodes = shown.nodes.map((node) => ({ id: node.id, parent: node.parent, width: WIDTH, height: HEIGHT }));
-    place(nodes, lines).then(
+    const nodes = shown.nodes.map((node) => ({ id: node.id, parent: node.parent, width: down ? WIDTH_ON_PHONE : WIDTH, height: HEIGHT }));
+    place(nodes, lines, down ? "down" : "right").then(
       (at) => !left && setPlaces({ structure, at }),
       (failed: unknown) => !left && setError(failed),
     );
@@ -84,6 +90,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     () => ({
       open: onOpen,
       selected,
+      down,
       fold: (id) =>
         setFolded((before) => {
           const next = new Set(before);
@@ -91,7 +98,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
           return next;
         }),
     }),
-    [onOpen, selected],
+    [onOpen, selected, down],
   );
   const nodes = useMemo<Drawn[]>(() => {
     if (!places) return [];
@@ -129,15 +136,16 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   if (error !== null) return <ErrorState error={error} />;
   if (!places) return <Loading lines={6} label="The graph is being placed" />;
   return (
-    <div className="case-graph" role="region" aria-label={props.label}>
+    <div className="case-graph" role="region" aria-label={props.label} style={down && high ? { flex: "none", height: high } : undefined}>
       <HandsContext value={hands}>
         <ReactFlowProvider>
           <ReactFlow
+            key={down ? "down" : "right"}
             nodes={nodes}
             edges={edges}
             nodeTypes={NODE_TYPES}
             colorMode={dark ? "dark" : "light"}
-            fitView={!isPhone()}
+            fitView={!down}
             fitViewOptions={FIT}
             minZoom={0.05}
             zoomOnScroll={false}
@@ -153,10 +161,10 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
               if (event) moved.current = true;
             }}
           >
-            <KeepInSight nodes={nodes} selected={selected} moved={moved} />
+            <KeepInSight nodes={nodes} selected={selected} moved={moved} onHigh={setHigh} />
             <Background gap={22} size={1} />
-            <Controls showInteractive={false} />
-            {nodes.length > 25 && <MiniMap pannable zoomable />}
+            <Controls showInteractive={false} orientation={down ? "horizontal" : "vertical"} />
+            {!down && nodes.length > 25 && <MiniMap pannable zoomable />}
           </ReactFlow>
         </ReactFlowProvider>
       </HandsContext>
@@ -164,22 +172,32 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   );
 }
 
-/** When the graph gets its width, or another one, because a pane opens beside it, all of it is shown. Whoever has moved it
+/** When the graph gets its width, or another one, because a pane opens beside it, all of it is shown. On a phone it is as high as
+ * it has to be, and the page scrolls over it; that changes when something is unfolded, and not by what runs. Whoever has moved it
  * by hand keeps that, and only the node that is looked at is brought into sight. */
-function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; selected: string | undefined; moved: RefObject<boolean> }) {
+function KeepInSight({ nodes, selected, moved, onHigh }: { nodes: readonly Drawn[]; selected: string | undefined; moved: RefObject<boolean>; onHigh: (high: number) => void }) {
+  const { down } = useContext(HandsContext);
   const width = useStore((state) => state.width);
-  const height = useStore((state) => state.height);
   const { fitView, getInternalNode, getViewport, setCenter, setViewport } = useReactFlow();
   const before = useRef(0);
+  const drawn = useRef("");
   const board = useStore((state) => state.domNode);
   useEffect(() => (board ? letPageScroll(board, moved) : undefined), [board, moved]);
   useLayoutEffect(() => {
     const was = before.current;
+    if (width && down) {
+      const { view, height } = firstViewOnPhone(nodes, width, selected);
+      const size = `${width} ${height} ${view.zoom}`;
+      if (size === drawn.current) return;
+      drawn.current = size;
+      onHigh(height);
+      if (!moved.current) void setViewport(view);
+      return;
+    }
     if (!width || (was && Math.abs(was - width) < 40)) return;
     before.current = width;
     if (!moved.current) {
-      if (isPhone()) void setViewport(firstViewOnPhone(nodes, width, height, selected));
-      else if (was) void fitView(FIT);
+      if (was) void fitView(FIT);
       return;
     }
     const node = selected ? getInternalNode(selected) : undefined;
@@ -188,7 +206,7 @@ function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; sele
     const at = node.internals.positionAbsolute;
     const right = (at.x + (node.measured.width ?? WIDTH)) * zoom + x;
     if (right > width || at.x * zoom + x < 0) void setCenter(at.x + WIDTH / 2, at.y + HEIGHT / 2, { zoom });
-  }, [width, height, nodes, selected, moved, fitView, getInternalNode, getViewport, setCenter, setViewport]);
+  }, [down, onHigh, width, nodes, selected, moved, fitView, getInternalNode, getViewport, setCenter, setViewport]);
   return null;
 }
 
@@ -204,7 +222,7 @@ function Activity({ data, id }: NodeProps<Drawn>) {
   const note = [node.kind === "job" ? "" : node.exlet ? "exlet" : node.kind, node.note, node.mended ? `${number(node.mended)} mended` : ""].filter(Boolean).join(" · ");
   return (
     <div className={`case-node nodrag ${group ? "group" : ""} ${hands.selected === id ? "selected" : ""}`} data-state={state} data-node={id}>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <Handle type="target" position={hands.down ? Position.Top : Position.Left} isConnectable={false} />
       <span className="case-node-head">
         {!(inExlet && all === 0) && <StateIcon state={state} size={14} />}
         <button type="button" className="link-button clip case-node-name" aria-label={`${node.name}: ${said}`} title={node.name} onClick={() => hands.open(node)}>
@@ -224,7 +242,7 @@ function Activity({ data, id }: NodeProps<Drawn>) {
         </span>
       )}
       {!group && <span className="case-node-note clip">{[only, all === 0 && !inExlet && "not begun", note, folded && inner ? `${inner} inside` : ""].filter(Boolean).join(" · ")}</span>}
-      <Handle type="source" position={Position.Right} isConnectable={false} />
+      <Handle type="source" position={hands.down ? Position.Bottom : Position.Right} isConnectable={false} />
     </div>
   );
 }

@@ -14,29 +14,32 @@ interface Card {
 const MARGIN = 12;
 const LARGEST = 1.1;
 /** Whatever is smaller cannot be read. */
-const READABLE = 0.42;
+const READABLE = 0.7;
+/** For the buttons below the graph. */
+const BUTTONS = 44;
 const LOOKED_FOR: readonly State[] = ["failed", "person", "repairing", "running"];
-const phone = matchMedia("(max-width: 640px)");
 
-export function isPhone(): boolean {
-  return phone.matches;
+interface FirstView {
+  view: { x: number; y: number; zoom: number };
+  /** So high is the graph then: the page scrolls over all of it. */
+  height: number;
 }
 
-/** The whole graph, if it can be read then. Else it begins with the node that is looked at, or what failed, or the first. */
-export function firstViewOnPhone(cards: readonly Card[], width: number, height: number, selected: string | undefined): { x: number; y: number; zoom: number } {
+/** The graph from its first node on, in its whole width if it can be read then. Else it begins with the node that is looked at, or
+ * what failed, or the first. */
+export function firstViewOnPhone(cards: readonly Card[], width: number, selected: string | undefined): FirstView {
   const outer = cards.filter((card) => !card.parentId);
   const left = Math.min(...outer.map((card) => card.position.x));
   const top = Math.min(...outer.map((card) => card.position.y));
   const wide = Math.max(...outer.map((card) => card.position.x + (card.width ?? 0))) - left;
   const high = Math.max(...outer.map((card) => card.position.y + (card.height ?? 0))) - top;
-  if (!outer.length || !wide || !high) return { x: 0, y: 0, zoom: 1 };
-  const zoom = Math.max(READABLE, Math.min(LARGEST, (width - 2 * MARGIN) / wide, (height - 2 * MARGIN) / high));
+  if (!outer.length || !wide || !high) return { view: { x: 0, y: 0, zoom: 1 }, height: 0 };
+  const zoom = Math.max(READABLE, Math.min(LARGEST, (width - 2 * MARGIN) / wide));
   const first = cards.find((card) => card.id === selected) ?? LOOKED_FOR.flatMap((state) => cards.filter(({ data }) => data.node.state && stateOf(data.node.state) === state))[0];
   const at = first && placeOf(first, cards);
   return {
-    zoom,
-    x: startOf(width, left, wide, zoom, at && { from: at.x, size: first.width ?? 0 }),
-    y: startOf(height, top, high, zoom, at && { from: at.y, size: first.height ?? 0 }),
+    view: { zoom, x: startOf(width, left, wide, zoom, at && { from: at.x, size: first.width ?? 0 }), y: MARGIN - top * zoom },
+    height: Math.ceil(high * zoom) + 2 * MARGIN + BUTTONS,
   };
 }
 
@@ -46,7 +49,7 @@ function placeOf(card: Card, cards: readonly Card[]): { x: number; y: number } {
   return { x: base.x + card.position.x, y: base.y + card.position.y };
 }
 
-/** Where a graph begins in one direction: in the middle if there is room, else so that `shown` is in the middle and no room
+/** Where a graph begins from the left: in the middle if there is room, else so that `shown` is in the middle and no room
  * is left over at either end. */
 function startOf(room: number, from: number, size: number, zoom: number, shown: { from: number; size: number } | undefined): number {
   if (size * zoom <= room) return (room - size * zoom) / 2 - from * zoom;

@@ -39,6 +39,9 @@ class AttemptStage(StrEnum):
     CLEANUP = "cleanup"  # it had ended, and what it left behind could not be removed
 
 
+REJECTED: Final = "rejected"
+"""What a user task throws that a person has rejected, or whose deadline has passed."""
+
 INFRASTRUCTURE_CATEGORIES = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.RESOURCE})
 """Faults of these categories are not the job's own and do not count against its retries."""
 
@@ -58,6 +61,12 @@ def reason_in(message: str) -> str:
         if message == words or message.startswith(f"{words}: "):
             return message[len(words) + 2 :]
     return message
+
+
+def rejected_by(name: str, data: Value) -> str:
+    """Who rejected the user task that threw a fault of this name, with this data; else empty."""
+    by = data.get("by") if name == REJECTED and isinstance(data, dict) else None
+    return by if isinstance(by, str) else ""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -88,3 +97,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def lasting(self) -> bool:
         return isinstance(self.data, dict) and self.data.get("lasting") is True
+
+    @property
+    def rejected_by(self) -> str:
+        """Who rejected the user task that this came of: a decision of a person, and nothing that broke. Empty of all
+        else, and of a task whose deadline has passed."""
+        return rejected_by(self.name, self.data)

@@ -29,7 +29,9 @@ class WaitingReason(View, frozen=True):
 
 
 class FailureTrend(View, frozen=True):
-    """Failures of one cause in the last day, by the hour. Of `told` a person was told, and nothing else was done."""
+    """Failures of one cause in the last day, by the hour. No rule took up the `unhandled`, and nobody has run their
+    cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a user task. Of `told` a
+    person was told, and nothing else was done."""
 
     group: str
     type: str
@@ -40,6 +42,8 @@ class FailureTrend(View, frozen=True):
     last_at: Instant
     per_hour: list[int]
     told: int = 0
+    run_again: int = 0
+    rejected: int = 0
 
 
 class RuleRecoveries(View, frozen=True):

@@ -11,7 +11,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, item_text
 from mendflow.core.model.parameters import Limit, Offset, OneOf
 from mendflow.core.model.principals import DEFAULT_PROJECT
-from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType, Primitive, RuleError
+from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType, Handling, Primitive, RuleError
 from mendflow.core.model.rule_views import DifferencesView, DifferenceView
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
@@ -69,6 +69,7 @@ class DecisionView(View, frozen=True):
     context: dict[str, Value] = {}
     element: str = ""  # what the item is for, of the loops that it is in
     retries: RetryState = ""
+    handling: Handling | Literal[""] = ""  # who has taken it up, where that was looked up
 
     @property
     def about(self) -> str:
@@ -93,6 +94,7 @@ class DecisionQuery(View, frozen=True):
     group: str = ""
     state: Annotated[str, OneOf(DecisionState)] = ""
     rules: str = ""
+    handling: Annotated[str, OneOf(Handling)] = ""  # of a group
     limit: Limit = 100
     offset: Offset = 0
 
@@ -161,8 +163,9 @@ class HandlingCount(View, frozen=True):
 
 class FailureGroup(View, frozen=True):
     """Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
-    are decisions that wait for a person; their cases are suspended until then. Of `told` a person was told, and nothing
-    else was done."""
+    are decisions that wait for a person; their cases are suspended until then. No rule took up the `unhandled`, and
+    nobody has run their cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a
+    user task. Of `told` a person was told, and nothing else was done."""
 
     id: str
     type: ExceptionType
@@ -176,6 +179,8 @@ class FailureGroup(View, frozen=True):
     tasks: list[str]
     waiting: int = 0
     unhandled: int = 0
+    run_again: int = 0
+    rejected: int = 0
     told: int = 0
     handled: list[HandlingCount] = []
 

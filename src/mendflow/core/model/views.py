@@ -170,9 +170,10 @@ class RunView(View, frozen=True):
 
 
 class ItemView(View, frozen=True):
-    """One item of a case, with a job's attempts, over all runs of a restarted one. `why`, in lists, says in a few words
-    what it waits for or why it failed. `place` is its position in the case, for reading the next items. `element` is
-    what it is for, of the loops that it is in, in a few words."""
+    """One item of a case, with a job's attempts, over all runs of a restarted one. `held`: it failed, nobody has taken
+    that up, and it waits for a person. `why`, in lists, says in a few words what it waits for or why it failed. `place`
+    is its position in the case, for reading the next items. `element` is what it is for, of the loops that it is in, in
+    a few words."""
 
     case: CaseId
     item: ItemId
@@ -193,6 +194,7 @@ class ItemView(View, frozen=True):
     code_mismatch: str = ""  # in which way the code that made its result was not the code that its job names
     left_running: str = ""  # what its script had not waited for, and what was ended with it
     reason: str = ""  # why it was skipped
+    held: bool = False
     why: str = ""
     command: str = ""
     container: str = ""  # the image that its command runs in

@@ -17,7 +17,7 @@ from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import ITEM_END_STATES, ItemState, ItemView
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
-from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
 from mendflow.services.cases import item_views
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemDocument, ItemRuns, LiveCase
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
@@ -110,6 +110,7 @@ class ItemList:
         self._case = document.id
         self._reasons = reasons
         self._live: LiveCase | None = runtime.manager.live.get(document.id)
+        self._held: set[ItemId | None] | None = None  # what failed and waits for a person, once somebody has asked
         self._few: dict[str, dict[str, StoredDocument] | None] = {}
 
     async def rows(self, after: str = "", state: str = "") -> AsyncIterator[ItemView]:
@@ -227,6 +228,7 @@ class ItemList:
             if view is None or (serial in (earlier := begun.get(view.item, [])) and serial not in live):
                 continue
             view = self._with_suspension(item_views.as_forced(view, counts_as.get(view.item)), live.get(serial))
+            view = self._with_hold(view)
             before = (self._view(past, each) for each in earlier if each != serial)
             view = item_views.with_earlier_runs(view, [each for each in before if each is not None])
             yield self._explained(view, asked.jobs.get(serial)), ItemCursor(serial)
@@ -243,6 +245,15 @@ class ItemList:
             return view
         held = now.suspended or self._live.case.status == "suspended"
         return msgspec.structs.replace(view, state="suspended") if held else view
+
+    def _with_hold(self, view: ItemView) -> ItemView:
+        """Whether it failed, and nobody has taken that up yet."""
+        if self._live is None or view.state in ITEM_END_STATES:
+            return view
+        if self._held is None:
+            decisions = self._runtime.exceptions.decisions.of_tree(root_of(self._case))
+            self._held = {each.item for each in decisions if each.state == "waiting" and each.case == self._case}
+        return msgspec.structs.replace(view, held=True) if view.item in self._held else view
 
     async def documents(self, serials: Iterable[int]) -> SerialDocuments:
         ids = [f"{self._case}/{serial}" for serial in serials]

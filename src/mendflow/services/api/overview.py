@@ -5,7 +5,7 @@ memory, its queue and its pilots, is told for this server alone: the answers of 
 (server/fan_out.py)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,7 +24,7 @@ from mendflow.core.model.overview import (
     WaitingReason,
 )
 from mendflow.core.model.principals import Sight
-from mendflow.core.model.repair import BY_HAND, TOLD, ExceptionType
+from mendflow.core.model.repair import BY_HAND, ExceptionType
 from mendflow.core.query.search_fields import CASES
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.base.cluster import CASE_KIND
@@ -33,7 +33,7 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failure_counts import HELPED
-from mendflow.services.recovery.failures import RETRIES, DecisionSummary, group_id, is_replaced
+from mendflow.services.recovery.failures import DecisionSummary, group_id, handling_of, is_replaced, later_runs
 from mendflow.services.runtime.server import Runtime
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.stores.contract import FieldCondition, Store
@@ -117,6 +117,7 @@ class RecentFailures:
         self._failed_later = set[tuple[str, CaseId, ItemId | None]]()  # read so far, and the newest are read first
         self._unsure: list[DecisionSummary] = []  # whether their items have gone on
         self._causes: dict[tuple[ExceptionType, str], list[DecisionSummary]] = {}
+        self._run_again = set[CaseId]()
         self._mended = Counter[tuple[str, int, str]]()
         self._mended_by_hand = Counter[tuple[str, int, str]]()
 
@@ -130,6 +131,7 @@ class RecentFailures:
                 break
             last = page[-1]
         await self._settle(store)
+        self._run_again = await later_runs(store, (each for members in self._causes.values() for each in members))
 
     async def _settle(self, store: Store) -> None:
         """Count those whose items went on. Of a case that another server runs that is known when the case is over."""
@@ -168,7 +170,10 @@ class RecentFailures:
 
     def causes(self) -> list[FailureTrend]:
         """Those that most wait for first, then the most frequent."""
-        found = [_trend(type, signature, members, self._since) for (type, signature), members in self._causes.items()]
+        found = [
+            _trend(type, signature, members, self._since, self._run_again)
+            for (type, signature), members in self._causes.items()
+        ]
         return sorted(found, key=lambda each: (-each.waiting, -each.count, -each.last_at))[:CAUSES_SHOWN]
 
     def recoveries(self) -> Recoveries:
@@ -188,8 +193,14 @@ def _rows(mended: Counter[tuple[str, int, str]]) -> list[RuleRecoveries]:
     ]
 
 
-def _trend(type: ExceptionType, signature: str, members: list[DecisionSummary], since: Instant) -> FailureTrend:
-    hours = [0] * HOURS
+def _trend(
+    type: ExceptionType,
+    signature: str,
+    members: list[DecisionSummary],
+    since: Instant,
+    run_again: Collection[CaseId],
+) -> FailureTrend:
+    hours, kinds = [0] * HOURS, Counter(handling_of(each, run_again) for each in members)
     for each in members:
         hours[_hour(each.occurred_at, since)] += 1
     return FailureTrend(
@@ -197,9 +208,11 @@ def _trend(type: ExceptionType, signature: str, members: list[DecisionSummary], 
         type=type.value,
         message=signature.partition(": ")[2] or signature,
         count=len(members),
-        waiting=sum(each.state == "waiting" for each in members),
-        unhandled=sum(each.state in ("ignored", "passive") and each.result != RETRIES for each in members),
-        told=sum(each.result == TOLD for each in members),
+        waiting=kinds["waiting"],
+        unhandled=kinds["unhandled"],
+        run_again=kinds["run-again"],
+        rejected=kinds["rejected"],
+        told=kinds["told"],
         last_at=max(each.occurred_at for each in members),
         per_hour=hours,
     )

@@ -5,6 +5,8 @@ Like the rest it answers only when what it says is on disk."""
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import PrimitiveStep
 from mendflow.core.model.ids import CaseId, Instant
@@ -57,7 +59,13 @@ from mendflow.services.recovery.decision_views import (
     view_of,
 )
 from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
-from mendflow.services.recovery.failures import find_group, group_failures
+from mendflow.services.recovery.failures import (
+    FoundGroup,
+    find_group,
+    group_failures,
+    handling_of,
+    later_runs,
+)
 from mendflow.stores.contract import FieldCondition
 
 if TYPE_CHECKING:
@@ -144,7 +152,7 @@ class RepairOperations(LevelOperations):
 
     async def failure(self, group: str, *, sight: Sight = EVERYTHING) -> FailureView:
         """`group` may be the beginning of a group's id."""
-        view, members = await find_group(await self._read(), group, sight)
+        view, members, _ = await find_group(await self._read(), group, sight)
         samples = [await self._decisions.get(member.id) for member in members[:SAMPLES]]
         alike = [FieldCondition("type", samples[0].type.value), FieldCondition("signature", samples[0].signature, "ne")]
         alike += in_sight(sight)
@@ -176,7 +184,7 @@ class RepairOperations(LevelOperations):
         """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
         case goes on from where it stood, unless it is in `skip` or was run again. `retry`: what no rule takes up is
         tried again as it is."""
-        view, members = await find_group(await self._read(), group, sight)
+        view, members, _ = await find_group(await self._read(), group, sight)
         members = [each for each in members if root_of(each.case) not in skip]
         applied = await self._server.runtime.recovery.groups.apply(view.id, members, who=who, retry=retry)
         await self._settled()
@@ -187,6 +195,10 @@ class RepairOperations(LevelOperations):
     async def decisions(
         self, query: DecisionQuery = DecisionQuery(), *, sight: Sight = EVERYTHING
     ) -> list[DecisionView]:
+        if query.handling and not query.group:
+            raise InvalidRequest(
+                "handling: say of which group of failures; `mendflow failures` lists them", field="group"
+            )
         fields = {"item": query.item, "state": query.state, "conclusion.rules": query.rules}
         where = [*in_sight(sight), *(FieldCondition(field, value) for field, value in fields.items() if value)]
         if (foreign := self._foreign(query.case)) is not None:
@@ -194,9 +206,18 @@ class RepairOperations(LevelOperations):
         elif query.case:
             where = [*await self._about(await self._id(query.case, sight=sight)), *where]
         if query.group:
-            _, members = await find_group(await self._read(), query.group, sight)
+            found = await find_group(await self._read(), query.group, sight)
+            if query.handling:
+                return await self._views(await self._of_handling(found, query))
+            members = found.members
             where += [FieldCondition("signature", members[0].signature), FieldCondition("type", members[0].type.value)]
         return await self._views(await self._decisions.search(where, limit=query.limit, offset=query.offset))
+
+    async def _of_handling(self, found: FoundGroup, query: DecisionQuery) -> list[Decision]:
+        """Those of a group that were handled as the query says, the newest first."""
+        kept = [each for each in found.members if handling_of(each, found.run_again) == query.handling]
+        kept.sort(key=lambda each: (-each.at, each.id))
+        return await self._decisions.get_many([each.id for each in kept[query.offset : query.offset + query.limit]])
 
     async def _about(self, case: CaseId) -> list[FieldCondition]:
         """Decisions about a case of this server; if there are none of that id, about cases of other engines."""
@@ -249,8 +270,11 @@ class RepairOperations(LevelOperations):
         return RuleVersionCache(self._server.runtime.exceptions.rules)
 
     async def _views(self, decisions: Sequence[Decision]) -> list[DecisionView]:
-        conditions = self._conditions
-        return [await view_of(decision, conditions) for decision in decisions]
+        conditions, again = self._conditions, await later_runs(self._server.store, decisions)
+        return [
+            msgspec.structs.replace(await view_of(each, conditions), handling=handling_of(each, again))
+            for each in decisions
+        ]
 
     async def _decision_view(self, decision: Decision) -> DecisionView:
         await self._settled()

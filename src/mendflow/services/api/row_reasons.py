@@ -5,13 +5,11 @@ Jobs of like needs wait for the same: so a list asks once for each kind of needs
 from typing import Final
 
 from mendflow.core.model.faults import reason_in
-from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job, JobState, Resources
 from mendflow.core.model.views import ITEM_END_STATES, ItemView
 from mendflow.core.scheduling import data_explanations, explanations
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.api.reasons import item_reason
-from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.messaging.waits import waits_for
 from mendflow.services.runtime.server import Server
@@ -27,7 +25,6 @@ class RowReasons:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._by_needs: dict[Resources, str] = {}
-        self._held: dict[CaseId, set[tuple[CaseId, ItemId | None]]] = {}  # by root: what waits for a person
 
     def of_job(self, job: Job) -> str:
         """Empty of a job that has completed, and of one that runs and never failed."""
@@ -43,7 +40,7 @@ class RowReasons:
         if view.state in ITEM_END_STATES:
             return said or view.reason
         if view.reason:
-            reason = WAITS_FOR_A_PERSON if live is not None and self._is_held(live, view) else view.reason
+            reason = WAITS_FOR_A_PERSON if view.held else view.reason
             return f"{reason}: {said}" if said else reason
         if job is not None:
             return self.of_job(job)
@@ -51,14 +48,6 @@ class RowReasons:
             return view.why
         told = item_reason(view, waits_for(live, view.item, self._server.url) if live is not None else "")
         return told.sentence.removeprefix(f"{view.shown} ").removesuffix(".")
-
-    def _is_held(self, live: LiveCase, view: ItemView) -> bool:
-        """Whether it failed, and nobody has taken that up yet."""
-        root = root_of(live.id)
-        if root not in self._held:
-            decisions = self._server.runtime.exceptions.decisions.of_tree(root)
-            self._held[root] = {(each.case, each.item) for each in decisions if each.state == "waiting"}
-        return (live.id, view.item) in self._held[root]
 
     def _of_granted(self, job: Job) -> str:
         """A pilot has it."""

@@ -161,7 +161,7 @@ class RuleEditorOperations(DomainReader):
     async def _at_hand(self, decision: str, group: str, sight: Sight) -> Decision:
         if decision:
             return await self._past.get(decision)
-        _, members = await find_group(await self._read(), group, sight)
+        _, members, _ = await find_group(await self._read(), group, sight)
         return await self._past.get(members[0].id)
 
     # How they have done
@@ -172,13 +172,13 @@ class RuleEditorOperations(DomainReader):
     async def failure_counts(
         self, group: str, *, period_ms: int = 0, since: Instant = 0, sight: Sight = EVERYTHING
     ) -> FailureCounts:
-        view, members = await find_group(await self._read(), group, sight)
-        return failure_counts.counts_over_time(view.id, members, period_ms, since)
+        found = await find_group(await self._read(), group, sight)
+        return failure_counts.counts_over_time(found, period_ms, since)
 
     async def failure_values(
         self, group: str, *, path: str = "", samples: int = 1_000, sight: Sight = EVERYTHING
     ) -> list[ValueCount]:
-        view, members = await find_group(await self._read(), group, sight)
+        view, members, _ = await find_group(await self._read(), group, sight)
         others = [FieldCondition("type", view.type.value), FieldCondition("signature", members[0].signature, "ne")]
         here = await self._past.get_many([each.id for each in members[:samples]])
         found = await self._past.search([*others, *in_sight(sight)], limit=samples)

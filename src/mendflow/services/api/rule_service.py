@@ -190,7 +190,7 @@ class RuleService:
         if not wish.group:
             return at_hand, set()
         await self._server.runtime.ledger.settled()
-        _, members = await find_group(self._server.store, wish.group, sight)
+        _, members, _ = await find_group(self._server.store, wish.group, sight)
         return at_hand or await self._decisions.get(members[0].id), {member.id for member in members}
 
 

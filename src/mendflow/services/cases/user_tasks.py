@@ -8,7 +8,7 @@ import msgspec
 
 from mendflow.core.engine.messages import OfferTask
 from mendflow.core.model.errors import Conflict, NotFound
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import REJECTED, Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
@@ -313,5 +313,5 @@ def outcome_of(task: TaskDocument) -> Outcome:
         return Outcome(outputs=task.outputs)
     ended = "has expired" if task.state == "expired" else f"was {task.state}"
     words = f"{task.title or task.item} {ended}" + (f": {task.comment}" if task.comment else "")
-    fault = Fault(name="rejected", category=Category.FLOW, message=words, data={"by": task.ended_by})
+    fault = Fault(name=REJECTED, category=Category.FLOW, message=words, data={"by": task.ended_by})
     return Outcome(fault=fault)

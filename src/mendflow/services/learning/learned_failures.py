@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.learning.group_statistics import HELPED_RESULTS, FailureOutcome, LearnedFailure, TrialVerdict
+from mendflow.core.model.faults import rejected_by
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.repair import BY_HAND, DecisionState, ExceptionType
 from mendflow.core.model.values import Value
@@ -65,12 +66,14 @@ decode_decided = msgspec.json.Decoder(DecidedFailure, strict=False).decode
 
 
 def learned_failure(decision: DecidedFailure, is_same_again: Callable[[str, str], bool]) -> LearnedFailure | None:
-    """None if nothing can be learned from it: it is no failure, happened in an exlet, or has been replaced by another
-    decision about the same failure."""
+    """None if nothing can be learned from it: it is no failure, happened in an exlet, has been replaced by another
+    decision about the same failure, or is what a person has decided, who rejected a user task."""
     if decision.type is not ExceptionType.ABORT or exlet_depth(decision.case):
         return None
     if decision.replaced_by and decision.state != "rejected":
         return None
+    if decision.fault is not None and not decision.exlet and rejected_by(decision.fault.name, decision.fault.data):
+        return None  # it is a person's decision, and no rule is to be taught of it
     fault, said, job = decision.fault or _Fault(), decision.conclusion or _Conclusion(), decision.context.job
     return LearnedFailure(
         id=decision.id,

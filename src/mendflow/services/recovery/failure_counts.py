@@ -2,12 +2,12 @@
 came of exlets, and of how rules on trial agree with what was done."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from mendflow.core.model.ids import Instant
+from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair import RETRYING, Decision, ExceptionType
 from mendflow.core.model.rule_views import (
@@ -20,7 +20,7 @@ from mendflow.core.model.rule_views import (
 from mendflow.core.model.rules import Rule, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.candidates import conditions_for, distinguishes, leaves, root_weight
-from mendflow.services.recovery.failures import DecisionSummary, briefs
+from mendflow.services.recovery.failures import DecisionSummary, FoundGroup, briefs, handling_of
 from mendflow.stores.contract import Store
 
 MINUTE_MS: Final = 60_000
@@ -34,9 +34,9 @@ HELPED: Final = frozenset({"recovered", "completed", "restarted"})
 """Results of a repair after which the case went on."""
 
 
-def counts_over_time(group: str, members: Sequence[DecisionSummary], period_ms: int, since: Instant) -> FailureCounts:
+def counts_over_time(found: FoundGroup, period_ms: int, since: Instant) -> FailureCounts:
     """The failures of a group by period; without a period, by one that gives at most sixty."""
-    members = [member for member in members if member.at >= since]
+    group, members = found.group.id, [member for member in found.members if member.at >= since]
     if not members:
         return FailureCounts(group=group, period_ms=period_ms or PERIODS_MS[0], periods=[])
     first, last = min(member.at for member in members), max(member.at for member in members)
@@ -47,16 +47,18 @@ def counts_over_time(group: str, members: Sequence[DecisionSummary], period_ms: 
     counted: dict[int, list[DecisionSummary]] = {}
     for member in members:
         counted.setdefault((member.at - start) // step, []).append(member)
-    periods = [_period(start + at * step, counted.get(at, [])) for at in range((last - start) // step + 1)]
+    periods = [
+        _period(start + at * step, counted.get(at, []), found.run_again) for at in range((last - start) // step + 1)
+    ]
     return FailureCounts(group=group, period_ms=step, periods=periods)
 
 
-def _period(at: Instant, members: Sequence[DecisionSummary]) -> PeriodCount:
+def _period(at: Instant, members: Sequence[DecisionSummary], run_again: Collection[CaseId]) -> PeriodCount:
     return PeriodCount(
         at=at,
         count=len(members),
         waiting=sum(member.state == "waiting" for member in members),
-        unhandled=sum(member.state in ("ignored", "passive") for member in members),
+        unhandled=sum(handling_of(member, run_again) == "unhandled" for member in members),
         recovered=sum(member.result in HELPED for member in members),
     )
 

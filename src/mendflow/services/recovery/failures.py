@@ -6,20 +6,23 @@ are decoded: contexts, which are most of a decision, are skipped. Samples of one
 import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.faults import Category
+from mendflow.core.model.faults import Category, rejected_by
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
-from mendflow.core.model.repair import BY_HAND, TOLD, Decision, DecisionState, ExceptionType
+from mendflow.core.model.repair import BY_HAND, TOLD, Decision, DecisionState, ExceptionType, Handling
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
+from mendflow.core.model.values import Value
 from mendflow.services.base.alerts import AlertFinding
+from mendflow.services.base.cluster import root_of
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.exlets import exlet_depth
+from mendflow.services.recovery.later_runs import run_again
 from mendflow.stores.contract import Store
 
 DAY_MS = 86_400_000
@@ -30,7 +33,13 @@ BREATH_EVERY = 2_000
 
 
 class _Fault(msgspec.Struct):
+    name: str = ""
     category: str = ""
+    data: Value = None
+
+    @property
+    def rejected_by(self) -> str:
+        return rejected_by(self.name, self.data)
 
 
 class _Request(msgspec.Struct):
@@ -93,6 +102,30 @@ class DecisionSummary(msgspec.Struct):
         return chosen or bool(self.taken_up_by and (self.request is None or not self.request.rejection))
 
 
+def handling_of(decision: DecisionSummary | Decision, run_again: Collection[CaseId]) -> Handling:
+    """Who has taken up this failure; `run_again` are first cases of which there are later runs."""
+    if decision.state == "waiting":
+        return "waiting"
+    if decision.result == TOLD:
+        return "told"
+    if decision.state not in ("ignored", "passive") or decision.result == RETRIES:
+        return "handled"
+    if decision.fault is not None and decision.fault.rejected_by:
+        return "rejected"
+    return "run-again" if first_case_of(decision) in run_again else "unhandled"
+
+
+def first_case_of(decision: DecisionSummary | Decision) -> CaseId:
+    """The case that somebody started and that failed by it; what it called fails with it. Empty of another engine's."""
+    return CaseId("") if decision.engine else root_of(decision.case)
+
+
+async def later_runs(store: Store, decisions: Iterable[DecisionSummary | Decision]) -> set[CaseId]:
+    """The first cases of these failures, as far as nothing was done about them, that were run again."""
+    open = (each for each in decisions if handling_of(each, ()) == "unhandled")
+    return await run_again(store, {first_case_of(each) for each in open} - {CaseId("")})
+
+
 def is_replaced(decision: DecisionSummary | Decision) -> bool:
     """Whether another decision about the same failure counts in its place."""
     return bool(decision.replaced_by) and decision.state != "rejected"
@@ -113,11 +146,12 @@ def group_id(type: ExceptionType, signature: str) -> str:
 
 def unhandled_finding(decision: Decision) -> AlertFinding | None:
     """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. None for
-    what somebody wanted, and for what happens in an exlet, whose own decision tells of it."""
+    what somebody wanted, who cancelled or rejected it, and for what happens in an exlet, whose own decision tells of
+    it."""
     fault = decision.fault
     if decision.type is not ExceptionType.ABORT or fault is None or fault.category is Category.CANCELLED:
         return None
-    if exlet_depth(decision.case):
+    if fault.rejected_by or exlet_depth(decision.case):
         return None
     at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
     who = f"{decision.case}: {decision.item!r}" if decision.item is not None else decision.case
@@ -170,7 +204,9 @@ class _GroupBuilder:
         self.type = first.type
         self.signature = first.signature
         self.category = first.fault.category if first.fault else ""
-        self.count = self.waiting = self.unhandled = self.told = 0
+        self.count = 0
+        self.by_handling = Counter[Handling]()
+        self.open = Counter[CaseId]()  # what nobody took up, by the first cases: these may have been run again
         self.first_at = self.last_at = first.occurred_at
         self.cases: set[CaseId] = set()
         self.flows: Counter[str] = Counter()
@@ -184,15 +220,15 @@ class _GroupBuilder:
         self.tasks[brief.task] += 1
         self.first_at = min(self.first_at, brief.occurred_at)
         self.last_at = max(self.last_at, brief.occurred_at)
-        self.waiting += brief.state == "waiting"
-        retried = brief.state in ("ignored", "passive") and brief.result == RETRIES
-        self.unhandled += brief.state in ("ignored", "passive") and not retried
-        self.told += brief.result == TOLD
+        handling = handling_of(brief, ())
+        self.by_handling[handling] += 1
+        if handling == "unhandled":
+            self.open[first_case_of(brief)] += 1
         for trial in brief.trials:
             key = _Key(trial.rules, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
         conclusion = brief.conclusion
-        if retried:
+        if brief.state in ("ignored", "passive") and brief.result == RETRIES:
             self.handled.setdefault(_Key("", 0, THE_QUEUE, False), Counter())["tried again"] += 1
         elif conclusion is not None or brief.exlet:
             ruled = conclusion is not None and conclusion.rule != BY_HAND
@@ -203,7 +239,8 @@ class _GroupBuilder:
             )
             self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1
 
-    def group(self) -> FailureGroup:
+    def group(self, run_again: Collection[CaseId]) -> FailureGroup:
+        again = sum(number for case, number in self.open.items() if case in run_again)
         return FailureGroup(
             id=group_id(self.type, self.signature),
             type=self.type,
@@ -215,9 +252,11 @@ class _GroupBuilder:
             last_at=self.last_at,
             flows=_names(self.flows),
             tasks=_names(self.tasks),
-            waiting=self.waiting,
-            unhandled=self.unhandled,
-            told=self.told,
+            waiting=self.by_handling["waiting"],
+            unhandled=self.by_handling["unhandled"] - again,
+            run_again=again,
+            rejected=self.by_handling["rejected"],
+            told=self.by_handling["told"],
             handled=sorted(map(_handling, self.handled.items()), key=lambda handling: -handling.count),
         )
 
@@ -250,10 +289,19 @@ async def group_failures(
                 cause = gathered[brief.type, brief.signature] = _GroupBuilder(brief)
             cause.take(brief)
     found = sorted(gathered.values(), key=lambda cause: (-cause.count, -cause.last_at))
-    return [cause.group() for cause in found[:limit]]
+    again = await run_again(store, {case for cause in found[:limit] for case in cause.open if case})
+    return [cause.group(again) for cause in found[:limit]]
 
 
-async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> tuple[FailureGroup, list[DecisionSummary]]:
+class FoundGroup(NamedTuple):
+    """A cause, its failures, and the first cases of these that were run again."""
+
+    group: FailureGroup
+    members: list[DecisionSummary]
+    run_again: set[CaseId]
+
+
+async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> FoundGroup:
     """The group whose id begins with this text, and its failures, the newest first; those of jobs before those of
     calls, which fail by what they called."""
     ids: dict[tuple[ExceptionType, str], str] = {}
@@ -272,4 +320,5 @@ async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> tupl
     cause = _GroupBuilder(members[0])
     for member in members:
         cause.take(member)
-    return cause.group(), sorted(members, key=lambda member: (not member.job, -member.at))
+    again = await run_again(store, {case for case in cause.open if case})
+    return FoundGroup(cause.group(again), sorted(members, key=lambda member: (not member.job, -member.at)), again)

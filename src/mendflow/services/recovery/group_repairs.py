@@ -21,8 +21,8 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failures import DecisionSummary
+from mendflow.services.recovery.later_runs import failed_cases, run_again
 from mendflow.services.recovery.reopening import CaseReopener
-from mendflow.services.recovery.settled_failures import run_again
 from mendflow.stores.contract import Store
 
 RUNS_KEPT: Final = 100
@@ -162,13 +162,16 @@ class GroupRepairs:
         return done is not None
 
     async def _failed_trees(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
-        """The failures that ended their cases, by the trees of these; without those that were run again."""
+        """The failures that ended their cases, by the trees of these; without those that were run again, and without
+        what a person has rejected: that is decided."""
         trees: dict[CaseId, list[DecisionSummary]] = {}
         for member in members:
             root = root_of(member.case)
-            if not (member.engine or exlet_depth(member.case) or member.replaced_by or root in self._manager.live):
+            rejected = member.fault is not None and member.fault.rejected_by
+            if rejected or member.engine or exlet_depth(member.case) or member.replaced_by:
+                continue
+            if root not in self._manager.live:
                 trees.setdefault(root, []).append(member)
-        known = await self._manager.documents([*trees])
-        failed = {root: each for root, each in known.items() if each.status == "failed"}
+        failed = await failed_cases(self._store, trees)
         again = await run_again(self._store, failed)
         return {root: each for root, each in trees.items() if root in failed and root not in again}

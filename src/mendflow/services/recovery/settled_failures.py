@@ -3,17 +3,14 @@
 A failed case may go on, or be run again: what completes in the end has recovered, whoever did that. What somebody has
 cancelled nobody waits for."""
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.repair import ExceptionType
-from mendflow.core.model.values import Value
 from mendflow.services.base.cluster import CASE_KIND, root_of
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failures import DAY_MS, DecisionSummary, group_id
 from mendflow.stores.contract import FieldCondition, Store
@@ -21,7 +18,6 @@ from mendflow.stores.contract import FieldCondition, Store
 CASES_MAX: Final = 200
 """Of so many failures of one cause it is looked what became of them; of more, some are taken to be left."""
 RERUNS_MAX: Final = 20
-PAGE: Final = 500
 
 _decode = msgspec.json.Decoder(DecisionSummary).decode
 
@@ -31,32 +27,6 @@ class _Rerun(msgspec.Struct):
 
 
 _decode_rerun = msgspec.json.Decoder(_Rerun).decode
-
-
-class _SameStart(msgspec.Struct):
-    rerun_of: CaseId
-    flow: str
-    status: str = "running"
-    inputs: dict[str, Value] = {}
-    parent: CaseId | None = None
-
-
-_decode_start = msgspec.json.Decoder(_SameStart).decode
-
-
-async def run_again(store: Store, cases: Mapping[CaseId, CaseDocument]) -> set[CaseId]:
-    """Those of these cases that others, of the same inputs, have run again, or run now. A case that was cancelled does
-    not stand for another."""
-    ids, found = sorted(cases), set[CaseId]()
-    for at in range(0, len(ids), PAGE):
-        where = [FieldCondition("rerun_of", [*ids[at : at + PAGE]], "in")]
-        for document in await store.search(CASE_KIND, where, limit=PAGE * RERUNS_MAX):
-            each = _decode_start(document.body)
-            before = cases[each.rerun_of]
-            same = (each.parent, each.flow, each.inputs) == (None, before.flow, before.inputs)
-            if same and each.status != "cancelled":
-                found.add(each.rerun_of)
-    return found
 
 
 async def are_settled(store: Store, manager: FlowManager, case: CaseId, group: str, since: Instant) -> bool:

@@ -8,6 +8,7 @@ export const UNDER_WAY = "tried-again";
 export type FailureGroup = Schemas["FailureGroup"];
 export type FailureView = Schemas["FailureView"];
 export type DecisionView = Schemas["DecisionView"];
+export type Handling = Exclude<DecisionView["handling"], "" | undefined>;
 export type ValueCount = Schemas["ValueCount"];
 export type RuleSetView = Schemas["RuleSetView"];
 export type RuleSet = Schemas["RuleSet"];
@@ -68,10 +69,11 @@ export function failureValuesQuery(group: string) {
   });
 }
 
-export function groupDecisionsQuery(group: string, limit = 500) {
+/** The failures of a cause, all or those that were handled in one way. */
+export function groupDecisionsQuery(group: string, handling?: Handling) {
   return queryOptions({
-    queryKey: ["decisions", "group", group, limit],
-    queryFn: ({ signal }) => requestJson<DecisionView[]>(`${API}/decisions`, { query: { group, limit }, signal }),
+    queryKey: ["decisions", "group", group, handling ?? "all"],
+    queryFn: ({ signal }) => requestJson<DecisionView[]>(`${API}/decisions`, { query: { group, handling, limit: 500 }, signal }),
     placeholderData: keepPreviousData,
   });
 }

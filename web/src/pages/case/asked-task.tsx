@@ -7,13 +7,9 @@ export function isAsked(item: Pick<ItemView, "kind" | "state">): boolean {
   return item.kind === "user-task" && (item.state === "waiting" || item.state === "running");
 }
 
-/** It failed, and nobody has taken that up: the flow waits, as for a person's task. */
-function isHeld(item: Pick<ItemView, "state" | "why">): boolean {
-  return item.state === "waiting" && item.why.startsWith("it failed, and waits for a person");
-}
-
+/** What failed and nobody has taken up waits for a person, as a task does. */
 export function ItemState({ item }: { item: ItemView }) {
-  return <StateBadge of={isAsked(item) || isHeld(item) ? "asked" : item.state} />;
+  return <StateBadge of={isAsked(item) || item.held ? "asked" : item.state} />;
 }
 
 export function AskedTask({ item }: { item: ItemView }) {

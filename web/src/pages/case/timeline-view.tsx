@@ -1,6 +1,7 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTheme } from "@/app/theme";
+import { usePhone } from "@/components/data-table";
 import { clock, number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
@@ -39,15 +40,17 @@ export default function TimelineView({ id }: { id: string }) {
         </span>
         <span className="spread" />
         <span className="timeline-key"><i className="key-wait" /> waits <i className="key-stage" /> staging <i className="key-run" /> runs <i className="key-fail" /> failed <i className="key-repair" /> repair</span>
-        <button type="button" className="icon-button" aria-label="Zoom in" onClick={() => scaled(0.5)}>
-          <Icon name="plus" size={14} />
-        </button>
-        <button type="button" className="icon-button" aria-label="Zoom out" onClick={() => scaled(2)}>
-          <Icon name="minus" size={14} />
-        </button>
-        <button type="button" className="icon-button" aria-label="Show all" onClick={() => zoom(null)}>
-          <Icon name="fit" size={14} />
-        </button>
+        <span className="timeline-zoom">
+          <button type="button" className="icon-button" aria-label="Zoom in" onClick={() => scaled(0.5)}>
+            <Icon name="plus" size={14} />
+          </button>
+          <button type="button" className="icon-button" aria-label="Zoom out" onClick={() => scaled(2)}>
+            <Icon name="minus" size={14} />
+          </button>
+          <button type="button" className="icon-button" aria-label="Show all" onClick={() => zoom(null)}>
+            <Icon name="fit" size={14} />
+          </button>
+        </span>
       </div>
       <Canvas rows={loaded.rows} span={shown} onSpan={zoom} label={`Timeline of ${id}: ${plural(loaded.total, "item")}. The tab Items has them as a table.`} onOpen={(item) => void navigate({ search: (before) => ({ ...before, item }) })} />
     </div>
@@ -56,6 +59,7 @@ export default function TimelineView({ id }: { id: string }) {
 
 function Canvas(props: { rows: TimelineRow[]; span: Span; label: string; onSpan: (span: Span) => void; onOpen: (item: string) => void }) {
   const { rows, span } = props;
+  const onPhone = usePhone();
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const latest = useRef(props);
@@ -131,7 +135,7 @@ function Canvas(props: { rows: TimelineRow[]; span: Span; label: string; onSpan:
   return (
     <>
       <div className="timeline-at muted clip" role="status">
-        {hovered || "Ctrl and the wheel zoom, dragging moves, a click opens the item."}
+        {hovered || (onPhone ? "The buttons zoom; a tap opens the item." : "Ctrl and the wheel zoom, dragging moves, a click opens the item.")}
       </div>
       <div className="timeline-scroll" ref={scroller} tabIndex={0} role="region" aria-label="Timeline">
         <canvas className="timeline-canvas" ref={canvas} role="img" aria-label={props.label} />

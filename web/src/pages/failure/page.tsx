@@ -29,12 +29,14 @@ export default function FailurePage() {
   const navigate = route.useNavigate();
   const setDialog = (act: "mend" | "person" | undefined) => void navigate({ search: (before) => ({ ...before, act }), replace: true });
   const failure = useQuery(failureQuery(group));
-  const decisions = useQuery(groupDecisionsQuery(group));
+  const decisions = useQuery(groupDecisionsQuery(group, only));
   const values = useQuery(failureValuesQuery(group));
-  const mayTeach = useMay("add_rule");
+  const isDecided = failure.data !== undefined && failure.data.group.rejected === failure.data.group.count;
+  // A person has decided it: there is nothing that a rule would be for.
+  const mayTeach = useMay("add_rule") && !isDecided;
   const mayMend = useMay("mend");
   const mayAsk = useMay("reject_choice");
-  const rows = (decisions.data ?? failure.data?.samples ?? []).filter((each) => !isReplaced(each) && (!only || kindOf(each) === only));
+  const rows = (decisions.data ?? failure.data?.samples ?? []).filter((each) => !isReplaced(each) && (!only || each.handling === only));
   const current = rows.find((each) => each.id === asked) ?? rows[0];
   const choose = (id: string) => void navigate({ search: (before) => ({ ...before, decision: id }), replace: true });
   const step = (by: number) => {
@@ -162,19 +164,15 @@ function isReplaced(decision: DecisionView): boolean {
   return Boolean(decision.replaced_by) && decision.state !== "rejected";
 }
 
-const ONLY_WORDS = { waiting: "Failures that wait for a person", unhandled: "Failures that no rule took up", told: "Failures that a person was only told of", handled: "Failures that a rule handled" } as const;
-
-function kindOf(decision: DecisionView): "waiting" | "unhandled" | "told" | "handled" {
-  if (decision.state === "waiting") return "waiting";
-  if (decision.result === "told") return "told";
-  return decision.exlet ? "handled" : "unhandled";
-}
+const ONLY_WORDS = { waiting: "Failures that wait for a person", unhandled: "Failures that nobody took up", "run-again": "Failures whose cases were run again", rejected: "Rejected by a person", told: "Failures that a person was only told of", handled: "Failures that a rule handled" } as const;
 
 export function DecisionState({ decision }: { decision: DecisionView }) {
   if (decision.state === "waiting") return <StateBadge state="person" word="waits" />;
   if (decision.result === "recovered") return <StateBadge state="done" word="recovered" />;
   if (decision.result === "told") return <StateBadge state="person" word="a person was told" />;
   if (decision.state === "running") return <StateBadge state="repairing" />;
+  if (decision.handling === "rejected") return <StateBadge state="stopped" word="a person rejected it" />;
+  if (decision.handling === "run-again") return <StateBadge state="stopped" word="run again" />;
   if (!decision.exlet) return <StateBadge state="failed" word="no rule" />;
   return <StateBadge state={decision.result && decision.result !== "failed" ? "stopped" : "failed"} word={decision.result || decision.state} />;
 }
@@ -182,7 +180,9 @@ export function DecisionState({ decision }: { decision: DecisionView }) {
 function Lead({ group }: { group: FailureGroup }) {
   const parts = [
     `${plural(group.count, "failure")} in ${plural(group.cases, "case")}`,
-    `${group.category || group.type} failure of ${group.flows.join(", ")}: ${group.tasks.join(", ")}`,
+    `${group.rejected === group.count ? "a person's decision in" : `${group.category || group.type} failure of`} ${group.flows.join(", ")}: ${group.tasks.join(", ")}`,
+    ...(group.unhandled && group.unhandled < group.count ? [`${number(group.unhandled)} that nobody took up`] : []),
+    ...(group.run_again ? [`of ${number(group.run_again)} the case was run again`] : []),
     ...(group.told ? [`of ${group.told} a person was told, and nothing else was done`] : []),
     ...(group.waiting ? [`${plural(group.waiting, "waits", "wait")} for a person`] : []),
   ];

@@ -11,11 +11,12 @@ import { Loaded } from "@/components/states-of-page";
 export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; decision: DecisionView | undefined; mayTeach: boolean }) {
   const { group } = view;
   const mayEvaluate = useMay("evaluate_rules");
+  const isDecided = group.rejected === group.count;
   const best = view.candidates[0]?.condition;
   return (
     <Panel title="Rules" className="group-rules">
       <div className="stack">
-        {!group.handled.some((each) => each.rules && !each.passive && each.exlet) && <p className="when-then">
+        {!isDecided && !group.handled.some((each) => each.rules && !each.passive && each.exlet) && <p className="when-then">
           <span className="muted">When</span> {best ? <code>{best}</code> : "…"} <span className="muted">then</span>{" "}
           {mayTeach ? (
             <Link to="/failures/$group/teach" params={{ group: group.id }} search={{ term: best }}>choose a repair</Link>
@@ -27,6 +28,8 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
           <h3>What was done</h3>
           {group.waiting > 0 && <p>{plural(group.waiting, "failure")} {group.waiting === 1 ? "waits" : "wait"} for a person.</p>}
           {group.unhandled > 0 && <p>{plural(group.unhandled, "time")} no rule fitted it, and nothing was done.</p>}
+          {group.run_again > 0 && <p>{plural(group.run_again, "time")} no rule fitted it, and somebody has run the case again since.</p>}
+          {group.rejected > 0 && <p>{plural(group.rejected, "time")} a person rejected a task, and the case ended by that. It is a decision: no rule is wanted for it.</p>}
           {group.handled.map((each) => (
             <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>
               {each.rules ? (
@@ -40,9 +43,9 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
               {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${word === "told" ? "only told to a person" : word}`).join(", ")}`}
             </p>
           ))}
-          {!group.waiting && !group.unhandled && !group.handled.length && <p className="muted">Nothing yet.</p>}
+          {!group.waiting && !group.unhandled && !group.run_again && !group.rejected && !group.handled.length && <p className="muted">Nothing yet.</p>}
         </section>
-        {mayEvaluate && decision && (
+        {mayEvaluate && decision && !isDecided && (
           <section className="stack tight">
             <h3>What the rules would do now</h3>
             <WouldDo decision={decision} />

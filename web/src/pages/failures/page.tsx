@@ -18,7 +18,7 @@ const route = getRouteApi("/failures");
 const HOUR = 3_600_000;
 const SINCE: Record<string, number> = { hour: HOUR, day: 24 * HOUR, week: 7 * 24 * HOUR };
 const PERIOD_WORDS = { hour: "last hour", day: "last day", week: "last week", all: "all time" } as const;
-const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "no rule took them up", told: "a person was only told", handled: "handled by a rule" } as const;
+const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "nobody took them up", "run-again": "somebody ran the case again", rejected: "a person rejected it", told: "a person was only told", handled: "handled by a rule" } as const;
 
 /** The moment that the list begins with, by whole minutes, so that the same list is not read under many names. */
 function sinceOf(period: string): number {
@@ -100,8 +100,10 @@ export default function FailuresPage() {
   );
 }
 
+const COUNTED = { waiting: "waiting", unhandled: "unhandled", "run-again": "run_again", rejected: "rejected", told: "told" } as const;
+
 function shown(groups: readonly FailureGroup[], only: (typeof HANDLING)[number] | undefined): FailureGroup[] {
-  const kept = groups.filter((each) => !only || (only === "handled" ? each.handled.some((one) => one.count > (one.results["told"] ?? 0)) : each[only] > 0));
+  const kept = groups.filter((each) => !only || (only === "handled" ? each.handled.some((one) => one.count > (one.results["told"] ?? 0)) : each[COUNTED[only]] > 0));
   return kept.toSorted((one, other) => other.waiting - one.waiting || other.unhandled - one.unhandled || other.count - one.count);
 }
 
@@ -112,9 +114,25 @@ function Hours({ group }: { group: FailureGroup }) {
   return <Sparkline values={values} label={`${number(values.reduce((sum, each) => sum + each, 0))} in the last 24 hours`} tone="failed" />;
 }
 
+/** What no rule did anything about: somebody has decided it, or has run the case again. */
+function TakenUpByPeople({ group }: { group: FailureGroup }) {
+  const ways = [
+    { only: "rejected", count: group.rejected, said: "a person rejected it" },
+    { only: "run-again", count: group.run_again, said: "run again" },
+  ] as const;
+  const [way] = ways.filter((each) => each.count > 0);
+  if (!way) return <span className="muted">{group.waiting ? "" : "nobody"}</span>;
+  return (
+    <Link to="/failures/$group" params={{ group: group.id }} search={{ only: way.only }}>
+      {way.said}
+      {way.count < group.count && `: ${number(way.count)}`}
+    </Link>
+  );
+}
+
 function Handled({ group }: { group: FailureGroup }) {
   const [first, ...others] = group.handled;
-  if (!first) return <span className="muted">{group.waiting ? "" : "nobody"}</span>;
+  if (!first) return <TakenUpByPeople group={group} />;
   const told = first.results["told"] ?? 0;
   const helped = told === first.count ? "told a person" : `${first.results["recovered"] ?? 0}/${first.count}`;
   if (!first.rules) return <span>by hand: {first.exlet || "nothing"} {helped}{others.length > 0 && ` and ${others.length} more`}</span>;
@@ -144,14 +162,14 @@ const COLUMNS: Column<FailureGroup>[] = [
   { id: "count", header: "Failures", width: "78px", align: "end", value: (row) => row.count, cell: (row) => number(row.count) },
   { id: "cases", header: "Cases", width: "64px", align: "end", value: (row) => row.cases, cell: (row) => <CountLink count={row.cases} what="cases" link={{ to: "/failures/$group", params: { group: row.id } }} /> },
   { id: "waiting", header: "Waiting", width: "72px", align: "end", value: (row) => row.waiting, cell: (row) => <CountLink count={row.waiting} what="wait for a person" className={row.waiting ? "waiting-count" : ""} link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "waiting" } }} /> },
-  { id: "unhandled", header: "No rule", width: "70px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that no rule took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
+  { id: "unhandled", header: "No rule", width: "70px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that nobody took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
   { id: "handled", header: "Handled by", width: "minmax(100px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
   { id: "last", header: "Last", width: "92px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
 ];
 
 /** On a phone a row has its numbers in words. */
 function Numbers({ group }: { group: FailureGroup }) {
-  const parts = [plural(group.count, "failure"), group.waiting && `${plural(group.waiting, "waits", "wait")} for a person`, group.unhandled && `${number(group.unhandled)} that no rule took up`];
+  const parts = [plural(group.count, "failure"), group.waiting && `${plural(group.waiting, "waits", "wait")} for a person`, group.unhandled && `${number(group.unhandled)} that nobody took up`, group.run_again && `${number(group.run_again)} run again`, group.rejected && `${number(group.rejected)} rejected by a person`];
   return <>{parts.filter(Boolean).join(" · ")}</>;
 }
 

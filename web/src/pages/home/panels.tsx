@@ -24,15 +24,7 @@ export function FailuresPanel({ overview }: { overview: Overview }) {
                 <Variable text={failure.message} />
               </span>
               <span className="home-failure-note muted">
-                {failure.waiting > 0 ? (
-                  <StateBadge state="person" word={`${number(failure.waiting)} waiting`} />
-                ) : failure.unhandled > 0 ? (
-                  <StateBadge state="failed" word={`${number(failure.unhandled)} unhandled`} />
-                ) : failure.told > 0 ? (
-                  <StateBadge state="person" word={`${number(failure.told)} told a person`} />
-                ) : (
-                  <StateBadge state="done" word="handled" />
-                )}
+                <TakenUp failure={failure} />
               </span>
               <Sparkline values={failure.per_hour} label={`${plural(failure.count, "failure")} in 24 hours`} tone="failed" width={72} height={18} />
               <span className="muted home-failure-time">
@@ -44,6 +36,15 @@ export function FailuresPanel({ overview }: { overview: Overview }) {
       </ul>
     </Panel>
   );
+}
+
+/** Of the failures of a cause, those that most want somebody: what waits, else what nobody has taken up, else what came of them. */
+function TakenUp({ failure }: { failure: Overview["failures"][number] }) {
+  if (failure.waiting > 0) return <StateBadge state="person" word={`${number(failure.waiting)} waiting`} />;
+  if (failure.unhandled > 0) return <StateBadge state="failed" word={`${number(failure.unhandled)} unhandled`} />;
+  if (failure.told > 0) return <StateBadge state="person" word={`${number(failure.told)} told a person`} />;
+  if (failure.rejected > 0) return <StateBadge state="stopped" word={failure.rejected === failure.count ? "by a person" : `${number(failure.rejected)} by a person`} />;
+  return <StateBadge state="done" word={failure.run_again === failure.count ? "run again" : "handled"} />;
 }
 
 export function WaitingPanel({ overview }: { overview: Overview }) {

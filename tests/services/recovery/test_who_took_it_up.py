@@ -1,0 +1,128 @@
+"""Who has taken up a failure: what somebody has run again, or rejected, is not something that nobody has handled, and
+every count and list says so alike."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mendflow.core.model.flow import Input, JobActivity, UserTask
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.repair_views import DecisionQuery, FailureGroup
+from mendflow.services.learning.learned_failures import decode_decided, learned_failure
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.memory import MemoryStore
+from tests.services.recovery.kit import FAILED, World, flow
+
+A = JobActivity(name="a", command="true")
+ASKED = UserTask(name="approve", role="boss", title="Publish?")
+KINDS = ("waiting", "unhandled", "run-again", "rejected", "told", "handled")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None))
+    await made.server.open()
+    yield made
+    await made.server.close()
+
+
+async def fails(world: World, case: CaseId) -> CaseId:
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_status(case, "failed")
+    return case
+
+
+async def failed_case(world: World) -> CaseId:
+    return await fails(world, await world.start(flow(A)))
+
+
+async def rejected_case(world: World) -> CaseId:
+    case = await world.start(flow(ASKED, name="g"))
+    [task] = await world.domain.worklist(state="offered")
+    await world.domain.reject(task.id, who="ann", comment="too dear")
+    await world.until_status(case, "failed")
+    return case
+
+
+async def only_group(world: World) -> FailureGroup:
+    """The only cause, of which every count is the same wherever it is told, and leads to so many rows."""
+    [group] = await world.domain.failures()
+    counted = {
+        "waiting": group.waiting,
+        "unhandled": group.unhandled,
+        "run-again": group.run_again,
+        "rejected": group.rejected,
+        "told": group.told,
+    }
+    [trend] = (await type(world.domain)(world.server).overview()).failures  # an answer is kept for a while
+    assert (trend.count, trend.unhandled, trend.run_again, trend.rejected, trend.waiting, trend.told) == (
+        group.count,
+        *(counted[kind] for kind in ("unhandled", "run-again", "rejected", "waiting", "told")),
+    )
+    counts = await world.domain.failure_counts(group.id)
+    assert sum(each.unhandled for each in counts.periods) == group.unhandled
+    listed = await world.domain.decisions(DecisionQuery(group=group.id))
+    for kind in KINDS:
+        rows = await world.domain.decisions(DecisionQuery(group=group.id, handling=kind))
+        assert [each.id for each in rows] == [each.id for each in listed if each.handling == kind]
+        assert len(rows) == counted.get(kind, len(rows))
+    view = await world.domain.failure(group.id)
+    assert view.group == group
+    assert view.open_failed == group.unhandled, "rules are applied to what nobody has taken up"
+    return group
+
+
+async def told(world: World) -> tuple[int, int, int]:
+    group = await only_group(world)
+    return group.unhandled, group.run_again, group.rejected
+
+
+async def test_ui_1_a_failure_whose_case_was_run_again_is_not_left_to_be_handled(world: World) -> None:
+    first, _ = await failed_case(world), await failed_case(world)
+    assert await told(world) == (2, 0, 0)
+    again = (await world.domain.rerun(first, who="me")).id
+    assert await told(world) == (1, 1, 0), "while it runs"
+    await fails(world, again)
+    assert await told(world) == (2, 1, 0), "its own failure counts in place of the first"
+    last = (await world.domain.rerun(again, who="me")).id
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(last, "completed")
+    assert await told(world) == (1, 2, 0)
+
+
+async def test_ui_1_a_later_run_that_was_cancelled_stands_for_nothing(world: World) -> None:
+    case = await failed_case(world)
+    again = (await world.domain.rerun(case, who="me")).id
+    await world.domain.cancel(again, who="me")
+    await world.until_status(again, "cancelled")
+    assert await told(world) == (1, 0, 0)
+
+
+async def test_ui_1_who_corrects_the_inputs_has_taken_the_failure_up(world: World) -> None:
+    counted = flow(A, inputs={"n": Input(type="number", default=1)})
+    case = await fails(world, await world.start(counted))
+    await world.domain.rerun(case, who="me", inputs={"n": 2})
+    assert await told(world) == (0, 1, 0)
+
+
+async def test_ui_1_what_a_person_rejected_is_a_decision_and_no_failure_to_teach_a_rule_of(world: World) -> None:
+    case = await rejected_case(world)
+    assert await told(world) == (0, 0, 1)
+    assert [alert for alert in await world.domain.alerts() if alert.kind == "failure"] == []
+    await world.domain.rerun(case, who="me")
+    assert await told(world) == (0, 0, 1), "it was rejected all the same"
+
+
+async def test_ui_1_nothing_is_proposed_of_what_a_person_rejects_again_and_again(world: World) -> None:
+    cases = [await rejected_case(world) for _ in range(4)]
+    await world.runtime.learning.recount()
+    assert await world.domain.proposals() == []
+    for case in cases:
+        decision = await world.decision(case)
+        read = decode_decided(msgspec.json.encode(decision))
+        assert learned_failure(read, lambda rules, exlet: False) is None
