@@ -125,10 +125,10 @@ OnUnhandled = Annotated[
         autocompletion=lambda incomplete: complete_words(("fail", "hold"))(incomplete),
     ),
 ]
-LiveValuesMb = Annotated[
+LiveInputsMb = Annotated[
     int,
     typer.Option(
-        "--live-values-mb",
+        "--live-inputs-mb",
         min=0,
         metavar="N",
         help="How much memory the inputs of each project's live cases may take. 0: any amount.",
