@@ -52,6 +52,16 @@ async def cancel_tasks(*tasks: asyncio.Task[Any] | None) -> None:
     await asyncio.gather(*begun, return_exceptions=True)
 
 
+async def first_of(*things: Coroutine[Any, Any, object]) -> None:
+    """Return when one of these has ended; the others are given up."""
+    tasks = [asyncio.ensure_future(each) for each in things]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
 async def sleep_unless(woken: asyncio.Event, sleep: Coroutine[Any, Any, None]) -> None:
     """Sleep until that is over or the event is set, which is clear then. A server that has nothing to do does this all
     day: the end of the sleep sets the event, so that one task is enough."""

@@ -14,7 +14,7 @@ from mendflow.core.model.domains import WorkStatus
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
-from mendflow.services.base.background_tasks import BackgroundTasks, cancel_tasks, sleep_unless
+from mendflow.services.base.background_tasks import BackgroundTasks, cancel_tasks, first_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
@@ -157,7 +157,7 @@ class HostedRuns:
     async def _sleep(self) -> None:
         self._wake.clear()
         left_ms = min(max(1, self._due_at - self.leases.now()), LOOK_MS if self._looks() else KEPT_MS // 24)
-        await sleep_unless(self._wake, self._clock.sleep(left_ms))
+        await first_of(self._wake.wait(), self._clock.sleep(left_ms))
 
     # Leases
 

@@ -27,7 +27,7 @@ from mendflow.core.model.domains import (
 from mendflow.core.model.errors import RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import DEFAULT_PROJECT
-from mendflow.services.base.background_tasks import sleep_unless
+from mendflow.services.base.background_tasks import first_of
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flows import Flows
@@ -164,7 +164,8 @@ class HostedWorks:
                 break
             quiet = [work.quiet_at - self.leases.now() for work in claimed if not self._runs.may_tell(work)]
             look_ms = min([left_ms, *(max(1, ms) for ms in quiet), *([LOOK_MS] if self._shared else [])])
-            await sleep_unless(seat.news, self._clock.sleep(look_ms))
+            await first_of(seat.news.wait(), self._clock.sleep(look_ms))
+            seat.news.clear()
         if seat.newest != request.serial:
             return list(said.values())  # a newer answer says the rest, or has said less: nothing counts as told
         for work in told:
