@@ -8,8 +8,8 @@ from mendflow.keyed_semaphore import KeyedSemaphore
 class Served:
     """Those who ask under one key, each until it is let go."""
 
-    def __init__(self, semaphore: KeyedSemaphore, at_once: list[int]) -> None:
-        self._semaphore, self._at_once = semaphore, at_once
+    def __init__(self, semaphore: KeyedSemaphore) -> None:
+        self._semaphore = semaphore
         self.now: list[int] = []
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._ends: dict[int, asyncio.Event] = {}
@@ -30,7 +30,7 @@ class Served:
         await settle()
 
     async def _ask(self, number: int) -> None:
-        async with self._semaphore.of("key", lambda: self._at_once[0]):
+        async with self._semaphore.of("key"):
             self.now.append(number)
             try:
                 await self._ends[number].wait()
@@ -44,8 +44,13 @@ async def settle() -> None:
 
 
 async def test_so_many_are_served_as_may_be_at_that_moment() -> None:
-    at_once = [3]
-    served = Served(KeyedSemaphore(9), at_once)
+    at_once, asked = [3], set[object]()
+
+    def how_many(key: object) -> int:
+        asked.add(key)
+        return at_once[0]
+
+    served = Served(KeyedSemaphore(how_many))
     await served.ask(1, 2, 3, 4, 5, 6)
     assert served.now == [1, 2, 3]
     at_once[0] = 1
@@ -61,12 +66,12 @@ async def test_so_many_are_served_as_may_be_at_that_moment() -> None:
     await served.let_go(5)
     assert served.now == [6]
     await served.let_go(6)
-    assert served.now == []
+    assert served.now == [] and asked == {"key"}
 
 
 async def test_who_does_not_wait_any_more_holds_up_nobody() -> None:
-    semaphore = KeyedSemaphore(9)
-    served = Served(semaphore, [1])
+    semaphore = KeyedSemaphore(1)
+    served = Served(semaphore)
     await served.ask(1, 2, 3, 4)
     await served.cancel(2)
     await served.let_go(1)
@@ -82,7 +87,7 @@ async def test_who_does_not_wait_any_more_holds_up_nobody() -> None:
 
 async def test_a_turn_that_comes_when_its_asker_goes_is_passed_on() -> None:
     semaphore = KeyedSemaphore(1)
-    served = Served(semaphore, [1])
+    served = Served(semaphore)
     await served.ask(1, 2, 3)
     served._ends[1].set()
     await asyncio.sleep(0)  # the first has ended, and the second has its turn but has not run

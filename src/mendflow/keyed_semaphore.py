@@ -5,13 +5,15 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
 
 class KeyedSemaphore:
-    """`at_once` is for each key. A function may say it instead, which is asked when somebody asks and when one was
-    served; one is always served. Whoever asks for nothing any more is forgotten."""
+    """`at_once` is how many of a key are served at once, or a function that says it of a key, which is asked when
+    somebody asks and when one was served; one is always served. Whoever asks for nothing any more is forgotten."""
 
-    def __init__(self, at_once: int = 1) -> None:
+    def __init__(self, at_once: int | Callable[[Any], int]) -> None:
         self._at_once = at_once
         self._turns: dict[Hashable, _Turns] = {}
 
@@ -20,10 +22,10 @@ class KeyedSemaphore:
         return len(self._turns)
 
     @asynccontextmanager
-    async def of(self, key: Hashable, at_once: Callable[[], int] | None = None) -> AsyncIterator[None]:
+    async def of(self, key: Hashable) -> AsyncIterator[None]:
         """Wait until it is the turn of one more of this key."""
         turns = self._turns.setdefault(key, _Turns())
-        how_many = at_once or self._fixed
+        how_many = partial(self._how_many, key)
         try:
             await turns.wait(how_many)
             try:
@@ -34,8 +36,8 @@ class KeyedSemaphore:
             if not turns.served and self._turns.get(key) is turns:
                 del self._turns[key]
 
-    def _fixed(self) -> int:
-        return self._at_once
+    def _how_many(self, key: Hashable) -> int:
+        return self._at_once if isinstance(self._at_once, int) else self._at_once(key)
 
 
 class _Turns:

@@ -11,7 +11,7 @@ import msgspec
 from mendflow.address_guard import AddressGuard, AllowedAddress, is_loopback
 from mendflow.client import server_file
 from mendflow.core.model.alerts import MailOptions
-from mendflow.core.model.projects import CASES_PER_START, LIVE_VALUES_BYTES
+from mendflow.core.model.projects import CASES_PER_START, LIVE_INPUTS_BYTES
 from mendflow.core.model.sources import SourceKind
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.services.observe.monitor_settings import MonitorSettings
@@ -42,7 +42,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     domain_lease_ms: int = 0
     losses_max: int = 20
     cases_per_start: int = CASES_PER_START  # live cases that one start may have at once, with all that they call
-    live_values_bytes: int = LIVE_VALUES_BYTES  # memory for the inputs of each project's live cases; 0: any
+    live_inputs_bytes: int = LIVE_INPUTS_BYTES  # memory for the inputs of each project's live cases; 0: any
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     learning: bool = True  # whether what ends is counted, for proposals and sizes

@@ -276,7 +276,7 @@ def _build_server(
             domain_lease_ms=options.domain_lease_ms,
             losses_max=options.losses_max,
             cases_per_start_max=options.cases_per_start,
-            live_values_bytes=options.live_values_bytes,
+            live_inputs_bytes=options.live_inputs_bytes,
             files_roots=options.files_roots,
             owner_only=options.mostly_pilots,
             long_steps_aside=not options.mostly_pilots,

@@ -10,10 +10,11 @@ from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import JobQuery
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import JOBS
 from mendflow.services.base import paging
-from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, find, parse_query
+from mendflow.services.base.paging import SearchPage, SearchQuery, find, parse_query
 from mendflow.stores.contract import Delete, Put, Store, StoredDocument, WriteDone
 from tests.contract.searches import NOW, conditions, data_of, jobs
 from tests.examples import examples
@@ -23,7 +24,8 @@ _decode_data = msgspec.json.Decoder(dict[str, Value]).decode
 
 
 def asking(where: str, *, order: str = "", limit: int = 100, offset: int = 0, after: str = "") -> SearchQuery:
-    return parse_query(JOBS, where, [], Paging(limit, offset, after), now=NOW, order=order, usual="-created")
+    query = JobQuery(where=where, order=order, limit=limit, offset=offset, after=after)
+    return parse_query(JOBS, query, now=NOW, usual="-created", fields={})
 
 
 async def written(store: Store, made: Sequence[Job]) -> None:

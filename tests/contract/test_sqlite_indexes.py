@@ -82,6 +82,34 @@ async def test_a_case_is_found_by_its_key_by_an_index(tmp_path: Path) -> None:  
     await store.close()
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        *('"running"', '"\\u00e9\\n"', '""', "7", "-0.5", "1e300", "9223372036854775807", "9223372036854775808"),
+        *("true", "false", "null", '["a",1,{"b":null}]', '{"a":"b"}'),
+    ],
+)
+async def test_a_column_has_what_sqlite_finds_in_the_document(tmp_path: Path, state: str) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    await done(store, Put("job", "a", b"{}", 0))
+    [version] = [each.version async for each in store.scan("job")]
+    await done(store, Put("job", "a", f'{{"state":{state},"more":{{"state":1}},"created_at":5}}'.encode(), version))
+    asked = "SELECT by_state, json_extract(body, '$.state'), typeof(by_state), typeof(json_extract(body, '$.state'))"
+    [row] = store._ready().main.execute(f"{asked}, by_created, by_case FROM documents").fetchall()
+    assert row[0] == row[1] and row[2] == row[3] and row[4:] == (5, None)
+    await store.close()
+
+
+async def test_what_is_no_json_is_refused_and_what_is_no_object_has_no_columns(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    for body in (b"", b"{", b'{"state":', b'{"a":1}}', b'{"other": nothing}'):
+        with pytest.raises(RequestError, match="a document must be JSON"):
+            await store.write([Put("job", "a", body, 0)])
+    await done(store, Put("job", "a", b"[1]", 0))
+    assert await store.count("job", by="state") == {"": 1}
+    await store.close()
+
+
 async def test_the_state_of_a_snapshot_is_no_key_of_an_index(tmp_path: Path) -> None:  # SE-4
     """Whoever writes beside a key of megabytes reads it."""
     store = await opened(tmp_path / "store.db")
@@ -94,13 +122,14 @@ async def test_the_state_of_a_snapshot_is_no_key_of_an_index(tmp_path: Path) -> 
     await store.close()
 
 
-async def test_a_filled_file_of_the_schema_before_keeps_all_and_drops_the_keys_of_snapshots(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("schema", [4, 5])
+async def test_a_filled_file_of_a_schema_before_keeps_all_and_has_no_keys_of_snapshots(
+    schema: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:  # SE-4
-    before = tuple(step for step in migrations.MIGRATIONS if step.number < 5)
+    before = tuple(step for step in migrations.MIGRATIONS if step.number <= schema)
     with monkeypatch.context() as older:
         older.setattr(migrations, "MIGRATIONS", before)
-        older.setattr(migrations, "NEWEST", 4)
+        older.setattr(migrations, "NEWEST", schema)
         connection = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
         migrations.migrate(connection, tmp_path / "store.db")
     bodies = {("snapshot", "a"): '{"case": "a", "state": "xxx"}', ("case", "a"): '{"key": "k", "status": "running"}'}
@@ -113,7 +142,7 @@ async def test_a_filled_file_of_the_schema_before_keeps_all_and_drops_the_keys_o
     connection.execute("INSERT INTO entries VALUES ('s', 0, 'x')")
     connection.close()
     store = await opened(tmp_path / "store.db")
-    assert "is brought from schema 4 to" in caplog.text
+    assert f"is brought from schema {schema} to" in caplog.text
     kept = store._ready().main.execute("SELECT kind, id, version, body FROM documents ORDER BY rowid").fetchall()
     assert kept == [(*key, version, body) for version, (key, body) in enumerate(bodies.items(), 1)]
     assert await store.count("job", [FieldCondition("case", "a")], by="state") == {"waiting": 500}
@@ -128,10 +157,10 @@ async def test_a_file_stays_at_its_schema_if_a_step_fails(tmp_path: Path, monkey
     store = await opened(tmp_path / "store.db")
     await done(store, Put("job", "a", b"{}", 0))
     await store.close()
-    broken = migrations.SqliteMigration(6, "no", ("DELETE FROM documents", "SELECT nothing"))
+    broken = migrations.SqliteMigration(migrations.NEWEST + 1, "no", ("DELETE FROM documents", "SELECT nothing"))
     with monkeypatch.context() as later:
         later.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, broken))
-        later.setattr(migrations, "NEWEST", 6)
+        later.setattr(migrations, "NEWEST", migrations.NEWEST + 1)
         with pytest.raises(RequestError):
             await opened(tmp_path / "store.db")
     store = await opened(tmp_path / "store.db")

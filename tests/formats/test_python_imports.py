@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.formats.python.sources import imported_modules, imports_digest
+from mendflow.formats.python.sources import ModulesBeside, imports_digest
 
 FILES = {
     "job.py": "import helpers\nfrom tools import cut\nimport json\n\ndef f(): ...\n",
@@ -26,17 +26,17 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", [name for name in FILES if name not in ("other.py", "job.py")])
 def test_a_change_of_what_is_imported_is_seen(folder: Path, name: str) -> None:  # DU-2
-    before = imports_digest(imported_modules(folder / "job.py", folder))
+    before = imports_digest(ModulesBeside(folder / "job.py", folder).digests)
     (folder / name).write_text(FILES[name] + "# changed\n")
-    assert imports_digest(imported_modules(folder / "job.py", folder)) != before != ""
+    assert imports_digest(ModulesBeside(folder / "job.py", folder).digests) != before != ""
 
 
 def test_what_is_not_imported_does_not_matter(folder: Path) -> None:  # DU-2
-    before = imports_digest(imported_modules(folder / "job.py", folder))
+    before = imports_digest(ModulesBeside(folder / "job.py", folder).digests)
     (folder / "other.py").write_text("changed = 1\n")
-    assert imports_digest(imported_modules(folder / "job.py", folder)) == before
+    assert imports_digest(ModulesBeside(folder / "job.py", folder).digests) == before
 
 
 def test_a_module_that_imports_nothing_beside_it_has_no_digest(tmp_path: Path) -> None:  # DU-2
     (tmp_path / "job.py").write_text("import json, os.path\nfrom ..far import x\n")
-    assert imports_digest(imported_modules(tmp_path / "job.py", tmp_path)) == ""
+    assert imports_digest(ModulesBeside(tmp_path / "job.py", tmp_path).digests) == ""

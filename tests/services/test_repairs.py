@@ -151,11 +151,11 @@ async def test_a_rule_is_tried_on_past_failures_and_changes_nothing(domain: Doma
     [nine] = [each for each in await domain.failures() if each.unhandled]
     trial = await domain.try_rule(RuleSpec(condition="fault.exit_code == 9", exlet="stop", group=nine.id))
     assert (trial.caught, trial.of, trial.otherwise, trial.breaks) == (3, 3, [], "")
-    assert next(iter(trial.bounds.items())) == (Primitive.RESTART, "item.attempts < 4")
-    assert trial.bounds[Primitive.RESUBMIT] == "job.generation <= 3"
+    assert next(iter(trial.missing_bounds.items())) == (Primitive.RESTART, "item.attempts < 4")
+    assert trial.missing_bounds[Primitive.RESUBMIT] == "job.generation <= 3"
     assert trial.repairs_max == 100
     ends = RuleSpec(condition="fault.exit_code == 9 && job.generation <= 2", exlet="stop", group=nine.id)
-    assert not (await domain.try_rule(ends)).bounds
+    assert not (await domain.try_rule(ends)).missing_bounds
     assert {each.state for each in trial.caught_ids} == {"ignored"}
     none = await domain.try_rule(RuleSpec(condition="fault.exit_code == 8", exlet="never-made", group=nine.id))
     assert (none.caught, none.of, len(none.missed_ids)) == (0, 3, 3)

@@ -4,6 +4,7 @@ import inspect
 import re
 
 import pytest
+from litestar.response import Stream
 
 from mendflow.cli.local_client import LocalClient
 from mendflow.client import Client, SyncClient
@@ -48,6 +49,13 @@ def test_every_operation_has_a_route_and_nobody_defines_another() -> None:
     made = re.compile(r"^from litestar import .*\b(get|post|put|patch|delete|head|route|asgi|Controller)\b", re.M)
     found = [path.name for path in python_files("src") if made.search(path.read_text())]
     assert found == ["handlers.py"]
+
+
+def test_what_is_sent_or_received_in_parts_says_so() -> None:  # SE-3
+    sent = {name for name, handler in BY_HAND.items() if inspect.signature(handler).return_annotation is Stream}
+    received = {name for name, handler in BY_HAND.items() if "body_chunks(" in inspect.getsource(handler)}
+    assert sent <= {each.name for each in OPERATIONS.values() if each.streams}
+    assert received == {each.name for each in OPERATIONS.values() if each.stores_body}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)

@@ -6,7 +6,7 @@ import typer
 
 from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.lists import Limit
+from mendflow.cli.list_options import Limit
 from mendflow.cli.options import complete_words, one_of
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client

@@ -8,7 +8,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import open_store, run_async
-from mendflow.cli.lists import Condition
+from mendflow.cli.list_options import Condition
 from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client

@@ -6,13 +6,14 @@ the inner command's name apply to it too."""
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import typer
 
 from mendflow.cli.connection import connect, refuse_to_change_above, run_async
-from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile
+from mendflow.cli.option_groups import OptionTable
+from mendflow.cli.options import TARGET, Json, ServerTarget
 from mendflow.client import Client
 
 T = TypeVar("T")
@@ -40,12 +41,7 @@ class CommandContext(msgspec.Struct, frozen=True):
         return run_async(answer())
 
 
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "json": (Json, False),
-    "server": (Server, ""),
-    "token_file": (TokenFile, ""),
-    "data": (Data, ""),
-}
+_OPTIONS: Final[OptionTable] = {"json": (Json, False), **TARGET}
 
 
 def with_context(command: Callable[..., None]) -> Callable[..., None]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from mendflow.cli.noticed_wait import NoticedWait
 from mendflow.cli.options import ServerTarget, store_url
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import ServerInfo, find_server
@@ -26,9 +27,6 @@ from mendflow.tls import ClientTls
 T = TypeVar("T")
 BETWEEN_S = 30.0
 """Wait this long for a server that does not listen yet, or does not any more."""
-
-SAY_AFTER_S = 2.0
-"""A person is told what the command waits for, once it is noticed."""
 
 LOOK_EVERY_S = 0.05
 
@@ -45,7 +43,7 @@ def has_server(target: ServerTarget) -> bool:
 
 def find_started(folder: Path) -> ServerInfo | None:
     """The server on the data folder; one that is just starting is waited for until it can be found, or has given up."""
-    wait, own = _ServerWait(folder), f"process {os.getpid()} on "
+    wait, own = _wait_for_server(folder), f"process {os.getpid()} on "
     while True:
         found, holder = find_server(folder), lock_holder(folder)
         if found is not None or holder is None or holder.startswith(own) or wait.is_over():
@@ -53,21 +51,8 @@ def find_started(folder: Path) -> ServerInfo | None:
         time.sleep(LOOK_EVERY_S)
 
 
-class _ServerWait:
-    """A command that waits for the server on a folder, and says so once that is noticed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._began = time.monotonic()
-        self._said = False
-
-    def is_over(self) -> bool:
-        waited_s = time.monotonic() - self._began
-        if SAY_AFTER_S < waited_s <= BETWEEN_S and not self._said:
-            self._said = True
-            where = f"{self._folder}: a server is starting or ending there"
-            say(f"{where}; waiting for it, {BETWEEN_S:.0f} s at most", err=True)
-        return waited_s > BETWEEN_S
+def _wait_for_server(folder: Path) -> NoticedWait:
+    return NoticedWait(f"{folder}: a server is starting or ending there", BETWEEN_S)
 
 
 async def serves(target: ServerTarget) -> bool:
@@ -137,7 +122,7 @@ async def _find_listening(folder: Path) -> ServerInfo | None:
     """The server on the data folder. One that is just starting has the folder and cannot be asked yet, and one that
     does not listen any more, as that of a case that was just over, is about to end: wait until it can be asked, or its
     folder can be opened."""
-    wait = _ServerWait(folder)
+    wait = _wait_for_server(folder)
     while True:
         found = find_server(folder)
         if await _listens(found.url) if found is not None else lock_holder(folder) is None:

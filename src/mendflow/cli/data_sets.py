@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.lists import Limit
+from mendflow.cli.list_options import Limit
 from mendflow.cli.options import Project
 from mendflow.cli.printing import print_answer, print_json, print_table, say, state_text
 from mendflow.client import Client

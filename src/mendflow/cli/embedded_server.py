@@ -3,7 +3,6 @@
 It imports the whole server, so it is loaded only when a folder is opened."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,15 +10,14 @@ from pathlib import Path
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.local_client import LocalClient
 from mendflow.cli.mail_options import mail_of_environment
+from mendflow.cli.noticed_wait import NoticedWait
 from mendflow.cli.options import store_url
 from mendflow.cli.password_warning import warn_of_password
-from mendflow.cli.printing import say
 from mendflow.cli.secret_options import key_of_environment, sources_of_environment
 from mendflow.client import Client
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.wiring import RunningServer, ServerOptions, find_server, running_server
 
-SAY_AFTER_S = 2.0
 OTHER_COMMAND_S = 10.0
 """Wait this long if another command has the folder open."""
 
@@ -61,7 +59,7 @@ async def start_server(
         schedules=False,
         levels_ms=level_waits(),
         holds_unhandled=hold,
-        live_values_bytes=0,  # whoever runs it has the machine's memory
+        live_inputs_bytes=0,  # whoever runs it has the machine's memory
         mail=mail_of_environment(),
         secrets_key=key_of_environment(),
         secrets_from=sources_of_environment(),
@@ -74,15 +72,12 @@ async def enter_when_free(
 ) -> RunningServer:
     """Start a server. Whoever holds its folder and serves nobody is a command, which is soon over: wait for it, unless
     `end` is set meanwhile."""
-    begun, said = time.monotonic(), False
+    wait = NoticedWait(f"another command has {options.data} open", OTHER_COMMAND_S)
     while True:
         try:
             return await stack.enter_async_context(running_server(options))
         except StoreUnavailable as error:
-            waited_s, is_unwanted = time.monotonic() - begun, end is not None and end.is_set()
-            if "holder" not in error.fields or find_server(options.data) or waited_s > OTHER_COMMAND_S or is_unwanted:
+            is_unwanted = end is not None and end.is_set()
+            if "holder" not in error.fields or find_server(options.data) or is_unwanted or wait.is_over():
                 raise
-        if waited_s > SAY_AFTER_S and not said:
-            said = True
-            say(f"another command has {options.data} open; waiting for it, {OTHER_COMMAND_S:.0f} s at most", err=True)
         await asyncio.sleep(0.2)

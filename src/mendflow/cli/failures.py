@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.list_options import Limit, OfFlow
 from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.rule_differences import compared_with, say_differences
@@ -36,17 +37,6 @@ Since = Annotated[
     str,
     typer.Option("--since", metavar="TIME", help="Only failures of the last 1d, 90 min, ...", show_default=False),
 ]
-OfFlow = Annotated[
-    str,
-    typer.Option(
-        "--flow",
-        metavar="NAME",
-        help="Only of this flow.",
-        show_default=False,
-        autocompletion=complete_from_server("flows"),
-    ),
-]
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 GroupArgument = Annotated[
     str,
     typer.Argument(

@@ -14,16 +14,15 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import LOOK_EVERY_S, connect, has_server, run_async, serves
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.options import (
+    USUAL_TARGET,
     CaseArgument,
-    Data,
     Json,
     OutputDir,
     Overwrite,
     Quiet,
-    Server,
     ServerTarget,
-    TokenFile,
     complete_from_server,
+    with_target,
 )
 from mendflow.cli.output_files import fetch_outputs
 from mendflow.cli.output_paths import check_file, check_folder
@@ -93,20 +92,18 @@ def _with_address(sentence: str, url: str) -> str:
 
 
 @app.command("watch")
+@with_target
 def watch(
     case: CaseArgument = "last",
     output_dir: OutputDir = "",
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
+    target: ServerTarget = USUAL_TARGET,
 ) -> None:
     """Show the progress of a case until it ends."""
     given = Path(output_dir).absolute() if output_dir else None
     check_folder("--output-dir", given)
-    target = ServerTarget(server, token_file, data)
 
     async def seen() -> ExitCode:
         view = await _watch_case(target, case, quiet=quiet)
@@ -128,6 +125,7 @@ def watch(
 
 
 @app.command("report")
+@with_target
 def report(
     case: CaseArgument = "last",
     output: Annotated[
@@ -136,14 +134,12 @@ def report(
             "--output", "-o", metavar="FILE", help="The HTML page to write; default: CASE.html.", show_default=False
         ),
     ] = "",
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
+    target: ServerTarget = USUAL_TARGET,
 ) -> None:
     """Write the HTML report of a case."""
 
     async def write() -> Path:
-        async with connect(ServerTarget(server, token_file, data)) as client:
+        async with connect(target) as client:
             view = await client.case(case)
             path = Path(output or f"{view.id}.html")
             check_file("--output", path)

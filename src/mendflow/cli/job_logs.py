@@ -12,7 +12,7 @@ import typer
 from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.log_reading import LogReading
-from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile, complete_from_server
+from mendflow.cli.options import USUAL_TARGET, Json, ServerTarget, complete_from_server, with_target
 from mendflow.cli.printing import say
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.views import LogView
@@ -36,6 +36,7 @@ AttemptOption = Annotated[
 
 
 @app.command("logs")
+@with_target
 def logs(
     subject: Annotated[
         str,
@@ -54,13 +55,11 @@ def logs(
         bool, typer.Option("--raw", help="Print what the job printed, with its terminal escapes and progress bars.")
     ] = False,
     json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
+    target: ServerTarget = USUAL_TARGET,
 ) -> None:
     """Show what a job printed."""
 
-    reading = LogReading(ServerTarget(server, token_file, data), subject, attempt, follow=follow, last_only=json)
+    reading = LogReading(target, subject, attempt, follow=follow, last_only=json)
     run_async(_print_as_json(reading) if json else _print_sections(reading, exact=raw or not sys.stdout.isatty()))
 
 
@@ -132,6 +131,7 @@ def _try_write(data: bytes) -> bool:
 
 
 @app.command("shell")
+@with_target
 def shell(
     subject: JobArgument,
     attempt: AttemptOption = 0,
@@ -141,14 +141,12 @@ def shell(
             "--command", "-c", metavar="COMMAND", help="Run this instead of an interactive shell.", show_default=False
         ),
     ] = "",
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
+    target: ServerTarget = USUAL_TARGET,
 ) -> None:
     """Open a shell in the folder of a failed attempt, with its environment."""
 
     async def find() -> LogView:
-        async with connect(ServerTarget(server, token_file, data)) as client:
+        async with connect(target) as client:
             return await client.log(await job_id(client, subject), attempt=attempt)
 
     view = run_async(find())

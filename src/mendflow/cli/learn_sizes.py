@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.lists import Limit
+from mendflow.cli.list_options import Limit
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.core.learning.sizes_replay import ReplayLine, SizeReplay
 from mendflow.core.model.errors import InvalidRequest

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
-from mendflow.cli.options import CaseArgument, complete_from_server, complete_words, one_of, store_url
+from mendflow.cli.list_options import USUAL_LIST, Condition, Limit, ListOptions, OfFlow, Offset, with_list_options
+from mendflow.cli.options import CaseArgument, complete_words, one_of, store_url
 from mendflow.cli.printing import print_json, print_table, say, state_text, table_width
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
@@ -35,8 +36,6 @@ else:
 
 app = typer.Typer()
 
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
-Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Skip this many.")]
 CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
 LIVE = ("running", "suspended")
 NARROW, GIVEN_CHARS_NARROW = 130, 24
@@ -57,74 +56,39 @@ def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only in t
     )
 
 
-Condition = Annotated[
-    str,
-    typer.Option(
-        "--where", metavar="CONDITION", help="Only those for which this CEL condition holds.", show_default=False
-    ),
-]
-Order = Annotated[
-    str,
-    typer.Option(
-        "--order", metavar="NAME", help="Sort by this field; -NAME sorts in descending order.", show_default=False
-    ),
-]
-After = Annotated[
-    str,
-    typer.Option(
-        "--after",
-        metavar="PLACE",
-        help="Continue after this place, which the previous page printed.",
-        show_default=False,
-    ),
-]
-Count = Annotated[bool, typer.Option("--count", help="Print only how many there are.")]
-CountBy = Annotated[
-    str,
-    typer.Option(
-        "--count-by", metavar="NAME", help="Print how many there are for each value of this field.", show_default=False
-    ),
-]
-
 Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only with this name.", show_default=False)]
 
 
 @app.command("cases")
 @with_context
+@with_list_options
 def cases(
     context: CommandContext,
-    flow: Annotated[
-        str,
-        typer.Option(
-            "--flow",
-            metavar="NAME",
-            help="Only of this flow.",
-            show_default=False,
-            autocompletion=complete_from_server("flows"),
-        ),
-    ] = "",
+    flow: OfFlow = "",
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only with this status.")] = "",
     repairs: Annotated[bool, typer.Option("--repairs", help="Include the cases of exlets.")] = False,
     long: Annotated[
         bool, typer.Option("--long", "-l", help="Also show the flow, the project and who started the case.")
     ] = False,
-    where: Condition = "",
-    order: Order = "",
-    limit: Limit = 100,
-    offset: Offset = 0,
-    after: After = "",
-    count: Count = False,
-    count_by: CountBy = "",
+    listed: ListOptions = USUAL_LIST,
 ) -> None:
     """List the cases, newest first."""
-    asked = where if repairs or flow or "mends" in where else _without_repairs(where)
-    query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset, where=asked, order=order, after=after)
-    if count or count_by:
-        _print_counts(context, context.run(lambda client: client.count_cases(query, by=count_by)), count_by)
+    where = listed.where
+    query = CaseQuery(
+        flow=flow,
+        status=status,
+        limit=listed.limit,
+        offset=listed.offset,
+        where=where if repairs or flow or "mends" in where else _without_repairs(where),
+        order=listed.order,
+        after=listed.after,
+    )
+    if listed.is_count:
+        _print_counts(context, context.run(lambda client: client.count_cases(query, by=listed.count_by)), listed)
         return
     page = context.run(lambda client: client.find_cases(query))
     views = page.rows
-    _print_next_page(page.next, len(views), limit, searched=bool(where or order or after))
+    _print_next_page(page.next, len(views), listed)
     if context.json:
         print_json(views)
     elif not views:
@@ -176,6 +140,7 @@ def items(
 
 @app.command("jobs")
 @with_context
+@with_list_options
 def jobs(
     context: CommandContext,
     of_case: Annotated[
@@ -193,13 +158,7 @@ def jobs(
     attempts: Annotated[
         int, typer.Option("--attempts", min=0, metavar="N", help="Only jobs with at least this many attempts.")
     ] = 0,
-    where: Condition = "",
-    order: Order = "",
-    limit: Limit = 100,
-    offset: Offset = 0,
-    after: After = "",
-    count: Count = False,
-    count_by: CountBy = "",
+    listed: ListOptions = USUAL_LIST,
 ) -> None:
     """List jobs, by case, state, name, owner or pilot, or by any condition."""
     if case and of_case and case != of_case:
@@ -211,18 +170,18 @@ def jobs(
         owner=owner,
         pilot=pilot,
         attempts_min=attempts,
-        limit=limit,
-        offset=offset,
-        where=where,
-        order=order,
-        after=after,
+        limit=listed.limit,
+        offset=listed.offset,
+        where=listed.where,
+        order=listed.order,
+        after=listed.after,
     )
-    if count or count_by:
-        _print_counts(context, context.run(lambda client: client.count_jobs(query, by=count_by)), count_by)
+    if listed.is_count:
+        _print_counts(context, context.run(lambda client: client.count_jobs(query, by=listed.count_by)), listed)
         return
     page = context.run(lambda client: client.find_jobs(query))
     views = page.rows
-    _print_next_page(page.next, len(views), limit, searched=bool(where or order or after))
+    _print_next_page(page.next, len(views), listed)
     if context.json:
         print_json(views)
     elif not views:
@@ -265,14 +224,14 @@ def servers(context: CommandContext) -> None:
         print_table(heads, map(_server_row, views), fold=2)
 
 
-def _print_counts(context: CommandContext, found: CountsView, by: str) -> None:
+def _print_counts(context: CommandContext, found: CountsView, listed: ListOptions) -> None:
     if context.json:
         print_json(found.counts)
-    elif not by:
+    elif not listed.count_by:
         say(f"{sum(found.counts.values()):,}")
     else:
         rows = sorted(found.counts.items(), key=lambda each: (-each[1], each[0]))
-        print_table((by, "count"), ((name or "-", f"{number:,}") for name, number in rows))
+        print_table((listed.count_by, "count"), ((name or "-", f"{number:,}") for name, number in rows))
 
 
 def _without_repairs(where: str) -> str:
@@ -280,11 +239,11 @@ def _without_repairs(where: str) -> str:
     return f"({where}) && mends == null" if where else "mends == null"
 
 
-def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> None:
+def _print_next_page(place: str, found: int, listed: ListOptions) -> None:
     """Print how to continue, on standard error, so that standard output stays clean for programs."""
-    if place and found < limit:
+    if place and found < listed.limit:
         say(f"Not everything was searched yet; continue with --after {place}", err=True)
-    elif place and searched:
+    elif place and listed.is_searched:
         say(f"There may be more: --after {place}", err=True)
 
 

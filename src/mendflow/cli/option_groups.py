@@ -16,9 +16,9 @@ def options_as(parameter: str, options: OptionTable, build: Callable[..., Any]) 
 
     def with_options(command: Command) -> Command:
         @functools.wraps(command)
-        def run_with_options(**words: Any) -> None:
-            built = build(**{name: words.pop(name) for name in options})
-            command(**{parameter: built}, **words)
+        def run_with_options(*given: Any, **words: Any) -> None:
+            built = build(**{name: words.pop(name, default) for name, (_, default) in options.items()})
+            command(*given, **{parameter: built}, **words)
 
         parameters: list[inspect.Parameter] = []
         for each in inspect.signature(command, eval_str=True).parameters.values():

@@ -4,11 +4,12 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 import typer
 
+from mendflow.cli.option_groups import OptionTable, options_as
 from mendflow.core.model.errors import InvalidRequest, NotFound
 
 DATA_FOLDER = ".mendflow"
@@ -125,10 +126,10 @@ OnUnhandled = Annotated[
         autocompletion=lambda incomplete: complete_words(("fail", "hold"))(incomplete),
     ),
 ]
-LiveValuesMb = Annotated[
+LiveInputsMb = Annotated[
     int,
     typer.Option(
-        "--live-values-mb",
+        "--live-inputs-mb",
         min=0,
         metavar="N",
         help="How much memory the inputs of each project's live cases may take. 0: any amount.",
@@ -143,7 +144,19 @@ Again = Annotated[
         show_default=False,
     ),
 ]
+Cached = Annotated[
+    bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every job; use no earlier results.")]
+Notify = Annotated[
+    str,
+    typer.Option(
+        "--notify",
+        metavar="ADDRESS",
+        help="A URL that gets a POST, or a mail address, when the case ends.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Show no progress, only the result, and what it waits for if that takes long."),
@@ -229,3 +242,10 @@ class ServerTarget(msgspec.Struct, frozen=True):
             return Path(self.token_file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise NotFound(f"cannot read the token file {self.token_file}; check that it exists") from error
+
+
+TARGET: Final[OptionTable] = {"server": (Server, ""), "token_file": (TokenFile, ""), "data": (Data, "")}
+USUAL_TARGET: Final = ServerTarget()
+
+with_target = options_as("target", TARGET, ServerTarget)
+"""The command, with these options in place of its parameter `target`."""

@@ -15,14 +15,13 @@ from mendflow.cli.flow_files import load_one
 from mendflow.cli.group_consent import may_rerun_group
 from mendflow.cli.interrupt import interrupts
 from mendflow.cli.options import (
+    USUAL_TARGET,
     Again,
-    Data,
     NoCache,
-    Server,
     ServerTarget,
     Slots,
-    TokenFile,
     complete_from_server,
+    with_target,
 )
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.remote_runs import Begin, RunOptions, run_on_server
@@ -40,6 +39,7 @@ app = typer.Typer()
 
 @app.command("rerun")
 @with_run_arguments
+@with_target
 def rerun(
     case: Annotated[
         str,
@@ -67,10 +67,8 @@ def rerun(
             show_default=False,
         ),
     ] = "",
-    server: Server = "",
-    token_file: TokenFile = "",
+    target: ServerTarget = USUAL_TARGET,
     slots: Slots = 0,
-    data: Data = "",
     arguments: RunArguments = USUAL_ARGUMENTS,
     no_cache: NoCache = False,
     again: Again = None,
@@ -82,7 +80,6 @@ def rerun(
 ) -> None:
     """Run a case again; results of unchanged jobs come from the cache."""
     cache: CachePolicy = "none" if no_cache else "declared"
-    target = ServerTarget(server=server, token_file=token_file, data=data)
     if bool(case) == bool(group):
         raise InvalidRequest("say which case to run again, or by --group GROUP all cases that failed by one cause")
     if group and (flow or from_failed):

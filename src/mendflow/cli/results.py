@@ -7,7 +7,7 @@ import typer
 
 from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.lists import Limit
+from mendflow.cli.list_options import Limit
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest

@@ -1,19 +1,16 @@
 """The options that say what a connected domain may do here; several commands have them."""
 
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Final
 
 import typer
 
-from mendflow.cli.command_context import CommandContext
+from mendflow.cli.option_groups import OptionTable, options_as
 from mendflow.core.model.domains import DomainRights
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import SIZE_EXAMPLES, size_bytes
 
 DEFAULTS = DomainRights()
-_OPTIONS: dict[str, tuple[Any, object]] = {
+_OPTIONS: Final[OptionTable] = {
     "flow": (
         Annotated[
             list[str] | None,
@@ -52,44 +49,23 @@ _OPTIONS: dict[str, tuple[Any, object]] = {
 }
 
 
-def with_rights(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with these options in place of its parameter `rights`."""
-
-    @functools.wraps(command)
-    def run_with_rights(
-        context: CommandContext,
-        *,
-        flow: list[str] | None,
-        own_flows: bool,
-        site: list[str] | None,
-        work_max: int,
-        bytes_max: str,
-        **words: Any,
-    ) -> None:
-        rights = DomainRights(
-            flows=tuple(flow or ()),
-            own_flows=own_flows,
-            sites=tuple(site or ()),
-            work_max=work_max,
-            bytes_max=_bytes(bytes_max),
-        )
-        command(context, rights=rights, **words)
-
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        parameters += _parameters() if parameter.name == "rights" else [parameter]
-    run_with_rights.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect looks for
-    return run_with_rights
-
-
-def _parameters() -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in _OPTIONS.items()
-    ]
+def _rights(
+    *, flow: list[str] | None, own_flows: bool, site: list[str] | None, work_max: int, bytes_max: str
+) -> DomainRights:
+    return DomainRights(
+        flows=tuple(flow or ()),
+        own_flows=own_flows,
+        sites=tuple(site or ()),
+        work_max=work_max,
+        bytes_max=_bytes(bytes_max),
+    )
 
 
 def _bytes(text: str) -> int:
     if (found := size_bytes(text)) is None:
         raise InvalidRequest(f"--bytes-max {text!r} is not a size: write one such as {SIZE_EXAMPLES}")
     return found
+
+
+with_rights = options_as("rights", _OPTIONS, _rights)
+"""The command, with these options in place of its parameter `rights`."""

@@ -1,9 +1,11 @@
 """Arguments and options of the commands that are about rules."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
+import msgspec
 import typer
 
+from mendflow.cli.option_groups import options_as
 from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.core.model.repair import ExceptionType
 
@@ -86,3 +88,30 @@ Version = Annotated[
     int | None,
     typer.Option("--version", min=0, metavar="N", help="This version; default: the newest.", show_default=False),
 ]
+
+
+class DraftOptions(msgspec.Struct, frozen=True):
+    """A rule as it was described: for what, when it holds, and what it does."""
+
+    at_hand: str = ""
+    condition: str = ""
+    exlet: str = ""
+    in_set: str = ""
+    type: str = ""
+    task: str = ""
+
+
+USUAL_DRAFT: Final = DraftOptions()
+with_draft_options = options_as(
+    "drafted",
+    {
+        "at_hand": (From, ""),
+        "condition": (If, ""),
+        "exlet": (Do, ""),
+        "in_set": (InSet, ""),
+        "type": (Type, ""),
+        "task": (Task, ""),
+    },
+    DraftOptions,
+)
+"""The command, with these options in place of its parameter `drafted`."""

@@ -14,19 +14,16 @@ from mendflow.cli.rule_applying import apply_now, print_who_runs, say_applied
 from mendflow.cli.rule_differences import compared_with, say_differences
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
-    Do,
-    From,
-    If,
-    InSet,
+    USUAL_DRAFT,
+    DraftOptions,
     Note,
     OfTask,
     OfType,
     Passive,
     RuleArgument,
     SetArgument,
-    Task,
-    Type,
     Version,
+    with_draft_options,
 )
 from mendflow.cli.rule_tasks import misfits
 from mendflow.cli.rule_transfer import warn_of_missing_flows
@@ -125,14 +122,10 @@ def show(
 
 @rules_app.command("add")
 @with_context
+@with_draft_options
 def add(
     context: CommandContext,
-    at_hand: From = "",
-    condition: If = "",
-    exlet: Do = "",
-    in_set: InSet = "",
-    type: Type = "",
-    task: Task = "",
+    drafted: DraftOptions = USUAL_DRAFT,
     passive: Passive = False,
     note: Note = "",
     try_first: Annotated[bool, typer.Option("--try", help="Only test it against past failures.")] = False,
@@ -141,9 +134,9 @@ def add(
     ] = False,
 ) -> None:
     """Add a rule for a failure; it is in force immediately."""
-    if at_hand and not condition:
-        _offer_conditions(context, at_hand, in_set)
-    wish = _wish(at_hand, condition, exlet, in_set, type, task, passive=passive, note=note)
+    if drafted.at_hand and not drafted.condition:
+        _offer_conditions(context, drafted.at_hand, drafted.in_set)
+    wish = _wish(drafted, drafted.exlet, passive=passive, note=note)
     if apply and not (wish.group or wish.decision):
         raise InvalidRequest("--apply is for the cases of a group; say which by --from GROUP")
     if try_first:
@@ -156,12 +149,12 @@ def add(
         group = wish.group or ((await client.decision(wish.decision)).group if apply else "")
         return made, await apply_now(client, group) if apply else None
 
-    made, applied = context.run(added, changes=not at_hand)
+    made, applied = context.run(added, changes=not drafted.at_hand)
     if context.json:
         print_json({"added": made, "applied": applied})
         return
     _say_added(made, passive=passive)
-    if not at_hand:
+    if not drafted.at_hand:
         warn_of_missing_flows(context, [made.rules])
     if applied is not None:
         say_applied(applied)
@@ -182,20 +175,16 @@ def apply_(context: CommandContext, group: GroupArgument) -> None:
 
 @rules_app.command("try")
 @with_context
+@with_draft_options
 def try_(
     context: CommandContext,
-    at_hand: From = "",
-    condition: If = "",
-    exlet: Do = "",
-    in_set: InSet = "",
-    type: Type = "",
-    task: Task = "",
+    drafted: DraftOptions = USUAL_DRAFT,
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Use at most this many past failures.")
     ] = 10_000,
 ) -> None:
     """Test a rule against past failures; nothing changes."""
-    _try(context, _wish(at_hand, condition, exlet or "tried", in_set, type, task), limit=limit)
+    _try(context, _wish(drafted, drafted.exlet or "tried"), limit=limit)
 
 
 @rules_app.command("history")
@@ -267,18 +256,9 @@ def _named(rule: RuleAddition | RuleChange) -> str:
     return f"rule {rule.rule} of {shown_name(rule.rules)} ({tree})"
 
 
-def _wish(
-    at_hand: str,
-    condition: str,
-    exlet: str,
-    in_set: str,
-    type: str,
-    task: str,
-    *,
-    passive: bool = False,
-    note: str = "",
-) -> RuleSpec:
-    if not condition:
+def _wish(drafted: DraftOptions, exlet: str, *, passive: bool = False, note: str = "") -> RuleSpec:
+    at_hand, type = drafted.at_hand, drafted.type
+    if not drafted.condition:
         raise InvalidRequest(
             "give the condition of the rule: --if CONDITION, such as --if 'fault.category == \"memory\"'"
         )
@@ -288,14 +268,14 @@ def _wish(
         )
     name, flow = exlet_of(exlet)
     return RuleSpec(
-        condition=condition,
+        condition=drafted.condition,
         exlet=name,
         flow=flow,
         group=at_hand if is_group(at_hand) else "",
         decision="" if is_group(at_hand) else at_hand,
-        rules=in_set,
+        rules=drafted.in_set,
         type=ExceptionType(type) if type else None,
-        task=task,
+        task=drafted.task,
         passive=passive,
         note=note,
     )

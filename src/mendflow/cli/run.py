@@ -22,18 +22,21 @@ from mendflow.cli.option_words import OptionValues, words_of
 from mendflow.cli.options import (
     DATA_FOLDER,
     SERVER_VARIABLE,
+    USUAL_TARGET,
     Again,
+    Cached,
     Data,
     FlowProject,
     Inputs,
     InputsFile,
     NoCache,
+    Notify,
     OnUnhandled,
-    Server,
     ServerTarget,
     Slots,
     TokenFile,
     complete_from_server,
+    with_target,
 )
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.remote_runs import RunOptions, run_on_server
@@ -103,24 +106,14 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Say what would run and why; start nothing, write nothing.")
     ] = False,
-    cached: Annotated[
-        bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")
-    ] = False,
+    cached: Cached = False,
     no_cache: NoCache = False,
     again: Again = None,
     new: Annotated[
         bool,
         typer.Option("--new", help="Start a new case even if a stopped one has the same flow and inputs."),
     ] = False,
-    notify: Annotated[
-        str,
-        typer.Option(
-            "--notify",
-            metavar="ADDRESS",
-            help="A URL that gets a POST, or a mail address, when the case ends.",
-            show_default=False,
-        ),
-    ] = "",
+    notify: Notify = "",
     ui: Annotated[
         bool, typer.Option("--ui", help="Also show the case in a browser, until Ctrl-C; see mendflow ui.")
     ] = False,
@@ -216,6 +209,7 @@ def run(
 
 @app.command("resume")
 @with_run_arguments
+@with_target
 def resume(
     case: Annotated[
         str,
@@ -224,15 +218,12 @@ def resume(
     item: Annotated[
         str, typer.Argument(metavar="[ITEM]", help="One suspended item; default: the whole case.", show_default=False)
     ] = "",
-    server: Server = "",
-    token_file: TokenFile = "",
+    target: ServerTarget = USUAL_TARGET,
     slots: Slots = 0,
-    data: Data = "",
     wait: Wait = False,
     arguments: RunArguments = USUAL_ARGUMENTS,
 ) -> None:
     """Resume a case that was suspended or stopped, or one suspended item."""
-    target = ServerTarget(server=server, token_file=token_file, data=data)
     if has_server(target):
         arguments.demand_wait(wait=wait, slots=slots)
         options = arguments.options(target.folder, 0) if wait else None

@@ -20,7 +20,7 @@ from mendflow.cli.level_waits import level_waits
 from mendflow.cli.log_options import with_log
 from mendflow.cli.mail_options import MailFrom, Smtp, SmtpPasswordFile
 from mendflow.cli.oidc_options import with_oidc
-from mendflow.cli.options import Data, LiveValuesMb, OnUnhandled, ServerTarget, Store
+from mendflow.cli.options import Data, LiveInputsMb, OnUnhandled, ServerTarget, Store
 from mendflow.cli.password_warning import warn_of_password
 from mendflow.cli.pilot_supervisor import GRACE_S, PilotSupervisor
 from mendflow.cli.printing import say
@@ -32,7 +32,7 @@ from mendflow.cli.tls_options import TlsCa, TlsClientCert, TlsClientKey, client_
 from mendflow.core.model.alerts import MailOptions
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.principals import Principal
-from mendflow.core.model.projects import CASES_PER_START, LIVE_VALUES_BYTES
+from mendflow.core.model.projects import CASES_PER_START, LIVE_INPUTS_BYTES
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.pilot.isolation.hidden_process import hide_memory
 from mendflow.pilot.isolation.options import THREE_WAYS
@@ -164,7 +164,7 @@ def serve(
             help="How many live cases one start may have at once, with all that they call.",
         ),
     ] = CASES_PER_START,
-    live_values_mb: LiveValuesMb = LIVE_VALUES_BYTES // 10**6,
+    live_inputs_mb: LiveInputsMb = LIVE_INPUTS_BYTES // 10**6,
     on_unhandled: OnUnhandled = "",
     level: Annotated[
         list[str] | None,
@@ -276,7 +276,7 @@ def serve(
         oidc=oidc,
         requests_per_s=requests_per_second,
         cases_per_start=cases_per_start,
-        live_values_bytes=live_values_mb * 10**6,
+        live_inputs_bytes=live_inputs_mb * 10**6,
         lease_ms=lease * 1000,
         domain_lease_ms=domain_lease * 1000,
         data_wait_ms=data_wait * 1000,

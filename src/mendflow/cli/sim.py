@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_needs import limits_given
 from mendflow.cli.forecast import ForecastRequest, print_forecast, question_of, recorded_by, write_forecast
-from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, ServerTarget, Slots, TokenFile
+from mendflow.cli.options import USUAL_TARGET, Inputs, InputsFile, Json, Quiet, ServerTarget, Slots, with_target
 from mendflow.cli.output_paths import check_folder
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.quota_options import quotas_given
@@ -83,6 +83,7 @@ def compare_trace(
 
 
 @sim.command(FLOW)
+@with_target
 def predict_flow(
     flow: Annotated[
         str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python or JSDL, or a trace in WfFormat.")
@@ -177,9 +178,7 @@ def predict_flow(
         str, typer.Option("--out", metavar="DIR", help="The folder for the page, charts and data.", show_default=False)
     ] = "",
     quiet: Quiet = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
+    target: ServerTarget = USUAL_TARGET,
     json: Json = False,
 ) -> None:
     """Predict how long a flow takes, how busy its pilots and caches are, and what limits it."""
@@ -193,7 +192,7 @@ def predict_flow(
         sizes=size or [],
         outputs=outputs or [],
         like=like,
-        target=ServerTarget(server=server, token_file=token_file, data=data),
+        target=target,
         scale=Scale(time=scale, size=size_scale),
         as_recorded=as_recorded,
         recorded_like=tuple(recorded_like or ()),

@@ -17,10 +17,12 @@ from mendflow.cli.flow_triggers import deployed_before, say_what_stays, warn_of_
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.options import (
     Again,
+    Cached,
     FlowProject,
     Inputs,
     InputsFile,
     NoCache,
+    Notify,
     OnUnhandled,
     OutputDir,
     Overwrite,
@@ -56,9 +58,7 @@ def start(
     input: Inputs = None,
     inputs: InputsFile = "",
     on_unhandled: OnUnhandled = "",
-    cached: Annotated[
-        bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")
-    ] = False,
+    cached: Cached = False,
     no_cache: NoCache = False,
     cache_from: Annotated[
         str,
@@ -73,15 +73,7 @@ def start(
             "--key", metavar="KEY", help="Start it once: the same key again gives the same case.", show_default=False
         ),
     ] = "",
-    notify: Annotated[
-        str,
-        typer.Option(
-            "--notify",
-            metavar="ADDRESS",
-            help="A URL that gets a POST, or a mail address, when the case ends.",
-            show_default=False,
-        ),
-    ] = "",
+    notify: Notify = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Show its progress until it ends, and fetch its outputs.")
     ] = False,

@@ -1,8 +1,9 @@
 """Commands for user tasks: list, claim, complete, reject, release; and for what administrators are asked to handle."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, get_args
+from typing import Annotated, Final, get_args
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -10,6 +11,8 @@ from mendflow.cli.administration_tasks import list_administration_tasks, show_ad
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.held_cases import show_held
 from mendflow.cli.inputs import json_or_text
+from mendflow.cli.list_options import Limit
+from mendflow.cli.option_groups import options_as
 from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.task_reminders import task_id
@@ -48,63 +51,86 @@ OfCase = Annotated[str, typer.Option("--case", metavar="CASE", help="Only of thi
 Held = Annotated[
     bool, typer.Option("--held", help="Only what failed or was raised, no rule knows, and waits for a person.")
 ]
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 Comment = Annotated[
     str,
     typer.Option("--comment", "-m", metavar="TEXT", help="A comment, stored with the user task.", show_default=False),
 ]
 
 
+class WorklistOptions(msgspec.Struct, frozen=True):
+    """Which of them are listed."""
+
+    role: str = ""
+    state: str = ""
+    case: str = ""
+    held: bool = False
+    limit: int = 100
+
+
+USUAL_WORKLIST: Final = WorklistOptions()
+with_worklist_options = options_as(
+    "listed",
+    {
+        "role": (Role, ""),
+        "state": (State, ""),
+        "case": (OfCase, ""),
+        "held": (Held, False),
+        "limit": (Limit, USUAL_WORKLIST.limit),
+    },
+    WorklistOptions,
+)
+"""The command, with these options in place of its parameter `listed`."""
+
+
 @tasks_app.callback()
 @with_context
+@with_worklist_options
 def worklist(
     context: CommandContext,
-    role: Role = "",
-    state: State = "",
-    case: OfCase = "",
-    held: Held = False,
-    limit: Limit = 100,
+    listed: WorklistOptions = USUAL_WORKLIST,
 ) -> None:
     """List the user tasks that wait; claim, complete or reject one."""
     if not context.inner:
-        _list(context, role=role, state=state, case=case, held=held, limit=limit)
+        _list(context, listed)
 
 
 @tasks_app.command("list")
 @with_context
+@with_worklist_options
 def list_(
     context: CommandContext,
-    role: Role = "",
-    state: State = "",
-    case: OfCase = "",
-    held: Held = False,
-    limit: Limit = 100,
+    listed: WorklistOptions = USUAL_WORKLIST,
 ) -> None:
     """List the user tasks that wait for somebody."""
-    _list(context, role=role, state=state, case=case, held=held, limit=limit)
+    _list(context, listed)
 
 
-def _list(context: CommandContext, *, role: str, state: str, case: str, held: bool, limit: int) -> None:
+def _list(context: CommandContext, listed: WorklistOptions) -> None:
     """User tasks, and what failed or was raised and waits for a person; the latter has no role."""
-    if held and (role or state):
+    has_role = bool(listed.role or listed.state)
+    if listed.held and has_role:
         raise InvalidRequest("--held lists what has no role and no state; leave --role and --state out")
 
     async def ask(client: Client) -> tuple[list[UserTaskView], list[DecisionView]]:
-        tasks = [] if held else await client.worklist(role=role, state=state, case=case, limit=limit)
+        case, limit = listed.case, listed.limit
+        if listed.held:
+            tasks: list[UserTaskView] = []
+        else:
+            tasks = await client.worklist(role=listed.role, state=listed.state, case=case, limit=limit)
         waiting = DecisionQuery(case=case, state="waiting", limit=limit)
-        return tasks, [] if role or state else await client.decisions(waiting)
+        return tasks, [] if has_role else await client.decisions(waiting)
 
     found, waiting = context.run(ask)
-    views = [task for task in found if state or task.state in ("offered", "claimed")]
+    views = [task for task in found if listed.state or task.state in ("offered", "claimed")]
     if context.json:
-        print_json(waiting if held else views)
+        print_json(waiting if listed.held else views)
         return
     if views:
         print_table(("user task", "role", "state", "deadline", "title"), map(_row, views))
     if waiting:
         show_held(waiting)
     if not views and not waiting:
-        say("Nothing is held for a person." if held else "No user task waits.")
+        say("Nothing is held for a person." if listed.held else "No user task waits.")
 
 
 @tasks_app.command("administration")

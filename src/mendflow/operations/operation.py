@@ -55,7 +55,8 @@ class ApiOperation:
     """One entry of the table. `waits` names the argument by which the answer may be held back, in milliseconds; `id` is
     the name in the description, where that is not the function's. `on` is what it is about; without that it is for
     administrators. `audited`: whether the audit log has it; that is what changes anything, unless it says
-    otherwise."""
+    otherwise. `streams`: it lasts as long as whoever reads or sends its parts takes. `stores_body`: what it is sent is
+    stored as it comes, in parts, with bounds of its own."""
 
     def __init__(
         self,
@@ -72,6 +73,8 @@ class ApiOperation:
         waits: str = "",
         id: str = "",
         audited: bool | None = None,
+        streams: bool = False,
+        stores_body: bool = False,
         function: Callable[..., Any] | None = None,
     ) -> None:
         self.name, self.method, self.path = name, method, path
@@ -79,6 +82,7 @@ class ApiOperation:
         self.allowed = allowed if on is not None else ADMINISTRATORS
         self.repeatable, self.status, self.waits = repeatable or method == "GET", status, waits
         self.id, self.tag = id or name, tag
+        self.streams, self.stores_body = streams, stores_body
         self.audited = method not in ("GET", "HEAD") if audited is None else audited
         self._doc = doc
         self._function = function

@@ -86,6 +86,7 @@ SPECIAL = (
         VIEWERS,
         CASE,
         tag="events",
+        streams=True,
         doc="""What happens in a case. Server-sent events; `id` is the serial, `data` a ChangeEvent. The event `end`
         follows the last one of the case.""",
     ),
@@ -96,6 +97,7 @@ SPECIAL = (
         VIEWERS,
         LISTED,
         tag="events",
+        streams=True,
         doc="""What happens in all cases. From now on, or after the serial that `Last-Event-ID` says. The event `reset`
         says that the events since then are not kept any more: read everything anew. The stream ends when the token is
         revoked that it was opened by.""",
@@ -107,6 +109,7 @@ SPECIAL = (
         OPERATORS | PILOT,
         INSTALLATION,
         tag="files",
+        stores_body=True,
         doc="""Store a file on the server. The body is the content. It is refused if it does not have that SHA-256. A
         pilot that can write to the server's folder links the file there instead, and names it by `linked`.""",
     ),
@@ -117,6 +120,7 @@ SPECIAL = (
         VIEWERS | PILOT,
         STORED_FILE,
         tag="files",
+        streams=True,
         doc="""A file's content. `of` names a case that the caller can read and that refers to the file; administrators,
         pilots that hold a job with the file, and whoever has sent the file need not say. With `Range: bytes=N-` the
         content from there on, for resumed downloads; any other range is ignored.""",
@@ -139,6 +143,7 @@ SPECIAL = (
         LISTED,
         tag="archives",
         audited=True,
+        streams=True,
         doc="""An archive of cases. Exports the named cases, those that match the condition, or everything, from
         whichever servers they live on. If one of these servers cannot be asked, there is no archive, or one that lists
         the missing cases. An archive that was cut off has no last line, and every reader refuses it.""",
@@ -150,6 +155,8 @@ SPECIAL = (
         ADMINISTRATORS,
         INSTALLATION,
         tag="archives",
+        streams=True,
+        stores_body=True,
         doc="""Take the cases of an archive. The body is the archive. It is refused as a whole if anything in it is
         wrong, or if a case exists here with other content.""",
     ),
@@ -161,6 +168,7 @@ SPECIAL = (
         INSTALLATION,
         tag="audit",
         audited=True,
+        streams=True,
         doc="""The entries of the audit log, as JSON lines. They come chain by chain, the oldest first, byte for byte as
         they are stored: `previous` of a line is the SHA-256 of the line before, without its end.""",
     ),
@@ -171,6 +179,7 @@ SPECIAL = (
         VIEWERS,
         FLOW,
         tag="repairs",
+        streams=True,
         doc="The histories of a flow's cases, as XES.",
     ),
     ApiOperation(

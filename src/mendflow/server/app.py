@@ -21,6 +21,7 @@ from mendflow.server.access import DOMAIN, PEERS, AccessControl, origin_of
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.compression import compressed
 from mendflow.server.connection_limits import demand_small_body, mark_admitted
+from mendflow.server.description_pages import DescriptionPages
 from mendflow.server.domain_endpoint import DomainEndpoint, Gate
 from mendflow.server.event_feed import EventFeed
 from mendflow.server.fan_out import FanOut
@@ -36,12 +37,13 @@ from mendflow.server.request_address import demand_text
 from mendflow.server.request_audit import RequestAudit
 from mendflow.server.request_body import BodyDrain
 from mendflow.server.request_mark import logged, marked
-from mendflow.server.request_quotas import HEALTH_PATH, REQUESTS_PER_S, RequestQuotas, Timed, UnidentifiedRequest
+from mendflow.server.request_quotas import HEALTH_PATH, REQUESTS_PER_S, RequestQuotas, Timed
 from mendflow.server.routes import files, parameters
 from mendflow.server.routes.handlers import handlers
 from mendflow.server.sign_in import SignIn
 from mendflow.server.sign_in_page import SignInPage
 from mendflow.server.soap import handler as soap
+from mendflow.server.unidentified_requests import UnidentifiedRequest
 from mendflow.server.web_app import WEB_FILES, WebApp, shielded
 from mendflow.services.api.domain import Domain
 from mendflow.services.audit.audit_log import AuditLog
@@ -72,8 +74,13 @@ def openapi_description() -> dict[str, Any]:
     return describe(handlers(), _dependencies())
 
 
+@cache
+def _description_pages() -> DescriptionPages:
+    return DescriptionPages(openapi_description())
+
+
 def _dependencies() -> dict[str, Provide]:
-    return {**parameters.DEPENDENCIES, "description": Provide(openapi_description, sync_to_thread=False)}
+    return {**parameters.DEPENDENCIES, "description": Provide(_description_pages, sync_to_thread=False)}
 
 
 class Api:

@@ -21,7 +21,7 @@ from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, log_un
 from mendflow.server.pilot_exchange import STOPPING
 from mendflow.server.request_audit import note
 from mendflow.server.request_body import body_chunks, read_body
-from mendflow.server.request_quotas import identify
+from mendflow.server.unidentified_requests import identify
 from mendflow.services.domains.connections import Connection
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Receive, Send, WebSocketReceiveMessage
+from litestar.types import HTTPReceiveMessage, Message, Receive, Send, WebSocketReceiveMessage
 
 from mendflow.core.model.errors import TooManyRequests
 from mendflow.core.model.principals import ADMIN, PILOT, Principal
@@ -65,14 +65,6 @@ back, and take it with all of them in one moment."""
 FILES_AT_ONCE: Final = 16
 """So many files of one principal are stored at once, however little of its buckets is left: each may take hours."""
 
-_STREAMS: Final = frozenset(
-    ["case_events", "all_events", "read_file", "export", "import_archive", "export_audit", "flow_history"]
-)
-"""These last as long as whoever reads or sends them takes. They take no turns, and are paced."""
-
-_STORED: Final = frozenset(["store_file", "import_archive"])
-"""What these receive is stored as it comes."""
-
 HELD_S: Final = 1.0
 HELD_MAX: Final = 500
 """So long, and so many at once, those who are refused are kept waiting."""
@@ -87,7 +79,6 @@ HEALTH_PATH: Final = f"{API}/health"
 HEALTH_HELD_S: Final = 0.25
 """Whoever watches over the server asks here, and would restart a server that does not answer within a second."""
 
-UNIDENTIFIED: Final = "unidentified request"
 ADDRESS: Final = "address "
 
 
@@ -113,10 +104,10 @@ class RequestQuotas:
         )  # apart: of these there may be any number
         self._of_pilots = BucketTable(lambda now: Bucket(PILOT_SHARE, BUSY_BURST_S, now))
         self._held = 0
-        self._lists = KeyedSemaphore()
-        self._others = KeyedSemaphore()
+        self._lists = KeyedSemaphore(partial(self._at_once, LISTS_AT_ONCE))
+        self._others = KeyedSemaphore(partial(self._at_once, REQUESTS_AT_ONCE))
         self._files = KeyedSemaphore(FILES_AT_ONCE)
-        self._resting = KeyedSemaphore()
+        self._resting = KeyedSemaphore(1)
 
     def counts(self, caller: Principal, path: str) -> bool:
         return not self.is_free(caller) and path != HEALTH_PATH
@@ -148,8 +139,8 @@ class RequestQuotas:
         key, bucket = f"pilot {caller.name}", self._of_pilots.of(caller.name, time.monotonic())
         with suppress(TimeoutError):
             async with asyncio.timeout(PILOT_WAIT_S):
-                await self._rest(key, bucket.debt_s)
-        paced = self._paced(key, bucket.debt_s, receive, send)
+                await self._rest(key, partial(_debt_s, bucket))
+        paced = self._paced(key, partial(_debt_s, bucket), receive, send)
         await Timed(answer(*paced), RequestBuckets(bucket, bucket))
 
     def take(self, caller: Principal, address: str) -> RequestBuckets:
@@ -188,7 +179,7 @@ class RequestQuotas:
         come back, one request after the other. What is received is paid, but for files and archives, which are stored
         as they come."""
         operation = find_operation(method, path)
-        key, is_paid = _key(caller, address), operation is None or operation.name not in _STORED
+        key, is_paid = _key(caller, address), operation is None or not operation.stores_body
         pay = self._shares(key, time.monotonic()).reading.take
         return self._paced(key, partial(self._debt_s, key), receive, send, pay if is_paid else None)
 
@@ -231,28 +222,27 @@ class RequestQuotas:
 
     def _debt_s(self, key: str) -> float:
         """How long until what was taken too much has come back."""
-        return max(bucket.debt_s() for bucket in self._shares(key, time.monotonic()))
+        return max(_debt_s(bucket) for bucket in self._shares(key, time.monotonic()))
 
     @asynccontextmanager
     async def turn(self, caller: Principal, address: str, method: str, path: str) -> AsyncIterator[None]:
         """Wait until no more than some requests of the same principal are being answered, and fewer lists. Raises if it
         has used up its share meanwhile. A SOAP request ends its turn when it waits for a reply."""
         operation = find_operation(method, path)
-        if operation is not None and (operation.waits or operation.name in _STREAMS):
+        if operation is not None and (operation.waits or operation.streams):
             yield
             return
         key = _key(caller, address)
-        if operation is not None and operation.name == "store_file":
+        if operation is not None and operation.stores_body:
             async with self._files.of(key):
                 yield
             return
         is_list = operation is not None and operation.subject is LISTED and not operation.audited
-        turns, most = (self._lists, LISTS_AT_ONCE) if is_list else (self._others, REQUESTS_AT_ONCE)
-        async with hold_turn(turns.of(key, lambda: self._at_once(key, most))):
+        async with hold_turn((self._lists if is_list else self._others).of(key)):
             self._demand_share(caller, key, time.monotonic())
             yield
 
-    def _at_once(self, key: str, most: int) -> int:
+    def _at_once(self, most: int, key: str) -> int:
         now = time.monotonic()
         filled = min(bucket.filled(now) for bucket in self._shares(key, now))
         return 1 + int((most - 1) * max(0.0, 2 * filled - 1))
@@ -268,34 +258,8 @@ class RequestQuotas:
             self._held -= 1
 
 
-class UnidentifiedRequest:
-    """A request whose sender is not known yet. What it takes until then, and all of it if its sender is never known, is
-    taken from the bucket of its address; if that is empty, the answer waits for a moment."""
-
-    def __init__(self, quotas: RequestQuotas, scope: HTTPScope, send: Send) -> None:
-        client = scope.get("client")
-        self.address = client[0] if client else ""
-        self.is_known = False
-        self._quotas, self._send, self._path = quotas, send, scope["path"]
-        scope.setdefault("state", {})[UNIDENTIFIED] = self
-
-    def buckets(self) -> RequestBuckets:
-        return self._quotas.of_address(self.address)
-
-    def is_unknown(self) -> bool:
-        return not self.is_known
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and not self.is_known:
-            await self._quotas.wait_unknown(self.address, self._path)
-        await self._send(message)
-
-
-def identify(scope: HTTPScope) -> None:
-    """It is known by now who sent this request."""
-    request = scope.get("state", {}).get(UNIDENTIFIED)
-    if request is not None:
-        request.is_known = True
+def _debt_s(bucket: Bucket) -> float:
+    return bucket.wait_s(0, time.monotonic())
 
 
 def _new_shares(now: float, burst_s: float) -> RequestBuckets:

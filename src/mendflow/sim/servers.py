@@ -1,8 +1,7 @@
 """Simulated servers: the product's own services behind the same exchange that pilots use over HTTP."""
 
 import asyncio
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
@@ -10,9 +9,7 @@ import msgspec
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.retention import SweptFiles
 from mendflow.core.model.rules import RuleSet
-from mendflow.core.model.values import FileRef
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.pilot.agent.server_link import SYNC_PATH
 from mendflow.server.access import PEERS
@@ -22,6 +19,7 @@ from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 from mendflow.services.runtime.server import NO_PATTERNS, Runtime, Server, ServerSettings
+from mendflow.sim.empty_file_store import EmptyFileStore
 from mendflow.sim.machines import Machine, VirtualProcess, WallClock
 from mendflow.sim.network import Answer, Network, NoAnswer
 from mendflow.sim.virtual_store import StoreConnection, VirtualStore
@@ -37,52 +35,6 @@ class SimStartRequest(msgspec.Struct):
 
     flow: Flow
     key: str
-
-
-class EmptyFileStore:
-    """A file store for simulations without files."""
-
-    async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
-        raise AssertionError("there are no files in this world")
-
-    async def keep_part(self, name: str, chunks: Any, *, sha256: str, offset: int, source: str) -> FileRef:
-        raise AssertionError("there are no files in this world")
-
-    async def part_bytes(self, sha256: str, source: str) -> int:
-        return 0
-
-    async def keep_many(self, contents: Any) -> None:
-        raise AssertionError("there are no files in this world")
-
-    async def keep_path(self, path: str) -> FileRef:
-        raise AssertionError("there are no files in this world")
-
-    async def keep_linked(self, name: str, link: str, sha256: str) -> FileRef:
-        raise AssertionError("there are no files in this world")
-
-    async def path_flaw(self, path: str) -> str:
-        return ""
-
-    def read(self, sha256: str, offset: int = 0) -> Any:
-        raise AssertionError("there are no files in this world")
-
-    async def clone(self, sha256: str, target: Path) -> bool:
-        return False
-
-    async def size(self, sha256: str) -> int | None:
-        return None
-
-    async def stored_flaw(self, sha256: str, bytes: int | None = None) -> str:
-        return "is not stored here"
-
-    async def stored_bytes(self, digests: Collection[str]) -> dict[str, int]:
-        return {}
-
-    async def sweep(self, digests: Collection[str], unused_since: int) -> SweptFiles:
-        return SweptFiles()
-
-    async def drop_removed(self) -> None:
-        pass
 
 
 class VirtualServer:

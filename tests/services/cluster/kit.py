@@ -22,9 +22,9 @@ from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.cluster import HOME_KIND, HomeDocument, PeerUnavailable, ServerDocument
 from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.runtime.server import Runtime, Server, ServerSettings
+from mendflow.sim.empty_file_store import EmptyFileStore
 from mendflow.sim.loop import VirtualLoop
 from mendflow.sim.machines import Machine, VirtualProcess, WallClock
-from mendflow.sim.servers import EmptyFileStore
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot

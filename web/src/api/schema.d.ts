@@ -9240,22 +9240,22 @@ export interface components {
          * @description A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
          *         rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
          *         cornerstone that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go:
-         *         into the tree of which set, below which rule, on its true or its false side. `bounds` says what
-         *         the condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
+         *         into the tree of which set, below which rule, on its true or its false side. `missing_bounds` says what the
+         *         condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
          *         condition holds each time that the job fails again, and the server ends that only after `repairs_max` repairs of
          *         the item.
          */
         TrialView: {
-            /** @default {} */
-            bounds: {
-                [key: string]: string;
-            };
             /** @default  */
             breaks: string;
             caught: number;
             caught_ids: components["schemas"]["TrialEntry"][];
             looked_at: number;
             missed_ids: components["schemas"]["TrialEntry"][];
+            /** @default {} */
+            missing_bounds: {
+                [key: string]: string;
+            };
             of: number;
             otherwise: components["schemas"]["TrialEntry"][];
             /** @default 0 */

@@ -139,38 +139,27 @@ def _has(tree: HasTest) -> Evaluator:
     return run
 
 
-def _both(_: str, first: Evaluator, second: Evaluator) -> Evaluator:
-    def run(values: Values) -> Value:
-        try:
-            value = first(values)
-        except KeyError:
-            if second(values) is False:
-                return False
-            raise
-        if value is True:
-            value = second(values)
-        if value is True or value is False:
-            return value
-        raise NeedsLibrary
+def _joined(*, decides: bool) -> Callable[[str, Evaluator, Evaluator], Evaluator]:
+    """&& or ||: whichever side has the value that `decides` it, even if the other fails."""
+    undecided = not decides
 
-    return run
+    def join(_: str, first: Evaluator, second: Evaluator) -> Evaluator:
+        def run(values: Values) -> Value:
+            try:
+                value = first(values)
+            except KeyError:
+                if second(values) is decides:
+                    return decides
+                raise
+            if value is undecided:
+                value = second(values)
+            if value is True or value is False:
+                return value
+            raise NeedsLibrary
 
+        return run
 
-def _either(_: str, first: Evaluator, second: Evaluator) -> Evaluator:
-    def run(values: Values) -> Value:
-        try:
-            value = first(values)
-        except KeyError:
-            if second(values) is True:
-                return True
-            raise
-        if value is False:
-            value = second(values)
-        if value is True or value is False:
-            return value
-        raise NeedsLibrary
-
-    return run
+    return join
 
 
 def _not(_: str, first: Evaluator) -> Evaluator:
@@ -356,8 +345,8 @@ FRACTIONAL: Final[dict[str, Callable[[float, float], float] | None]] = {
     "%": None,
 }
 MAKERS: Final[dict[str, Callable[..., Evaluator]]] = {
-    "&&": _both,
-    "||": _either,
+    "&&": _joined(decides=False),
+    "||": _joined(decides=True),
     "!": _not,
     "?:": _if,
     "in": _in,

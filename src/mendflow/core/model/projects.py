@@ -17,7 +17,7 @@ WEIGHT_MAX: Final = 1_000_000
 AMOUNT_MAX: Final = 1 << 60
 CASES_PER_START: Final = 5_000
 """Live cases that one start may have at once, with all that they call, unless the server's owner says otherwise."""
-LIVE_VALUES_BYTES: Final = 1_000_000_000
+LIVE_INPUTS_BYTES: Final = 1_000_000_000
 """Memory that the inputs of a project's live cases may take on one server, unless its owner says otherwise."""
 MILLI: Final = 1000
 """CPUs of a quota are counted in thousandths."""

@@ -301,8 +301,8 @@ class TrialView(View, frozen=True):
     """A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
     rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
     cornerstone that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go:
-    into the tree of which set, below which rule, on its true or its false side. `bounds` says what
-    the condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
+    into the tree of which set, below which rule, on its true or its false side. `missing_bounds` says what the
+    condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
     condition holds each time that the job fails again, and the server ends that only after `repairs_max` repairs of
     the item."""
 
@@ -319,7 +319,7 @@ class TrialView(View, frozen=True):
     task: str = ""
     under: int | None = None
     side: Literal["true", "false", ""] = ""
-    bounds: dict[Primitive, str] = {}
+    missing_bounds: dict[Primitive, str] = {}
     repairs_max: int = 0
 
 

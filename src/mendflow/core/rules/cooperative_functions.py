@@ -4,7 +4,7 @@ go first after each of them.
 Such a function is written as a generator that pauses. Whoever has nothing else to do calls it; a server, which has,
 takes its `pieces`, and lets others go first in between."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import update_wrapper
 from typing import Generic, ParamSpec, TypeVar
 
@@ -15,6 +15,18 @@ Pieces = Generator[None, None, T]
 """Work in pieces, and what it gives at the end."""
 
 
+class PiecewiseWork(Generic[T]):
+    """Work in pieces: each round of a loop over it does one more, and then there is its `result`."""
+
+    result: T
+
+    def __init__(self, pieces: Pieces[T]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[None]:
+        self.result = yield from self._pieces
+
+
 class CooperativeFunction(Generic[P, T]):
     """A function that can be done at once, or in pieces."""
 
@@ -23,10 +35,7 @@ class CooperativeFunction(Generic[P, T]):
         update_wrapper(self, pieces)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        work = self.pieces(*args, **kwargs)
-        while True:
-            try:
-                next(work)
-            except StopIteration as end:
-                found: T = end.value
-                return found
+        work = PiecewiseWork(self.pieces(*args, **kwargs))
+        for _ in work:
+            pass
+        return work.result

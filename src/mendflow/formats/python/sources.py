@@ -188,12 +188,6 @@ def source_of(function: FunctionRef) -> Path | None:
     return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
 
 
-def imported_modules(path: Path, folder: Path) -> dict[str, str]:
-    """The modules in the folder that a source file imports, and that these import: their paths, with the digests of
-    their content."""
-    return ModulesBeside(path, folder).digests
-
-
 def imports_digest(modules: Mapping[str, str]) -> str:
     """One digest of all these modules; empty if there are none."""
     if not modules:

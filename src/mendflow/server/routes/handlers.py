@@ -45,8 +45,6 @@ BY_HAND: dict[str, Handler] = {
     **metrics.HANDLERS,
     **sessions.HANDLERS,
 }
-UNBOUNDED = frozenset({"store_file", "import_archive"})
-"""Their bodies stream, and have bounds of their own."""
 _MEDIA_TYPES = {"docs": MediaType.HTML, "metrics": MediaType.TEXT}
 _METHODS: dict[str, Any] = {"GET": get, "HEAD": head, "PUT": put, "POST": post, "DELETE": delete}
 
@@ -60,7 +58,7 @@ def handlers() -> list[HTTPRouteHandler]:
 
 def _route(operation: ApiOperation, function: Handler) -> HTTPRouteHandler:
     function.__name__, function.__doc__ = operation.id, operation.description or None
-    more: dict[str, Any] = {"request_max_body_size": None} if operation.name in UNBOUNDED else {}
+    more: dict[str, Any] = {"request_max_body_size": None} if operation.stores_body else {}
     more |= {"media_type": _MEDIA_TYPES[operation.name]} if operation.name in _MEDIA_TYPES else {}
     route: HTTPRouteHandler = _METHODS[operation.method](
         route_path(operation),

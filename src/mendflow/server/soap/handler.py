@@ -100,7 +100,7 @@ class SoapHandler:
         self._gateway = gateway
         self._open_requests = open_requests
         self._url = url.rstrip("/")
-        self._parsing = KeyedSemaphore()
+        self._parsing = KeyedSemaphore(1)
         self._port_wsdl = lru_cache(WSDLS_MAX)(_wsdl_at)
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:

@@ -180,7 +180,7 @@ class RuleService:
             task=found.tree,
             under=found.parent,
             side=found.side if found.parent is not None else "",
-            bounds=missing_bounds(wish.condition),
+            missing_bounds=missing_bounds(wish.condition),
             repairs_max=REPAIRS_MAX,
         )
 

@@ -41,7 +41,7 @@ from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
 from mendflow.services.recovery.decisions import EngineCaseId
 from mendflow.services.runtime.server import Server
-from mendflow.services.scheduling import job_search
+from mendflow.services.scheduling.job_search import JobSearch, public_job
 
 if TYPE_CHECKING:
     from mendflow.services.api import row_reasons
@@ -237,8 +237,7 @@ class ViewOperations(EngineCaseOperations):
             query = msgspec.structs.replace(query, limit=limit - len(rows), offset=0, after=page.next)
 
     async def find_jobs(self, query: JobQuery, *, sight: Sight = EVERYTHING) -> JobPage:
-        query, store = await self._of_case(query, sight), await self._searchable(query)
-        page = await job_search.search(store, self._server.runtime.meta, query, self._server.clock.now(), sight)
+        page = await (await self._job_search(query, sight)).find()
         reasons, yielder = row_reasons.RowReasons(self._server), LoopYielder()
         for job in page.rows:
             await yielder.pause()
@@ -247,17 +246,19 @@ class ViewOperations(EngineCaseOperations):
         return page
 
     async def count_jobs(self, query: JobQuery = JobQuery(), *, by: str = "", sight: Sight = EVERYTHING) -> CountsView:
-        query, store = await self._of_case(query, sight), await self._searchable(query)
-        now = self._server.clock.now()
-        counts = await job_search.count(store, self._server.runtime.meta, query, by, now, sight)
+        counts = await (await self._job_search(query, sight)).count(by)
         await self._settled()
         return counts
+
+    async def _job_search(self, query: JobQuery, sight: Sight) -> JobSearch:
+        query, store = await self._of_case(query, sight), await self._searchable(query)
+        return JobSearch(store, self._server.runtime.meta, query, self._server.clock.now(), sight)
 
     async def _of_case(self, query: JobQuery, sight: Sight) -> JobQuery:
         return msgspec.structs.replace(query, case=await self._id(query.case, sight=sight)) if query.case else query
 
     async def job(self, job: str) -> Job:
-        return job_search.public_job(self._server.runtime.meta, await self._job(job))
+        return public_job(self._server.runtime.meta, await self._job(job))
 
     async def newest_submission(self, job: str) -> Job:
         """The newest submission of the job; when it is over, with the attempts of all its submissions."""

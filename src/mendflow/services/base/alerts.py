@@ -88,7 +88,7 @@ class AlertRaised(NamedTuple):
     alert: AlertDocument
 
 
-class AlertClosed(NamedTuple):
+class AlertChanged(NamedTuple):
     """An alert is over, or somebody has acknowledged it: whoever shows it is to read it again."""
 
     alert: AlertDocument
@@ -157,7 +157,7 @@ class AlertStore:
     async def close(self, known: StoredAlert) -> None:
         closed = msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now())
         if await self._put(closed, known.version):
-            self._hub.publish(AlertClosed(closed))
+            self._hub.publish(AlertChanged(closed))
 
     async def mark_notified(self, id: str) -> None:
         """Clients will be notified of this alert, whatever happens to this server."""
@@ -184,7 +184,7 @@ class AlertStore:
             if seen.open and seen.kind in CLOSED_BY_ACKNOWLEDGEMENT:
                 seen = msgspec.structs.replace(seen, open=False, closed_at=now)
             if await self._put(seen, known.version):
-                self._hub.publish(AlertClosed(seen))
+                self._hub.publish(AlertChanged(seen))
                 return seen.view()
 
     async def list(self, *, every: bool, limit: int, critical: bool = False) -> list[AlertView]:

@@ -4,7 +4,6 @@ Whoever asks under made-up names or from many addresses gets a bucket for each, 
 used longest ago is forgotten first. A bucket that is forgotten is full when it is wanted again, so whoever relies on
 that has to be bounded by a bucket for all as well."""
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
@@ -29,10 +28,6 @@ class Bucket:
         if missing <= 0:
             return 0.0
         return missing / self._rate if self._rate else float("inf")
-
-    def debt_s(self) -> float:
-        """How long until it is not below zero any more, by the clock of the process."""
-        return self.wait_s(0, time.monotonic())
 
     def take(self, amount: float) -> None:
         self._left -= amount

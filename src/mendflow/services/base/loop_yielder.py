@@ -8,10 +8,11 @@ turns go round among those for whom it is done, not among the pieces of work: wh
 import asyncio
 import time
 from collections import deque
-from collections.abc import Generator, Hashable
+from collections.abc import Hashable
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
+from mendflow.core.rules.cooperative_functions import Pieces, PiecewiseWork
 from mendflow.services.base.reading_cost import who_pays
 
 T = TypeVar("T")
@@ -34,16 +35,12 @@ class LoopYielder:
         self._since_s = time.thread_time()
 
 
-async def done_in_pieces(work: Generator[None, None, T]) -> T:
+async def done_in_pieces(pieces: Pieces[T]) -> T:
     """Do work that pauses now and then, and let others go first meanwhile."""
-    yielder = LoopYielder()
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            found: T = end.value
-            return found
+    work, yielder = PiecewiseWork(pieces), LoopYielder()
+    for _ in work:
         await yielder.pause()
+    return work.result
 
 
 class _LoopTurns:

@@ -19,6 +19,8 @@ from typing import BinaryIO, Final, Generic, TypeVar
 
 import msgspec
 
+from mendflow.niceness import give_way
+
 PASSED_VARIABLES: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
 STREAM_BYTES: Final = 1 << 16
 TASK_STREAM_BYTES: Final = 1 << 24
@@ -49,14 +51,9 @@ async def start_module(module: str, *, is_heard: bool, buffer_bytes: int = STREA
         start_new_session=True,
         limit=buffer_bytes,
     )
-    _let_give_way(process.pid)
+    give_way(process.pid, NICENESS)
+    _let_session_give_way(process.pid)
     return process
-
-
-def _let_give_way(pid: int) -> None:
-    with suppress(OSError):  # it may have ended
-        os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
-        _let_session_give_way(pid)
 
 
 def _let_session_give_way(pid: int, tries: int = SESSION_TRIES) -> None:

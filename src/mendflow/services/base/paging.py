@@ -114,27 +114,40 @@ def equals(name: str, value: str) -> str:
     return f"{name} == {msgspec.json.encode(value).decode()}"
 
 
-class Paging(NamedTuple):
-    """Which part: `limit` results after skipping `offset`, from a cursor on."""
+class PageQuery(Protocol):
+    """What is asked for: `limit` results after skipping `offset`, from a cursor on."""
 
-    limit: int = 100
-    offset: int = 0
-    after: str = ""
+    @property
+    def where(self) -> str: ...
+    @property
+    def also(self) -> str: ...
+    @property
+    def order(self) -> str: ...
+    @property
+    def limit(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def after(self) -> str: ...
 
 
 def parse_query(
     words: SearchFields,
-    where: str,
-    also: list[str],
-    paging: Paging,
+    query: PageQuery,
     *,
     now: Instant,
-    order: str,
     usual: str,
+    fields: Mapping[str, str],
+    more: Sequence[str] = (),
     only: Sequence[FieldCondition] = (),
 ) -> SearchQuery:
-    both = Search(words, where, now), tuple(Search(words, each, now) for each in also)
-    return SearchQuery(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after, tuple(only))
+    """`usual` is the order unless the query says one; `fields` have to have these values, as far as they are not empty;
+    `more` are further conditions."""
+    also = [equals(name, value) for name, value in fields.items() if value]
+    also += [*more, query.also] if query.also else more
+    both = Search(words, query.where, now), tuple(Search(words, each, now) for each in also)
+    order = order_of(words, query.order, usual)
+    return SearchQuery(*both, order, query.limit, query.offset, query.after, tuple(only))
 
 
 async def find(store: Store, wanted: SearchQuery, current: CurrentDocuments[Found]) -> SearchPage[Found]:

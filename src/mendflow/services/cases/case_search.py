@@ -12,7 +12,7 @@ from mendflow.core.model.views import CaseQuery, CountsView
 from mendflow.core.query.search_fields import CASES, FOR_PERSON
 from mendflow.services.base import paging
 from mendflow.services.base.cluster import LIVE_STATUSES
-from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, equals
+from mendflow.services.base.paging import SearchPage, SearchQuery
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
@@ -59,15 +59,11 @@ class CaseSearch(msgspec.Struct, frozen=True):
 
     def _wanted(self) -> SearchQuery:
         query = self.query
-        also = [equals(name, value) for name, value in (("flow", query.flow), ("status", query.status)) if value]
-        also += [query.also] if query.also else []
         return paging.parse_query(
             CASES,
-            query.where,
-            also,
-            Paging(query.limit, query.offset, query.after),
+            query,
             now=self.now,
-            order=query.order,
+            fields={"flow": query.flow, "status": query.status},
             only=[FieldCondition("void", None), *in_sight(self.sight)],  # what never began is no case to anybody
             usual="-started",
         )

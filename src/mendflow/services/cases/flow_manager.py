@@ -69,7 +69,7 @@ from mendflow.services.cases.live_case import (
     LiveCase,
     journal_of,
 )
-from mendflow.services.cases.live_values import LiveValues
+from mendflow.services.cases.live_inputs import LiveInputs
 from mendflow.services.cases.long_steps import LongSteps, StepFailed
 from mendflow.stores.contract import Store
 
@@ -99,10 +99,10 @@ class FlowManager:
         counts: ServerMetrics,
         compiler: FlowCompiler,
         long_steps: LongSteps | None = None,
-        values: LiveValues | None = None,
+        values: LiveInputs | None = None,
     ) -> None:
         self._compiler = compiler
-        self._values = values or LiveValues()
+        self._values = values or LiveInputs()
         self._long_steps = long_steps
         self.reader = CaseReader(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub, long_steps=long_steps

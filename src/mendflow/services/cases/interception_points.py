@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from mendflow.core.engine import find_item, item_of, item_order, live_items
 from mendflow.core.engine.messages import (
-    ContinueLater,
     EndCase,
     OfferTask,
     Order,
@@ -121,7 +120,7 @@ class InterceptionPoints:
                 return await self._store.get(CASE_KIND, f"{live.id}.{order.serial}") is not None
         return False
 
-    def beginning(self, live: LiveCase, order: ContinueLater, go: Go) -> bool:
+    def beginning(self, live: LiveCase, go: Go) -> bool:
         """Before anything of a case starts."""
         root = live.case.instances.get(live.case.root)
         if root is None or root.phase is not InstancePhase.NEW or ExceptionType.CASE_PRE not in self.points(live):

@@ -305,7 +305,7 @@ class OrderDispatcher:
 
     async def _begin_case(self, live: LiveCase, order: ContinueLater, reissued: bool) -> None:
         go = partial(self._manager.proceed, live.id, order.serial)
-        if not self._interception_points.beginning(live, order, go):
+        if not self._interception_points.beginning(live, go):
             self._background.start(go())
 
     async def _run_primitive(self, live: LiveCase, order: RunPrimitive, reissued: bool) -> None:

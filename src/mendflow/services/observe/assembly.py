@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Collection
 
 from mendflow.core.model.ids import CaseId
-from mendflow.services.base.alerts import AlertClosed, AlertDocument, AlertRaised
+from mendflow.services.base.alerts import AlertChanged, AlertDocument, AlertRaised
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
@@ -68,7 +68,7 @@ class ObservabilityServices:
             hub=hub,
         )
         hub.subscribe(AlertRaised, lambda raised: self._post(raised.alert))
-        hub.subscribe(AlertClosed, lambda closed: self._tell_changed(closed.alert))
+        hub.subscribe(AlertChanged, lambda changed: self._tell_changed(changed.alert))
 
     def _post(self, alert: AlertDocument) -> None:
         self._notices.post(f"alert: {alert.sentence}", case=alert.case, item=alert.item, state=ALERT_RAISED)

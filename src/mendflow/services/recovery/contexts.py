@@ -59,7 +59,11 @@ CONTEXT_BYTES_MAX: Final = 32 * 1024
 TEXT_CHARS_MAX: Final = 2_000
 LIST_LENGTH_MAX: Final = 200
 
+_NO_TRIES: Final[dict[str, Value]] = {"failures": 0, "losses": 0, "attempts": 0, "level": 0, "generation": 1}
+"""How often the job was tried."""
+
 _EMPTY_JOB: Final[dict[str, Value]] = {
+    **_NO_TRIES,
     "id": "",
     "command": "",
     "element": "",
@@ -93,13 +97,8 @@ _EMPTY_JOB: Final[dict[str, Value]] = {
     "site": "",
     "pilot": "",
     "host": "",
-    "failures": 0,
-    "losses": 0,
-    "attempts": 0,
     "retries": 0,
     "retries_spent": False,
-    "level": 0,
-    "generation": 1,
     "final": True,
     "files_rescued": False,
     "sources_left": 0,
@@ -120,6 +119,8 @@ _NO_CAPACITY: Final[dict[str, Value]] = {
 }
 _NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots_free": 0, "largest": _EMPTY_SHAPE}
 
+
+_RETRY_FACTS: Final = ("retry_success", "retry_tries", "retry_helped")
 
 ITEMS_AT_ONCE: Final = 1_000
 """A context of no more is made at once, so that what follows from it comes in the same order each time."""
@@ -220,7 +221,7 @@ class ContextBuilder:
         if estimates is None or event.type is not ExceptionType.ABORT or event.fault is None:
             return {}
         found = await estimates.retry_estimate(event.flow, cause)
-        return {"retry_success": found.success, "retry_tries": found.tries, "retry_helped": found.helped}
+        return dict(zip(_RETRY_FACTS, (found.success, found.tries, found.helped), strict=True))
 
     async def _age_ms(self, event: ExceptionEvent, kind: str, now: Instant) -> int:
         if self._began is None or event.item is None or event.type is ExceptionType.ITEM_PRE:
@@ -244,6 +245,13 @@ class ContextBuilder:
             return {}
         id = JobId(f"{event.case}/{event.serial}")
         return {"id": id, "attempts": await self._attempts(id), "generation": 1 + known.restarts}
+
+
+def is_accident(path: str) -> bool:
+    """Whether a path of the context is of what happened to be so when it failed, such as how often something had failed
+    before: no cause."""
+    root, _, name = path.partition(".")
+    return root == "history" or (root == "job" and name in _NO_TRIES) or (root == "fault" and name in _RETRY_FACTS)
 
 
 def _map(value: Value) -> dict[str, Value]:

@@ -28,7 +28,7 @@ from mendflow.core.rules.candidates import (
     root_weight,
 )
 from mendflow.core.rules.evaluation import context_lookup
-from mendflow.lazy import lazy_pattern
+from mendflow.services.recovery.contexts import is_accident
 from mendflow.services.recovery.failures import group_id
 from mendflow.services.recovery.rules.store import RuleStore
 
@@ -42,9 +42,6 @@ host does not fail every job."""
 VALUE_CHARS_MAX = 120
 EXACT = CODES | {"trigger", "file"}
 """Values that name a cause, whereas a category or a stage holds for many."""
-
-ACCIDENTS = lazy_pattern(r"history\..*|job\.(attempts|failures|losses|generation|level)|fault\.retry_\w+")
-"""Paths of what happened to be so when it failed, such as how often something had failed before: no cause."""
 
 MOSTLY = 0.5
 """A value is shown if at least this share of the samples has it."""
@@ -181,7 +178,7 @@ def distinguishing_conditions(
     told = _error_conditions(newest, neighbour)
     known = {each.condition for each in told}
     found = [*told, *candidates(newest.context, neighbour, CANDIDATES_MAX * 2)]
-    found = [each for each in found if not ACCIDENTS.fullmatch(each.path)]
+    found = [each for each in found if not is_accident(each.path)]
     well = succeeded[:SUCCEEDED_MAX]
     roots = {root for context in well for root in context}
     most = SUCCEEDED_SHARE_MAX * len(well)

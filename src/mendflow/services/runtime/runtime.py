@@ -28,7 +28,7 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
 from mendflow.services.cases.live_case import LiveCase, state_of
-from mendflow.services.cases.live_values import LiveValues
+from mendflow.services.cases.live_inputs import LiveInputs
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
 from mendflow.services.cases.staging import FileStaging
@@ -156,7 +156,7 @@ class Runtime:
             counts=server.counts,
             compiler=server.flow_compiler,
             long_steps=server.long_steps,
-            values=LiveValues(settings.live_values_bytes),
+            values=LiveInputs(settings.live_inputs_bytes),
         )
         repairing = hub if settings.recovery else Hub()  # a hub of its own: no rule is asked
         self.levels = Levels(

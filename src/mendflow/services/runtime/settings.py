@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from mendflow.core.model.projects import CASES_PER_START, LIVE_VALUES_BYTES
+from mendflow.core.model.projects import CASES_PER_START, LIVE_INPUTS_BYTES
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.services.learning.service import LOOK_MS as LEARNING_LOOK_MS
 from mendflow.services.observe.monitor_settings import MonitorSettings
@@ -30,7 +30,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     domain_lease_ms: int = 0
     losses_max: int = 20
     cases_per_start_max: int = CASES_PER_START
-    live_values_bytes: int = LIVE_VALUES_BYTES  # memory for the inputs of each project's live cases; 0: any
+    live_inputs_bytes: int = LIVE_INPUTS_BYTES  # memory for the inputs of each project's live cases; 0: any
     files_roots: tuple[Path, ...] | None = ()
     owner_only: bool = False
     recovery: bool = True

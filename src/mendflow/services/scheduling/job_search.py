@@ -15,7 +15,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.model.views import CountsView, JobPage, JobQuery, ListedJob
 from mendflow.core.query.search_fields import JOBS
 from mendflow.services.base import paging
-from mendflow.services.base.paging import Paging, SearchQuery, equals
+from mendflow.services.base.paging import SearchQuery
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store, StoredDocument
@@ -34,56 +34,54 @@ def public_job(meta: PilotScheduler, job: Job) -> Job:
     return job
 
 
-async def search(
-    store: Store, meta: PilotScheduler, query: JobQuery, now: Instant, sight: Sight = EVERYTHING
-) -> JobPage:
-    """By default the newest first; at the same instant, the last submitted first."""
-    page = await paging.find(store, _search_query(query, now, sight), _PublicJobs(meta))
-    rows = [_decode_row(each) if isinstance(each, bytes) else _listed(each) for each in page.found]
-    return JobPage(rows=rows, next=page.next, looked_at=page.looked_at)
+class JobSearch(msgspec.Struct, frozen=True):
+    """`meta` knows the jobs that live here, `sight` says what may be found."""
+
+    store: Store
+    meta: PilotScheduler
+    query: JobQuery
+    now: Instant
+    sight: Sight = EVERYTHING
+
+    async def find(self) -> JobPage:
+        """By default the newest first; at the same instant, the last submitted first."""
+        page = await paging.find(self.store, self._wanted(), self)
+        rows = [_decode_row(each) if isinstance(each, bytes) else _listed(each) for each in page.found]
+        return JobPage(rows=rows, next=page.next, looked_at=page.looked_at)
+
+    async def count(self, by: str) -> CountsView:
+        counts, place, looked_at = await paging.count(self.store, self._wanted(), by, self)
+        return CountsView(counts=counts, next=place, looked_at=looked_at)
+
+    def _wanted(self) -> SearchQuery:
+        query = self.query
+        return paging.parse_query(
+            JOBS,
+            query,
+            now=self.now,
+            fields={
+                "case": query.case,
+                "state": query.state,
+                "owner": query.owner,
+                "pilot": query.pilot,
+                "name": query.name,
+            },
+            more=[f"attempts >= {query.attempts_min}"] if query.attempts_min else [],
+            only=in_sight(self.sight, "spec.project"),
+            usual="-created",
+        )
+
+    def read(self, document: StoredDocument) -> Job | bytes:
+        """As people see it; one that need not be read to know that is as it is stored."""
+        live = self.meta.jobs.get(JobId(document.id))
+        if live is None and _RUNNING not in document.body:
+            return document.body
+        return public_job(self.meta, live if live is not None else _decode(document.body))
+
+    def data_of(self, found: Job | bytes) -> Mapping[str, Value]:
+        return _decode_data(found if isinstance(found, bytes) else _encode(found))
 
 
 def _listed(job: Job) -> ListedJob:
     """A copy, to which the list adds what it knows of the job."""
     return ListedJob(**msgspec.structs.asdict(job))
-
-
-async def count(
-    store: Store, meta: PilotScheduler, query: JobQuery, by: str, now: Instant, sight: Sight = EVERYTHING
-) -> CountsView:
-    counts, place, looked_at = await paging.count(store, _search_query(query, now, sight), by, _PublicJobs(meta))
-    return CountsView(counts=counts, next=place, looked_at=looked_at)
-
-
-def _search_query(query: JobQuery, now: Instant, sight: Sight = EVERYTHING) -> SearchQuery:
-    fields = {"case": query.case, "state": query.state, "owner": query.owner, "pilot": query.pilot, "name": query.name}
-    also = [equals(name, value) for name, value in fields.items() if value]
-    if query.attempts_min:
-        also.append(f"attempts >= {query.attempts_min}")
-    also += [query.also] if query.also else []
-    return paging.parse_query(
-        JOBS,
-        query.where,
-        also,
-        Paging(query.limit, query.offset, query.after),
-        now=now,
-        order=query.order,
-        only=in_sight(sight, "spec.project"),
-        usual="-created",
-    )
-
-
-class _PublicJobs:
-    """Jobs as people see them; those that need not be read to know that are as they are stored."""
-
-    def __init__(self, meta: PilotScheduler) -> None:
-        self._meta = meta
-
-    def read(self, document: StoredDocument) -> Job | bytes:
-        live = self._meta.jobs.get(JobId(document.id))
-        if live is None and _RUNNING not in document.body:
-            return document.body
-        return public_job(self._meta, live if live is not None else _decode(document.body))
-
-    def data_of(self, found: Job | bytes) -> Mapping[str, Value]:
-        return _decode_data(found if isinstance(found, bytes) else _encode(found))

@@ -141,7 +141,6 @@ class RoutingWorld:
             for each in scene.domains
         ]
         self._reports: dict[str, DomainReport] = {}
-        self._reported_ms = 0
         self._sent = Counter[str]()  # since the last report
         self._random = self.chance("policy")
         self._jobs: dict[str, tuple[float, str]] = {}  # by name: how long it takes, and where its data is

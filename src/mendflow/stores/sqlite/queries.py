@@ -11,6 +11,7 @@ from mendflow.core.model.values import Value
 from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.fields import field_of, is_number
 from mendflow.stores.sql import Params, all_conditions
+from mendflow.stores.sqlite.searched_columns import COLUMNS as SEARCHED_COLUMNS
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -43,12 +44,16 @@ RESERVED = "SELECT upto FROM versions"
 RESERVE = "UPDATE versions SET upto = ?"
 """Versions up to this number may be used; recorded before the first of them is."""
 
+_WRITTEN = ("version", *SEARCHED_COLUMNS, "body")
+
 PUT = (
-    "INSERT INTO documents (kind, id, version, body) VALUES ",
-    "(?, ?, ?, CAST(? AS TEXT))",
-    " ON CONFLICT (kind, id) DO UPDATE SET version = excluded.version, body = excluded.body",
+    f"INSERT INTO documents (kind, id, {', '.join(_WRITTEN)}) VALUES ",
+    f"(?, ?, ?, {'?, ' * len(SEARCHED_COLUMNS)}CAST(? AS TEXT))",
+    f" ON CONFLICT (kind, id) DO UPDATE SET {', '.join(f'{each} = excluded.{each}' for each in _WRITTEN)}",
 )
 """Write whole documents; the writer has compared their versions. The middle part is repeated per row."""
+
+PUT_WIDTH = 3 + len(SEARCHED_COLUMNS) + 1
 
 APPEND = ("INSERT INTO entries (stream, position, body) VALUES ", "(?, ?, ?)", "")
 """Add entries at their positions; the writer has compared the streams' lengths."""

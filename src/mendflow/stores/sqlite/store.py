@@ -21,6 +21,7 @@ import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.keyed_semaphore import KeyedSemaphore
+from mendflow.niceness import give_way
 from mendflow.stores.contract import READING_COST, FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import check
 from mendflow.stores.file_lock import FileLock
@@ -125,7 +126,7 @@ class SqliteStore:
     async def _rows(self, statement: str, params: Sequence[Any]) -> Rows:
         readers, payer = self._ready().readers, READING_COST.get()
         if payer is None:
-            async with readers.turns.of(None, _reads_of_nobody):
+            async with readers.turns.of(None):
                 return (await self._read(readers, statement, params))[0]
         return await asyncio.shield(asyncio.create_task(self._paid_rows(readers, statement, params, payer)))
 
@@ -165,8 +166,8 @@ class _Readers:
     def __init__(self, path: Path) -> None:
         self.connections = [_reader(path) for _ in range(READING_THREADS)]
         self._free = list(self.connections)
-        self.turns = KeyedSemaphore(READS_OF_ONE_MAX)
-        self.threads = ThreadPoolExecutor(READING_THREADS, "sqlite-reader", initializer=_give_way)
+        self.turns = KeyedSemaphore(_reads_at_once)
+        self.threads = ThreadPoolExecutor(READING_THREADS, "sqlite-reader", initializer=_let_readers_give_way)
 
     def read(self, statement: str, params: Sequence[Any]) -> tuple[Rows, float]:
         """The rows, and the processor time that they took."""
@@ -183,17 +184,14 @@ class _Readers:
             connection.close()
 
 
-def _reads_of_nobody() -> int:
-    return READS_OF_NOBODY_MAX
+def _reads_at_once(payer: object) -> int:
+    return READS_OF_NOBODY_MAX if payer is None else READS_OF_ONE_MAX
 
 
-def _give_way() -> None:
-    """Leave the processor to the threads that answer everybody and write: what takes long to read is read in between.
-    On Linux each thread has its own niceness."""
+def _let_readers_give_way() -> None:
+    """They leave the processor to the threads that answer everybody and write: what takes long is read in between."""
     if sys.platform == "linux":
-        with suppress(OSError):
-            niceness = os.getpriority(os.PRIO_PROCESS, os.getpid()) + READING_NICENESS
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
+        give_way(threading.get_native_id(), READING_NICENESS)
 
 
 class _Opened:

@@ -28,6 +28,7 @@ from mendflow.stores.fields import BadDocument
 from mendflow.stores.sqlite import queries as sql
 from mendflow.stores.sqlite.checkpoints import Checkpointer
 from mendflow.stores.sqlite.errors import is_busy, is_environment_error, removed, unavailable
+from mendflow.stores.sqlite.searched_columns import searched_columns
 from mendflow.stores.write_batches import WriteBatch, WriteOutcomes, resolve, take_group
 
 log = logging.getLogger("mendflow.store")
@@ -287,21 +288,21 @@ class Transaction:
         return msgspec.json.decode(answer)
 
     def _write(self, changes: "GroupChanges") -> None:
-        rows: list[str | int | bytes] = []
+        rows: list[Any] = []
         gone: list[Key] = []
         for key, body in changes.bodies.items():
             if body is None:
                 gone.append(key)
             else:
-                rows += (*key, changes.versions[key], body)
+                rows += (*key, changes.versions[key], *searched_columns(key[0], body), body)
         if gone:
             self._connection.execute(sql.DELETE, (msgspec.json.encode(gone).decode(),))
         if changes.removed:
             self._connection.execute(sql.REMOVE_STREAMS, (msgspec.json.encode(changes.removed).decode(),))
-        self._insert(_PUTS, 4, rows)
+        self._insert(_PUTS, sql.PUT_WIDTH, rows)
         self._insert(_APPENDS, 3, changes.entries)
 
-    def _insert(self, statements: list[tuple[int, str]], width: int, params: list[str | int | bytes]) -> None:
+    def _insert(self, statements: list[tuple[int, str]], width: int, params: list[Any]) -> None:
         """Many rows in few statements, of sizes that stay prepared."""
         start = 0
         for rows, statement in statements:

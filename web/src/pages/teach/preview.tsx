@@ -122,7 +122,7 @@ function PlacePanel({ trial, condition, exlet }: { trial: TrialView; condition: 
 }
 
 function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: PreviewProps) {
-  const bound = Object.entries(trial?.bounds ?? {}).find(([primitive]) => steps.includes(primitive))?.[1];
+  const bound = Object.entries(trial?.missing_bounds ?? {}).find(([primitive]) => steps.includes(primitive))?.[1];
   const client = useQueryClient();
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);

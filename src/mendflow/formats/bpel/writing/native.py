@@ -246,7 +246,7 @@ class _NativeConverter:
         names = {each.name: f"failed{number}" for number, each in enumerate(at.branches, 1)}
         branches = tuple(self._noting(each, names[each.name]) for each in at.branches)
         inside = replace(at, branches=branches, links=tuple(map(self._link, at.links)), on_fault="stop")
-        return self._thrown_behind(at, replace(inside, targets=(), sources=(), join="any"), list(names.values()))
+        return self._thrown_behind(replace(inside, targets=(), sources=(), join="any"), list(names.values()))
 
     def _noting(self, at: Activity, flag: str) -> Activity:
         """A scope that ends well though its activity failed, and whose links are false then."""
@@ -255,7 +255,7 @@ class _NativeConverter:
         sources = tuple(LinkSource(self._link(each.link), Expr(f"!{flag}", CEL)) for each in at.sources)
         return self._linked(replace(scope, sources=sources), at)
 
-    def _thrown_behind(self, at: Activity, inside: Activity, flags: list[str]) -> Activity:
+    def _thrown_behind(self, inside: Activity, flags: list[str]) -> Activity:
         any_failed = Expr(" || ".join(flags), CEL)
         throw = Throw(name="throw", fault=f"{{{self.space}}}branchFailed")
         behind = Choose(name="if", branches=(Branch(any_failed, throw),))
@@ -280,7 +280,7 @@ class _NativeConverter:
         if at.on_fault == "stop":
             return replace(counted, body=Scope(name="scope", body=self.activity(at.body)))
         turn = Scope(name="scope", body=self.activity(at.body), catches=(Catch(_set_flag("failed"), variable=""),))
-        return self._thrown_behind(at, replace(counted, body=turn), ["failed"])
+        return self._thrown_behind(replace(counted, body=turn), ["failed"])
 
     def _number(self, at: Activity, value: Expr | int | None) -> Expr | int | None:
         return self._checked(at, value) if isinstance(value, Expr) else value

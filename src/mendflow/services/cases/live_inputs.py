@@ -8,7 +8,7 @@ from typing import Final
 
 from mendflow.core.model.errors import QuotaExceeded
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.projects import LIVE_VALUES_BYTES
+from mendflow.core.model.projects import LIVE_INPUTS_BYTES
 from mendflow.core.model.values import memory_of
 from mendflow.services.cases.live_case import CaseDocument
 
@@ -16,10 +16,10 @@ COUNTED_FROM_BYTES: Final = 16_384
 """A case takes about as much for itself, so one that was given less is neither counted nor refused."""
 
 
-class LiveValues:
+class LiveInputs:
     """`bytes_max` are those of one project on this server; 0: any number."""
 
-    def __init__(self, bytes_max: int = LIVE_VALUES_BYTES) -> None:
+    def __init__(self, bytes_max: int = LIVE_INPUTS_BYTES) -> None:
         self._most = bytes_max
         self._cases: dict[CaseId, tuple[str, int]] = {}
         self._projects: dict[str, int] = {}
@@ -39,7 +39,7 @@ class LiveValues:
                 f" of the live cases of project {project} take {_mb(held)} of {_mb(self._most)} already; give large"
                 " values as files, or wait until some cases have ended",
                 project=project,
-                quota="live-values",
+                quota="live-inputs",
                 used=held,
                 limit=self._most,
             )

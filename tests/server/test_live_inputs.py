@@ -23,7 +23,7 @@ ROOM = 2 * memory_of({"rows": ROWS}) + 100
 
 
 async def test_cases_that_wait_take_so_much_memory_and_a_restart_counts_them(tmp_path: Path) -> None:  # SE-3
-    options = ServerOptions(data=tmp_path / "data", announce=False, live_values_bytes=ROOM)
+    options = ServerOptions(data=tmp_path / "data", announce=False, live_inputs_bytes=ROOM)
     async with running_server(options) as server, Client(server.url) as client:
         await client.deploy(WAITS)
         first = (await client.start("waits", {"rows": ROWS})).id
@@ -44,7 +44,7 @@ async def test_cases_that_wait_take_so_much_memory_and_a_restart_counts_them(tmp
 
 
 async def test_a_called_case_that_is_given_too_much_is_a_fault_of_its_caller(tmp_path: Path) -> None:  # SE-3
-    options = ServerOptions(data=tmp_path / "data", announce=False, live_values_bytes=ROOM)
+    options = ServerOptions(data=tmp_path / "data", announce=False, live_inputs_bytes=ROOM)
     async with running_server(options) as server, Client(server.url) as client:
         await client.deploy(CALLS)
         case = (await client.start("calls")).id
