@@ -3379,7 +3379,7 @@ export interface components {
         /**
          * ApplyProgress
          * @description How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
-         *         stopped it.
+         *         stopped it. Where `started_at` is 0 nobody has applied any since the server started.
          */
         ApplyProgress: {
             by: string;
