@@ -167,7 +167,7 @@ def handed_over(data: Value) -> int:
     parts, waiting = 0, [data]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, list | dict):
+        if isinstance(part, (list, dict)):
             parts += len(part)
             if parts > PARTS_MAX:
                 break

@@ -122,8 +122,8 @@ class FileOrigins:
             named |= {_origin_key(name) for name in logical_sources_in_job(spec)}
         if stored or named:
             await self._demand(case, {each.sha256 for each in stored}, named)
-        if spilled := [*spilled_in_value(spec.args), *spilled_in_value(spec.kwargs)]:
-            await self._demand_inside(case, spilled)
+        if stored:  # values that are stored because of their size are among them
+            await self._demand_inside(case, [*spilled_in_value(spec.args), *spilled_in_value(spec.kwargs)])
 
     async def demand_value(self, case: CaseId, value: Value) -> None:
         """Refuse what a case would send elsewhere with such a file."""
