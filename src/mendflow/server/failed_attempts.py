@@ -9,6 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from mendflow.core.model.errors import TooManyRequests
@@ -89,6 +90,7 @@ def _too_many(wait_s: float) -> TooManyRequests:
     )
 
 
+@lru_cache(maxsize=1024)
 def address_group(address: str) -> str:
     """What is counted together: an address, and of IPv6 the network that one machine usually has for itself."""
     try:

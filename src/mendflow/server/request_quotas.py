@@ -294,13 +294,14 @@ class Timed:
         steps, bucket = self._inner.__await__(), self._buckets.busy
         give, value = steps.send, None
         while True:
-            begun = time.thread_time()
+            is_paid = self._is_paid is None or self._is_paid()  # once it is not, it never is again
+            begun = time.thread_time() if is_paid else 0.0
             try:
                 waited_for = give(value)
             except StopIteration:
                 return
             finally:
-                if self._is_paid is None or self._is_paid():
+                if is_paid and (self._is_paid is None or self._is_paid()):
                     bucket.take(time.thread_time() - begun)
             try:
                 give, value = steps.send, (yield waited_for)

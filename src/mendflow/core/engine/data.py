@@ -3,8 +3,6 @@
 Values are immutable: an assignment to a path copies the containers along that path and shares the rest, so two names
 never share a change, and a failed assignment leaves no trace."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from mendflow.core.engine.faults import (
@@ -33,21 +31,28 @@ COUNT_VALUE_MAX: Final = 2**53
 STEP: Final = lazy_pattern(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
-@contextmanager
-def _work_counted(case: Case) -> Iterator[None]:
-    """Count the work of an expression among that of the event, so that one with many is cut."""
-    before = WORK.spent_in_all
-    try:
-        yield
-    finally:
-        case.meter.spend(min(WORK.spent_in_all - before, WORK_MAX))
+class _WorkCounted:
+    """Counts the work of an expression among that of the event, so that one with many is cut. A class, not a generator:
+    every expression of every case is evaluated within one."""
+
+    __slots__ = ("_before", "_case")
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._before = 0
+
+    def __enter__(self) -> None:
+        self._before = WORK.spent_in_all
+
+    def __exit__(self, *raised: object) -> None:
+        self._case.meter.spend(min(WORK.spent_in_all - self._before, WORK_MAX))
 
 
 def value_of(case: Case, env: int, template: Template) -> Value:
     """A template's value; throws a fault."""
     names = NameLookup(case, env)
     try:
-        with _work_counted(case):
+        with _WorkCounted(case):
             return resolve(template, names)
     except ExpressionError as error:
         raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
@@ -57,7 +62,7 @@ def text_of(case: Case, env: int, template: Template) -> str:
     """A template's value as text."""
     names = NameLookup(case, env)
     try:
-        with _work_counted(case):
+        with _WorkCounted(case):
             return resolve_as_text(template, names)
     except ExpressionError as error:
         raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
@@ -69,7 +74,7 @@ def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = 
         return xpath_lookup.result(case, env, expr)
     names = NameLookup(case, env, links)
     try:
-        with _work_counted(case):
+        with _WorkCounted(case):
             return evaluate(expr, names)
     except ExpressionError as error:
         raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None

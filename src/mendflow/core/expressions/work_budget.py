@@ -6,7 +6,7 @@ function declares its work before it begins: ours themselves, those of the libra
 into the expression. One unit is about a microsecond."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from mendflow.core.expressions.contract import ExpressionError
@@ -111,14 +111,27 @@ class WorkBudget:
         finally:
             self.small = before
 
-    @contextmanager
-    def interrupted_after(self, units: int) -> Iterator[None]:
+    def interrupted_after(self, units: int) -> AbstractContextManager[None]:
         """Raise LongWork in the evaluation in which so much work has been done, all of them taken together."""
-        before, self._stop_at = self._stop_at, self.spent_in_all + units
-        try:
-            yield
-        finally:
-            self._stop_at = before
+        return _Interruption(self, units)
+
+
+class _Interruption:
+    """A class, not a generator: each event of a case is applied within one."""
+
+    __slots__ = ("_before", "_budget", "_units")
+
+    def __init__(self, budget: WorkBudget, units: int) -> None:
+        self._budget = budget
+        self._units = units
+        self._before: int | None = None
+
+    def __enter__(self) -> None:
+        budget = self._budget
+        self._before, budget._stop_at = budget._stop_at, budget.spent_in_all + self._units
+
+    def __exit__(self, *raised: object) -> None:
+        self._budget._stop_at = self._before
 
 
 def too_much_work(most: int = WORK_MAX) -> ExpressionError:
@@ -154,7 +167,7 @@ def handed_over(data: Value) -> int:
     parts, waiting = 0, [data]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, list | dict):
+        if isinstance(part, (list, dict)):
             parts += len(part)
             if parts > PARTS_MAX:
                 break

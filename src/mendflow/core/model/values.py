@@ -188,6 +188,8 @@ def content_kind(value: Value) -> str:
 
 def has_files(value: Value) -> bool:
     """Whether a value is, or contains, a reference to a file."""
+    if not isinstance(value, (dict, list)):
+        return False
     pending: list[Value] = [value]
     while pending:
         each = pending.pop()

@@ -50,7 +50,9 @@ class DecayingUsage:
         if now > self.at:
             self.cpu_ms = self.value(now, half_life_ms)
             self.at = now
-        self.cpus = max(0.0, self.cpus + cpus)
+        self.cpus += cpus
+        if self.cpus < 0.0:
+            self.cpus = 0.0
 
     def is_nothing(self, now: Instant, half_life_ms: int) -> bool:
         return self.cpus < _CPUS_MIN and self.value(now, half_life_ms) < NOTHING_CPU_MS

@@ -3,9 +3,13 @@
 To check an expression of a few characters takes a fraction of a millisecond, and a flow may have a hundred thousand of
 them. So a short check is done at once, as most are. A long one is begun as if it were short, and left to the process
 that reads for the server as soon as it turns out to be long. What then remains is to number the activities, with pauses
-between them. A flow that was checked in this way is known as long as it is in memory."""
+between them. A flow that was checked in this way is known as long as it is in memory.
+
+Most cases are of few flows. So the plans that were used last are kept, and the next case of the same flow begins with
+what the one before has found out about it. Nothing in a plan depends on a case."""
 
 import weakref
+from collections import OrderedDict
 from types import NoneType
 from typing import TYPE_CHECKING, Final
 
@@ -25,11 +29,18 @@ else:
 UNITS_AT_ONCE: Final = 50_000
 """What the check of a flow may take within the server, about a microsecond each."""
 
+PLANS_KEPT_MAX: Final = 16
+ACTIVITIES_KEPT_MAX: Final = 10_000
+"""So many plans are kept, with so many activities in all; a plan that has more by itself is not kept. A flow is kept
+with its plan, and is at most as large as a request."""
+
 
 class FlowCompiler:
     def __init__(self, reads: LongReads) -> None:
         self._reads = reads
         self._checked: dict[tuple[int, bool], weakref.ref[Flow]] = {}  # those of which the check was long, by identity
+        self._kept: OrderedDict[tuple[int, bool], Plan] = OrderedDict()  # the same way, the one used last at the end
+        self._activities_kept = 0
 
     async def check(self, flow: Flow) -> None:
         """Raises BadFlow with everything that is wrong with the flow and those that came with it."""
@@ -37,6 +48,24 @@ class FlowCompiler:
 
     async def plan_of(self, flow: Flow, *, alone: bool = False) -> Plan:
         """The same; what is wrong with the flows that came with it does not matter if it is checked `alone`."""
+        key = (id(flow), alone)  # as long as a plan is kept it has its flow, so no other one gets this id
+        if (kept := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            return kept
+        plan = await self._compiled(flow, alone)
+        if key not in self._kept:
+            self._keep(key, plan)
+        return plan
+
+    def _keep(self, key: tuple[int, bool], plan: Plan) -> None:
+        if len(plan.nodes) > ACTIVITIES_KEPT_MAX:
+            return
+        self._kept[key] = plan
+        self._activities_kept += len(plan.nodes)
+        while self._activities_kept > ACTIVITIES_KEPT_MAX or len(self._kept) > PLANS_KEPT_MAX:
+            self._activities_kept -= len(self._kept.popitem(last=False)[1].nodes)
+
+    async def _compiled(self, flow: Flow, alone: bool) -> Plan:
         if not self._reads.is_aside:
             return await done_in_pieces(compiling(flow, alone=alone))
         if not self._is_checked(flow, alone):

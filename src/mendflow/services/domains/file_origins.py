@@ -47,12 +47,10 @@ from mendflow.services.cases.staging import Resolve
 from mendflow.services.domains.spilled_values import SpilledValues
 from mendflow.services.domains.work_documents import DOMAIN_PORT
 from mendflow.services.domains.work_files import (
+    files_given_by_outcome,
     files_in_flow,
-    files_in_job,
-    files_in_outcome,
+    files_read_by_job,
     logical_files_in_flow,
-    logical_files_in_job,
-    logical_files_in_outcome,
     logical_sources_in_job,
     once,
     spilled_in_value,
@@ -99,7 +97,7 @@ class FileOrigins:
 
     def _item_finished(self, fact: ItemFinished) -> None:
         """What a called case gives back was made by expressions; what it got is remembered by itself."""
-        if not any(True for _ in _keys_of_outcome(fact.outcome)):
+        if not any(files_given_by_outcome(fact.outcome)):
             return
         item = fact.live.case.instances.get(fact.live.case.index.serials.get(fact.serial, 0))
         order = item.order if isinstance(item, Item) else None
@@ -118,23 +116,25 @@ class FileOrigins:
 
     async def demand_job(self, case: CaseId, spec: JobSpec) -> None:
         """Refuse a job that would read a file which did not come to its case."""
-        stored = {each.sha256 for each in files_in_job(spec)}
-        named = {_key_of_file(each) for each in logical_files_in_job(spec)}
-        named |= {_origin_key(name) for name in logical_sources_in_job(spec)}
-        await self._demand(case, stored, named)
-        if spec.args or spec.kwargs:
-            await self._demand_inside(case, [spec.args, spec.kwargs])
+        logical, stored = files_read_by_job(spec)
+        named = {_key_of_file(each) for each in logical}
+        if spec.replicas:
+            named |= {_origin_key(name) for name in logical_sources_in_job(spec)}
+        if stored or named:
+            await self._demand(case, {each.sha256 for each in stored}, named)
+        if stored:  # values that are stored because of their size are among them
+            await self._demand_inside(case, [*spilled_in_value(spec.args), *spilled_in_value(spec.kwargs)])
 
     async def demand_value(self, case: CaseId, value: Value) -> None:
         """Refuse what a case would send elsewhere with such a file."""
         if found := [*files_in_flow(value), *logical_files_in_flow(value)]:
             await self._demand_files(case, found)
-            await self._demand_inside(case, value)
+            await self._demand_inside(case, spilled_in_value(value))
 
-    async def _demand_inside(self, case: CaseId, value: Value) -> None:
-        """Refuse what is in stored values. They themselves have come."""
+    async def _demand_inside(self, case: CaseId, digests: Iterable[str]) -> None:
+        """Refuse what is in these stored values. They themselves have come."""
         if self._is_ours(case):
-            async for files in self._spilled.files_by_depth(spilled_in_value(value)):
+            async for files in self._spilled.files_by_depth(digests):
                 await self._demand_files(case, files)
 
     async def _demand_files(self, case: CaseId, files: list[FileRef]) -> None:
@@ -280,8 +280,9 @@ def _made_by_job(outcome: Outcome) -> Outcome:
 
 def _keys_of_outcome(outcome: Outcome | None) -> Iterator[str]:
     if outcome is not None:
-        yield from (each.sha256 for each in files_in_outcome(outcome))
-        for each in logical_files_in_outcome(outcome):
+        logical, stored = files_given_by_outcome(outcome)
+        yield from (each.sha256 for each in stored)
+        for each in logical:
             yield from (_origin_key(each.logical), _key_of_file(each))
 
 

@@ -13,6 +13,8 @@ from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
 _SIGNS: Final = (b'"$file":', b'"$spilled":', b'"sha256":')
 """What stands before the digest where values and structures refer to files."""
+_SCALARS: Final = frozenset((type(None), bool, int, float, str))
+_FEW: Final = 16
 
 
 def files_in_value(value: Value) -> Iterator[FileRef]:
@@ -36,7 +38,15 @@ def maps_in(value: Value) -> Iterator[dict[str, Value]]:
 
 def _may_refer(part: Any) -> bool:
     """Whether there is anything in it that looks like a reference. The way to find that out is much quicker than a look
-    at each element, of which somebody may send many."""
+    at each element, of which somebody may send many. Most jobs have a few scalars, and those are seen at once."""
+    kind = type(part)
+    if kind in _SCALARS:
+        return False
+    if kind is list or kind is tuple:
+        if len(part) <= _FEW and _SCALARS.issuperset(map(type, part)):
+            return False
+    elif kind is dict and not part:
+        return False
     try:
         written = msgspec.json.encode(part)
     except (TypeError, ValueError, RecursionError):
@@ -67,9 +77,17 @@ def logical_files_in_outcome(outcome: Outcome) -> list[FileRef]:
     return list(dict.fromkeys(each for each in _named_in_outcome(outcome) if each.logical))
 
 
+def files_given_by_outcome(outcome: Outcome) -> tuple[list[FileRef], list[FileRef]]:
+    """The files with logical names that an outcome refers to, and the stored ones."""
+    return _by_kind(_named_in_outcome(outcome))
+
+
 def _named_in_outcome(outcome: Outcome) -> list[FileRef]:
-    found = [*outcome.files.values(), *(each for refs in outcome.file_lists.values() for each in refs)]
-    found += [*outcome.contents, *files_in_value(outcome.outputs)]
+    found = [*outcome.files.values(), *outcome.contents]
+    for refs in outcome.file_lists.values():
+        found += refs
+    if _may_refer(outcome.outputs):
+        found += files_in_value(outcome.outputs)
     if outcome.log is not None:
         found.append(outcome.log.file)
     return found
@@ -86,6 +104,13 @@ def logical_files_in_job(spec: JobSpec) -> list[FileRef]:
     return [each for each in (*spec.inputs.values(), *_named_in_job(spec)) if each.logical]
 
 
+def files_read_by_job(spec: JobSpec) -> tuple[list[FileRef], list[FileRef]]:
+    """The files with logical names that a job refers to, wherever they are said to come from, and the stored ones that
+    it needs."""
+    logical, stored = _by_kind(_named_in_job(spec))
+    return [*(each for each in spec.inputs.values() if each.logical), *logical] if spec.inputs else logical, stored
+
+
 def logical_sources_in_job(spec: JobSpec) -> set[str]:
     """The logical names that a job reads files by, whatever their contents."""
     sources = (each for sources in spec.replicas.values() for each in sources)
@@ -93,14 +118,15 @@ def logical_sources_in_job(spec: JobSpec) -> set[str]:
 
 
 def _named_in_job(spec: JobSpec) -> list[FileRef]:
-    found = [ref for path, ref in spec.inputs.items() if path not in spec.replicas or not ref.logical]
-    found += [
-        FileRef(sha256=source.removeprefix(KEPT_PREFIX), bytes=0, name=path)
-        for path, sources in spec.replicas.items()
-        for source in sources
-        if source.startswith(KEPT_PREFIX)
-    ]
-    found += files_in_value([spec.args, spec.kwargs])
+    found: list[FileRef] = []
+    if spec.inputs:
+        found += [ref for path, ref in spec.inputs.items() if path not in spec.replicas or not ref.logical]
+    for path, sources in spec.replicas.items():
+        kept = (source.removeprefix(KEPT_PREFIX) for source in sources if source.startswith(KEPT_PREFIX))
+        found += [FileRef(sha256=digest, bytes=0, name=path) for digest in kept]
+    for given in (spec.args, spec.kwargs):
+        if _may_refer(given):
+            found += files_in_value(given)
     if spec.function is not None and spec.function.code is not None:
         found.append(spec.function.code)
     if spec.function is not None and spec.function.bundle is not None:
@@ -122,8 +148,12 @@ def logical_files_in_flow(part: Any) -> list[FileRef]:
 
 def files_given(part: Any) -> tuple[list[FileRef], list[FileRef]]:
     """The files with logical names that somebody gives, and the stored ones."""
-    found = _named_in_flow(part)
-    return [each for each in found if each.logical], once(found)
+    return _by_kind(_named_in_flow(part))
+
+
+def _by_kind(found: list[FileRef]) -> tuple[list[FileRef], list[FileRef]]:
+    """Those with logical names, and the stored ones, each once. Most jobs and outcomes have none."""
+    return ([each for each in found if each.logical], once(found)) if found else ([], [])
 
 
 def _named_in_flow(part: Any) -> list[FileRef]:

@@ -166,7 +166,7 @@ class LimitService:
 
     def _job_moved(self, fact: JobMoved) -> None:
         job = fact.job
-        if not self.uses(job):
+        if not (self.kinds or job.spec.limits.named) or not self.uses(job):
             return
         if job.state is JobState.AVAILABLE and not job.fence:
             self._changes.set()  # it begins to wait

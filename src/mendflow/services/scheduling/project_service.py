@@ -137,9 +137,9 @@ class ProjectService:
 
     def _job_moved(self, fact: JobMoved) -> None:
         job = fact.job
-        self.usage.job_moved(job)
+        has_begun = self.usage.job_moved(job)
         if not self._is_watching:
-            if self.usage.is_shared:
+            if has_begun and self.usage.is_shared:
                 self._is_watching = True
                 self._changes.set()
             return

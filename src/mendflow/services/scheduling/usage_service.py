@@ -50,14 +50,17 @@ class UsageService:
         self._version = 0
         self._changed = False
 
-    def job_moved(self, job: Job) -> None:
+    def job_moved(self, job: Job) -> bool:
+        """Whether its project begins to use something."""
         if job.state is JobState.RUNNING:
             if job.id not in self._charged:
                 self._begin(job)
+                return True
         elif (charge := self._charged.pop(job.id, None)) is not None:
             project, user, cpus = charge
             self.shares.use(project, user, -cpus, self._tick())
             self._changed = True
+        return False
 
     def _begin(self, job: Job) -> None:
         spec = job.spec

@@ -1,0 +1,29 @@
+"""The next case of a flow begins with the plan of the one before; few plans are kept."""
+
+from mendflow.core.model.flow import Flow, JobActivity
+from mendflow.core.model.ids import FlowName
+from mendflow.services.base.long_reads import LongReads
+from mendflow.services.cases import flow_compiler
+from mendflow.services.cases.flow_compiler import FlowCompiler
+
+
+def echo(name: str) -> Flow:
+    return Flow(name=FlowName(name), body=JobActivity(name="echo", command="echo"))
+
+
+async def test_a_flow_is_compiled_once() -> None:
+    compiler, flow = FlowCompiler(LongReads()), echo("one")
+    plan = await compiler.plan_of(flow)
+    assert await compiler.plan_of(flow) is plan
+    assert await compiler.plan_of(echo("one")) is not plan
+
+
+async def test_the_plans_that_were_used_last_are_kept() -> None:
+    compiler, flow = FlowCompiler(LongReads()), echo("first")
+    plan = await compiler.plan_of(flow)
+    for number in range(flow_compiler.PLANS_KEPT_MAX - 1):
+        await compiler.plan_of(echo(f"other{number}"))
+    assert await compiler.plan_of(flow) is plan
+    for number in range(flow_compiler.PLANS_KEPT_MAX):
+        await compiler.plan_of(echo(f"another{number}"))
+    assert await compiler.plan_of(flow) is not plan
