@@ -1,4 +1,5 @@
-"""Cases of other engines, as people see and steer them: named ENGINE:CASE, else like our own.
+"""Other engines, what they tell and ask, and their cases as people see and steer them: named ENGINE:CASE, else like
+our own.
 
 What is shown is what the engine last told. An order to it is given and not waited for: the engine fetches its orders
 when it likes."""
@@ -8,7 +9,10 @@ from typing import Final, cast
 
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.repair import ExceptionEvent
+from mendflow.core.model.repair_views import EngineOrder, EngineView, EventAnswer, HistoryEntry
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import (
     CASE_END_STATES,
     ITEM_END_STATES,
@@ -42,6 +46,36 @@ class EngineCaseOperations(DomainReader):
     @property
     def _engines(self) -> ForeignEngines:
         return self._server.runtime.engines
+
+    async def engines(self, *, sight: Sight = EVERYTHING) -> list[EngineView]:
+        return [each for each in self._engines.all() if sight.sees(each.project)]
+
+    async def register_engine(self, name: str, *, who: str, project: str = "") -> EngineView:
+        view = await self._engines.register(name, who=who, project=project)
+        await self._settled()
+        return view
+
+    async def engine_event(self, engine: str, event: ExceptionEvent, *, who: str) -> EventAnswer:
+        held = await self._engines.tell(engine, event, who=who)
+        await self._settled()
+        return EventAnswer(event=event.id, held=held)
+
+    async def engine_case(
+        self, engine: str, case: str, flow: str, facts: dict[str, Value] | None = None, *, who: str
+    ) -> CaseView:
+        found = await self._engines.report(engine, case, flow, facts or {}, who=who)
+        await self._settled()
+        return view_of_case(found, self._server.runtime.manager.live)
+
+    async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
+        """The orders for the engine; the answer is held back until there is one, or the time is over."""
+        return await self._engines.orders(engine, who=who, wait_ms=wait_ms)
+
+    async def engine_done(self, engine: str, order: str, answer: Value = True, *, who: str) -> list[EngineOrder]:
+        """Said twice it counts once. Returns the orders that are still open."""
+        self._engines.done(engine, order, answer, who=who)
+        await self._settled()
+        return await self.engine_orders(engine, who=who)
 
     def _foreign(self, case: str) -> EngineCaseId | None:
         """The case of another engine that is meant; None if it is one of ours."""

@@ -11,7 +11,7 @@ from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import PrimitiveStep
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.principals import EVERYTHING, Sight
-from mendflow.core.model.repair import Decision, ExceptionEvent, ExceptionType
+from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.model.repair_views import (
     AdministrationQuery,
     AdministrationTaskView,
@@ -19,9 +19,6 @@ from mendflow.core.model.repair_views import (
     CompensationView,
     DecisionQuery,
     DecisionView,
-    EngineOrder,
-    EngineView,
-    EventAnswer,
     FailureGroup,
     FailureView,
     HistoryEntry,
@@ -37,12 +34,10 @@ from mendflow.core.model.repair_views import (
 )
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseView
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
 from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.lazy import LazyModule
 from mendflow.services.api.case_history import CaseHistory
-from mendflow.services.api.engine_cases import view_of_case
 from mendflow.services.api.level_operations import LevelOperations
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.visibility import in_sight
@@ -388,38 +383,6 @@ class RepairOperations(LevelOperations):
         for pattern in more:
             await self._server.runtime.patterns.add(pattern)
         return self._server.runtime.patterns.patterns
-
-    # Engines of other systems
-
-    async def engines(self, *, sight: Sight = EVERYTHING) -> list[EngineView]:
-        return [each for each in self._server.runtime.engines.all() if sight.sees(each.project)]
-
-    async def register_engine(self, name: str, *, who: str, project: str = "") -> EngineView:
-        view = await self._server.runtime.engines.register(name, who=who, project=project)
-        await self._settled()
-        return view
-
-    async def engine_event(self, engine: str, event: ExceptionEvent, *, who: str) -> EventAnswer:
-        held = await self._server.runtime.engines.tell(engine, event, who=who)
-        await self._settled()
-        return EventAnswer(event=event.id, held=held)
-
-    async def engine_case(
-        self, engine: str, case: str, flow: str, facts: dict[str, Value] | None = None, *, who: str
-    ) -> CaseView:
-        found = await self._engines.report(engine, case, flow, facts or {}, who=who)
-        await self._settled()
-        return view_of_case(found, self._server.runtime.manager.live)
-
-    async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
-        """The orders for the engine; the answer is held back until there is one, or the time is over."""
-        return await self._server.runtime.engines.orders(engine, who=who, wait_ms=wait_ms)
-
-    async def engine_done(self, engine: str, order: str, answer: Value = True, *, who: str) -> list[EngineOrder]:
-        """Said twice it counts once. Returns the orders that are still open."""
-        self._server.runtime.engines.done(engine, order, answer, who=who)
-        await self._settled()
-        return await self.engine_orders(engine, who=who)
 
     # Compensations
 
