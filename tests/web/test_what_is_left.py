@@ -1,13 +1,15 @@
 """What was mended or run again meanwhile is counted, offered and told of no more; and nothing moves under a pointer."""
 
 import re
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.patience import PATIENCE_S
 from tests.web.recovery_case import fail, passing_trouble
 from tests.web.watched import watched
-from tests.web.web_server import WebServer
+from tests.web.web_server import WebServer, serving
 
 SAMPLES = "ABCDEFGHIJKLMNOPQRSTUVW"
 """More than the samples that the page of a cause offers."""
@@ -20,6 +22,13 @@ steps:
       if mkdir "{asked}/${{{{ inputs.sample }}}}" 2>/dev/null; then echo "{words}" >&2; exit 91; fi
     retries: 0
 """
+
+
+@pytest.fixture(scope="module")
+def few_causes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    """A server of its own: Home shows the most frequent causes only."""
+    with serving(tmp_path_factory.mktemp("few")) as made:
+        yield made
 
 
 def test_ui_1_only_what_can_still_be_applied_to_is_counted(recovery: WebServer, browser: Browser) -> None:
@@ -111,21 +120,21 @@ jobs:
 
 
 def test_ui_1_a_failure_whose_case_was_run_again_is_not_unhandled_anywhere(
-    recovery: WebServer, browser: Browser
+    few_causes: WebServer, browser: Browser
 ) -> None:
-    asked = recovery.folder / "asked-dove"
+    asked = few_causes.folder / "asked-dove"
     asked.mkdir()
-    recovery.deploy("dove", ONCE.format(flow="dove", asked=asked, words="a dove sleeps on the mirror"))
-    cases = [recovery.ended("dove", sample=sample) for sample in "AB"]
-    [group] = recovery.wait_for("/failures?flow=dove", lambda groups: groups and groups[0]["count"] == 2)
-    with watched(browser, recovery.url) as context:
+    few_causes.deploy("dove", ONCE.format(flow="dove", asked=asked, words="a dove sleeps on the mirror"))
+    cases = [few_causes.ended("dove", sample=sample) for sample in "AB"]
+    [group] = few_causes.wait_for("/failures?flow=dove", lambda groups: groups and groups[0]["count"] == 2)
+    with watched(browser, few_causes.url) as context:
         home, page = context.page(), context.page()
         home.goto("/")
         row = (
             home.get_by_role("list", name="Failures by cause").get_by_role("listitem").filter(has_text="a dove sleeps")
         )
         expect(row).to_contain_text("2 unhandled")
-        recovery.client.wait(recovery.client.rerun(cases[0]).id, timeout_s=PATIENCE_S)
+        few_causes.client.wait(few_causes.client.rerun(cases[0]).id, timeout_s=PATIENCE_S)
         expect(row).to_contain_text("1 unhandled")
         page.goto("/failures?flow=dove")
         page.get_by_role("link", name=re.compile("nobody took up")).click()
@@ -134,20 +143,20 @@ def test_ui_1_a_failure_whose_case_was_run_again_is_not_unhandled_anywhere(
         expect(listed).to_have_count(1)
         expect(listed).to_contain_text(cases[1])
         expect(page.get_by_role("button", name=re.compile("^Apply to 1 failure"))).to_be_visible()
-        recovery.client.wait(recovery.client.rerun(cases[1]).id, timeout_s=PATIENCE_S)
+        few_causes.client.wait(few_causes.client.rerun(cases[1]).id, timeout_s=PATIENCE_S)
         expect(row).to_contain_text("run again")
         page.goto(f"/failures/{group['id']}?only=run-again")
         expect(page.get_by_role("heading", name="Failures whose cases were run again: 2")).to_be_visible()
         expect(page.get_by_role("button", name=re.compile("^Apply to"))).to_have_count(0)
 
 
-def test_ui_1_what_a_person_rejected_is_told_as_a_decision(recovery: WebServer, browser: Browser) -> None:
-    recovery.deploy("plover", PERSONS)
-    case = recovery.begin("plover")
-    [task] = recovery.wait_for(f"/worklist?case={case}", lambda tasks: len(tasks) == 1)
-    recovery.ask("POST", f"/worklist/{task['id']}/reject", {"comment": "clouds"})
-    recovery.came_to(case, "failed")
-    with watched(browser, recovery.url) as context:
+def test_ui_1_what_a_person_rejected_is_told_as_a_decision(few_causes: WebServer, browser: Browser) -> None:
+    few_causes.deploy("plover", PERSONS)
+    case = few_causes.begin("plover")
+    [task] = few_causes.wait_for(f"/worklist?case={case}", lambda tasks: len(tasks) == 1)
+    few_causes.ask("POST", f"/worklist/{task['id']}/reject", {"comment": "clouds"})
+    few_causes.came_to(case, "failed")
+    with watched(browser, few_causes.url) as context:
         page = context.page()
         page.goto("/")
         row = (
