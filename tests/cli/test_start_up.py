@@ -14,7 +14,7 @@ import pytest
 from mendflow.stores.urls import store_at
 from tests.patience import PATIENCE_S
 
-FOLDER_MODULES_MAX = 697
+FOLDER_MODULES_MAX = 699
 PILOT_MODULES_MAX = 149
 SLOT_MODULES_MAX = 92
 ON_FIRST_USE = frozenset(
