@@ -80,7 +80,7 @@ def test_the_list_of_items_shows_what_the_pilot_measured(shell: Shell) -> None: 
     assert all(len(each) == 1 and each[0] >= 200 for each in ran)
     head, *rows = shell.ok("items", "last").splitlines()
     shown = {row[head.index("took") : head.index("remark")].strip() for row in rows}
-    assert shown == {f"{each[0]} ms" if each[0] < 1000 else f"{each[0] / 1000:.1f} s" for each in ran}
+    assert shown == {duration_text(each[0]) for each in ran}
 
 
 def test_each_run_of_a_restarted_job_has_its_own_time(capsys: pytest.CaptureFixture[str]) -> None:  # UI-1
