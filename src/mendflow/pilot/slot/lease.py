@@ -4,14 +4,12 @@ It is in eight bytes of shared memory: a slot knows the latest value even when i
 memory write. The clock runs on while the machine sleeps, so a laptop that wakes up after its leases ended stops its
 jobs at once."""
 
-import mmap
-import os
-import struct
 import time
 from pathlib import Path
 
+from mendflow.pilot.slot.shared_numbers import map_numbers
+
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-_MOMENT = struct.Struct("=q")
 
 
 def boot_ms() -> int:
@@ -34,26 +32,20 @@ class LeaseClock:
     """`stop_at` is when slots kill what they run; 0 means that no lease was granted yet."""
 
     def __init__(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if os.fstat(descriptor).st_size < _MOMENT.size:
-                os.truncate(descriptor, _MOMENT.size)
-            self._map = mmap.mmap(descriptor, _MOMENT.size)
-        finally:
-            os.close(descriptor)
+        self._moment = map_numbers(path, 1)
 
     @property
     def stop_at(self) -> int:
-        return int(_MOMENT.unpack_from(self._map, 0)[0])
+        return self._moment[0]
 
     def renew(self, *, sent_at: int, lease_ms: int) -> None:
         """The server has answered a request that was sent at `sent_at`. A late answer never shortens the lease."""
         stop_at = sent_at + lease_ms - margin_ms(lease_ms)
         if stop_at > self.stop_at:
-            _MOMENT.pack_into(self._map, 0, stop_at)
+            self._moment[0] = stop_at
 
     def clear(self) -> None:
-        _MOMENT.pack_into(self._map, 0, 0)
+        self._moment[0] = 0
 
     def is_over(self, now: int) -> bool:
         return now >= self.stop_at
