@@ -7,6 +7,7 @@ from mendflow.cli import lists
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.views import AttemptView, ItemView, RunView
 from mendflow.pages.attempts import ran_ms
+from mendflow.pages.formatting import duration_text
 from mendflow.pages.sections import items_table
 from tests.cli.conftest import Shell
 
