@@ -100,8 +100,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
-    """The short check has one stage of tests: all but those marked `full`. The full one has all tests, and those that
-    wait, that want the machine for themselves, or that need what not every machine has, in stages of their own."""
+    """The short check has one stage of tests, all but those marked `full`, and a walk through the web app where it can
+    be shown. The full one has all tests, and those that wait, that want the machine for themselves, or that need what
+    not every machine has, in stages of their own."""
     python = str(programs / "python")
     folders = ("src", "tests", "bench", "experiments", "tools", "examples", "check.py", "demo.py")
     here = [path for path in folders if (ROOT / path).exists()]

@@ -4,8 +4,9 @@ What is installed is exactly what a lock file names, checked by hash, from wheel
 is itself locked; where it cannot, pip does the same in a minute or two. A stamp in the environment says which locks it
 was made from, so that a second call costs nothing.
 
-The environment's Python is of the version that calls, but not always that one: a version manager compiles Python
-without optimisations unless it is told otherwise, and then everything takes a third longer than with the system's."""
+The environment's Python is of the version that calls, but not always that one. A version manager compiles Python
+without optimisations unless it is told otherwise, and everything takes a third longer with it than with the system's.
+So the system's is taken in its place, if there is one of the same version."""
 
 import hashlib
 import importlib.util
@@ -41,7 +42,8 @@ def prepare(*lock_names: str) -> Path:
     found = set(stamp.read_text().splitlines()) if stamp.is_file() and _answers(python) else set()
     if wanted <= found:
         return programs
-    pip = _make(python)
+    is_ours = Path(sys.prefix).resolve() == VENV.resolve()  # it runs this program, and is kept
+    pip = _make(python, anew=_python_line() not in found and not is_ours)
     stamp.unlink(missing_ok=True)
     install(pip, python, lock_names)
     still_true = found & _stamp([lock.stem for lock in LOCKS.glob("*.lock")])
@@ -53,7 +55,12 @@ def _stamp(lock_names: Sequence[str]) -> set[str]:
     """One line per thing that the environment depends on. The folder counts: an environment cannot be moved."""
     files = [LOCKS / f"{name}.lock" for name in lock_names] + [ROOT / "pyproject.toml"]
     lines = {f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files}
-    return lines | {f"python {sys.version_info[0]}.{sys.version_info[1]} in {ROOT}"}
+    return lines | {_python_line()}
+
+
+def _python_line() -> str:
+    base = sys.base_prefix if quick_python() == sys.executable else SYSTEM_PROGRAMS.parent
+    return f"python {sys.version_info[0]}.{sys.version_info[1]} of {base} in {ROOT}"
 
 
 def _answers(python: Path) -> bool:
@@ -67,12 +74,12 @@ def _answers(python: Path) -> bool:
     return found.stdout.strip() == version
 
 
-def _make(python: Path) -> list[str]:
-    """Make the environment where there is none that works, and give the command for pip.
+def _make(python: Path, *, anew: bool) -> list[str]:
+    """Make the environment where there is none that works, or `anew`, and give the command for pip.
 
     The pip at hand is used from outside, because some systems ship `venv` without the pip to put into it."""
     borrowed = importlib.util.find_spec("pip") is not None
-    if not _answers(python):
+    if anew or not _answers(python):
         base = quick_python() if borrowed else sys.executable
         _run([base, "-m", "venv", "--clear", *(["--without-pip"] if borrowed else []), str(VENV)])
     command = [sys.executable, "-m", "pip", "--python", str(python)] if borrowed else [str(python), "-m", "pip"]

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from mendflow.pilot.slot.lease import LeaseClock
 from mendflow.pilot.slot.processes import die_with_parent
 from mendflow.pilot.slot.shared_numbers import map_numbers
@@ -34,6 +36,7 @@ def another_process(write: Callable[[int], object]) -> Iterator[None]:
         os.waitpid(child, 0)
 
 
+@pytest.mark.law
 async def test_a_call_that_has_begun_is_never_seen_as_one_that_has_not(tmp_path: Path) -> None:
     """The slot kills a worker that reports a call which has not begun."""
     slot, worker = CallProgress(f"{tmp_path}/calls", fresh=True), CallProgress(f"{tmp_path}/calls")
@@ -48,6 +51,7 @@ async def test_a_call_that_has_begun_is_never_seen_as_one_that_has_not(tmp_path:
     assert not earlier
 
 
+@pytest.mark.law
 async def test_a_lease_that_is_renewed_is_never_seen_as_over(tmp_path: Path) -> None:
     """The slot kills its job when the lease is over."""
     slot, agent = LeaseClock(tmp_path / "lease"), LeaseClock(tmp_path / "lease")

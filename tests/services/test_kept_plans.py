@@ -18,6 +18,16 @@ async def test_a_flow_is_compiled_once() -> None:
     assert await compiler.plan_of(echo("one")) is not plan
 
 
+async def test_what_is_only_checked_and_what_is_large_is_not_kept() -> None:
+    compiler, flow = FlowCompiler(LongReads()), echo("one")
+    plan = await compiler.plan_of(flow)
+    for number in range(flow_compiler.PLANS_KEPT_MAX):
+        await compiler.check(echo(f"checked{number}"))
+    assert await compiler.plan_of(flow) is plan
+    large = Flow(name=FlowName("large"), body=JobActivity(name="echo", command="#" * flow_compiler.FLOW_KEPT_BYTES_MAX))
+    assert await compiler.plan_of(large) is not await compiler.plan_of(large)
+
+
 async def test_the_plans_that_were_used_last_are_kept() -> None:
     compiler, flow = FlowCompiler(LongReads()), echo("first")
     plan = await compiler.plan_of(flow)

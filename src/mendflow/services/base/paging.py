@@ -115,7 +115,7 @@ def equals(name: str, value: str) -> str:
 
 
 class PageQuery(Protocol):
-    """What is asked for: `limit` results after skipping `offset`, from a cursor on."""
+    """Which results are asked for, in which order, and `limit` of them after skipping `offset`, from a cursor on."""
 
     @property
     def where(self) -> str: ...

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from types import NoneType
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from mendflow.core.engine.expression_checks import FlowJudge
 from mendflow.core.engine.plan import Plan, compiling
 from mendflow.core.expressions.work_budget import LongWork
@@ -31,8 +33,9 @@ UNITS_AT_ONCE: Final = 50_000
 
 PLANS_KEPT_MAX: Final = 16
 ACTIVITIES_KEPT_MAX: Final = 10_000
+FLOW_KEPT_BYTES_MAX: Final = 256 * 1024
 """So many plans are kept, with so many activities in all; a plan that has more by itself is not kept. A flow is kept
-with its plan, and is at most as large as a request."""
+with its plan, so the plan of a large one is not kept either."""
 
 
 class FlowCompiler:
@@ -44,7 +47,7 @@ class FlowCompiler:
 
     async def check(self, flow: Flow) -> None:
         """Raises BadFlow with everything that is wrong with the flow and those that came with it."""
-        await self.plan_of(flow)
+        await self._compiled(flow, alone=False)
 
     async def plan_of(self, flow: Flow, *, alone: bool = False) -> Plan:
         """The same; what is wrong with the flows that came with it does not matter if it is checked `alone`."""
@@ -58,7 +61,7 @@ class FlowCompiler:
         return plan
 
     def _keep(self, key: tuple[int, bool], plan: Plan) -> None:
-        if len(plan.nodes) > ACTIVITIES_KEPT_MAX:
+        if len(plan.nodes) > ACTIVITIES_KEPT_MAX or len(msgspec.msgpack.encode(plan.flow)) > FLOW_KEPT_BYTES_MAX:
             return
         self._kept[key] = plan
         self._activities_kept += len(plan.nodes)

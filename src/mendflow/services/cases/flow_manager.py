@@ -99,10 +99,10 @@ class FlowManager:
         counts: ServerMetrics,
         compiler: FlowCompiler,
         long_steps: LongSteps | None = None,
-        values: LiveInputs | None = None,
+        live_inputs: LiveInputs | None = None,
     ) -> None:
         self._compiler = compiler
-        self._values = values or LiveInputs()
+        self._live_inputs = live_inputs or LiveInputs()
         self._long_steps = long_steps
         self.reader = CaseReader(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub, long_steps=long_steps
@@ -126,7 +126,7 @@ class FlowManager:
         found = await self.reader.read_tree(tree, self._give_up)
         for live in found:
             self.live[live.id] = live
-            self._values.add(live.document)
+            self._live_inputs.add(live.document)
             self._homes.hold(live.id, live.id)
             if live.document.live:
                 self._events.begun(live.id)
@@ -166,7 +166,7 @@ class FlowManager:
     def _drop_case(self, case: CaseId) -> None:
         self._hub.publish(CaseLeft(case))
         self.live.pop(case, None)
-        self._values.remove(case)
+        self._live_inputs.remove(case)
         self._homes.release(case, case)
 
     async def begin(
@@ -194,12 +194,12 @@ class FlowManager:
                 await admission.admit(document.id, document.project)
                 if document.id in self.live:  # somebody else began it meanwhile
                     return self.live[document.id]
-            self._values.admit(document)
+            self._live_inputs.admit(document)
             with self._ledger.atomic():
                 return await self._begin(document, plan, events, earlier, now)
         finally:  # also if whoever wants it has left while it was admitted
             if document.id not in self.live:
-                self._values.remove(document.id)
+                self._live_inputs.remove(document.id)
                 if admission is not None:
                     admission.dismiss(document.id, document.project)
 

@@ -114,12 +114,11 @@ class SizeLearner:
 
     async def stop(self) -> None:
         """Write what was learned."""
-        self._ended_jobs.hand_over()
-        await self._background.stop()
         try:
-            await self.merge()
+            await self.merge()  # before others are stopped: one of them may be writing
         except StoreUnavailable:
-            return  # a few runs less are known
+            pass  # a few runs less are known
+        await self._background.stop()
 
     async def load(self, jobs: Sequence[NewJob]) -> None:
         now = self._clock.now()
@@ -143,8 +142,8 @@ class SizeLearner:
         """Write the runs since the last time; what is being written already is written when this returns."""
         self._ended_jobs.hand_over()
         async with self._merging:
-            gathered, self._new, self._new_by_case = self._new, {}, {}
-            for name, ended in gathered.items():
+            for name in list(self._new):
+                ended, self._new_by_case = self._new.pop(name), {}
                 while not await self._merge(name, ended.runs, ended.jobs):
                     pass
 

@@ -79,10 +79,11 @@ class RuntimeEstimator:
 
     async def merge(self, now: Instant) -> None:
         """Write the durations since the last time."""
-        gathered, self._new = self._new, {}
-        counts, self._counts = self._counts, {}
-        for name, latest in gathered.items():
-            while not await self._merge(name, list(latest), counts[name], now):
+        for name in list(self._new):
+            if (latest := self._new.pop(name, None)) is None:
+                continue  # another has taken it
+            count = self._counts.pop(name)
+            while not await self._merge(name, list(latest), count, now):
                 pass
 
     async def _merge(self, name: RuntimeKey, latest_ms: list[int], jobs: int, now: Instant) -> bool:

@@ -156,7 +156,7 @@ class Runtime:
             counts=server.counts,
             compiler=server.flow_compiler,
             long_steps=server.long_steps,
-            values=LiveInputs(settings.live_inputs_bytes),
+            live_inputs=LiveInputs(settings.live_inputs_bytes),
         )
         repairing = hub if settings.recovery else Hub()  # a hub of its own: no rule is asked
         self.levels = Levels(

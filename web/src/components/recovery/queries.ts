@@ -167,7 +167,6 @@ export function conclusionQuery(flow: string, decision: string, version: number)
   });
 }
 
-/** How far an application of rules has come; null if none was asked for. It is read again while one runs, or is `asked` for:
  * the server may not have begun. */
 export function applyQuery(group: string, asked: boolean) {
   return queryOptions({
