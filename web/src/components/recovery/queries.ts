@@ -167,7 +167,8 @@ export function conclusionQuery(flow: string, decision: string, version: number)
   });
 }
 
- * the server may not have begun. */
+/** How far an application of rules has come. It is read again while one runs, or is `asked` for: the server may not have
+ * begun. */
 export function applyQuery(group: string, asked: boolean) {
   return queryOptions({
     queryKey: ["failures", "apply", group],
