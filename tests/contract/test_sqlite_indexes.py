@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.errors import RequestError
-from mendflow.stores.contract import FieldCondition, Put
+from mendflow.stores.contract import Delete, FieldCondition, Put, WriteDone
 from mendflow.stores.sqlite import migrations
 from mendflow.stores.sqlite.store import SqliteStore
 from tests.contract.documents import done, put
@@ -188,3 +188,69 @@ def written_bytes() -> int:
     """What this process has written to files, whether they are kept or not."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+
+@pytest.mark.parametrize("kind", ["job", "case", "letter"])
+async def test_columns_follow_each_change_of_a_document(tmp_path: Path, kind: str) -> None:  # SE-4
+    """Only those that have changed since the last write are written, which is remembered."""
+    bodies = (
+        b'{"case":"c","state":"waiting","created_at":5,"key":"k"}',
+        b'{"case":"c","state":"running","created_at":5,"key":"k","more":1}',
+        b'{"case":"c","state":"running","created_at":5,"key":"k","more":2}',
+        b'{"case":"c","state":"running","created_at":6,"status":"s","key":"k"}',
+        b'{"case":"c","state":1,"created_at":6,"status":"s","key":"l"}',
+        b'{"case":"c","state":1.0,"created_at":6,"status":"s","key":"l"}',
+        b'{"case":"c","state":true,"created_at":6.5,"status":"s"}',
+        b'{"case":"c","state":2,"created_at":6.5,"status":"s"}',
+        b'{"state":2}',
+        b'{"more":1}',
+        b'{"case":"d","state":"waiting"}',
+        b"[1]",
+        b'{"state":"waiting"}',
+    )
+    store = await opened(tmp_path / "store.db")
+    columns = {"by_case": "case", "by_state": "state", "by_status": "status", "by_created": "created_at"}
+    if kind == "case":
+        columns["by_key"] = "key"
+    pairs = ", ".join(f"{name}, json_extract(body, '$.{field}')" for name, field in columns.items())
+    types = ", ".join(f"typeof({name}), typeof(json_extract(body, '$.{field}'))" for name, field in columns.items())
+    version = 0
+    for reopened in (False, True):
+        for body in bodies:
+            if reopened:
+                await store.close()
+                store = await opened(tmp_path / "store.db")
+            [[outcome]] = [await store.write([Put(kind, "a", body, version)])]
+            assert isinstance(outcome, WriteDone)
+            version = outcome.version
+            row = store._ready().main.execute(f"SELECT body, {pairs}, {types} FROM documents").fetchone()
+            assert row[0] == body.decode() and row[1::2] == row[2::2], (body, row)
+    await store.close()
+
+
+async def test_columns_of_a_document_that_is_made_again_are_written_anew(tmp_path: Path) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    made = b'{"case":"c","state":"waiting","created_at":5}'
+    [first] = await store.write([Put("job", "a", made, 0)])
+    assert isinstance(first, WriteDone)
+    await store.write([Delete("job", "a", first.version)])
+    [again] = await store.write([Put("job", "a", made.replace(b"waiting", b"running"), 0)])
+    assert isinstance(again, WriteDone)
+    await store.write([Delete("job", "a", again.version), Put("job", "a", made, 0)])
+    asked = [FieldCondition("case", "c"), FieldCondition("state", "waiting")]
+    assert [each.id for each in await store.search("job", asked)] == ["a"]
+    assert [each.id for each in await store.search("job", order_by="created_at", descending=True)] == ["a"]
+    await store.close()
+
+
+async def test_columns_are_written_anew_after_a_failed_transaction(tmp_path: Path) -> None:  # SE-4
+    store = await opened(tmp_path / "store.db")
+    made = b'{"case":"c","state":"waiting","created_at":5}'
+    good = Put("job", "a", made, 0)
+    with pytest.raises(RequestError, match="a document must be JSON"):
+        await store.write([good, Put("job", "b", b'{"state":1, "more":}', 0)])
+    [done_] = await store.write([good])
+    assert isinstance(done_, WriteDone)
+    row = store._ready().main.execute("SELECT by_case, by_state, by_created FROM documents").fetchall()
+    assert row == [("c", "waiting", 5)]
+    await store.close()

@@ -11,7 +11,6 @@ from mendflow.core.model.values import Value
 from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.fields import field_of, is_number
 from mendflow.stores.sql import Params, all_conditions
-from mendflow.stores.sqlite.searched_columns import COLUMNS as SEARCHED_COLUMNS
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -27,9 +26,9 @@ WAIT_FOR_NO_LOCK = "PRAGMA busy_timeout = 0"
 VERSION = "SELECT version FROM documents WHERE kind = ? AND id = ?"
 
 VERSIONS = """
--- The versions of many documents in one answer: a JSON list of [kind, id, version]; absent ones are left out.
-SELECT json_group_array(json_array(d.kind, d.id, d.version))
-FROM json_each(?) k JOIN documents d ON d.kind = k.value->>0 AND d.id = k.value->>1
+-- The versions of documents of one kind in one answer: a JSON list of [id, version]; absent ones are left out.
+SELECT json_group_array(json_array(d.id, d.version))
+FROM json_each(?2) k CROSS JOIN documents d ON d.kind = ?1 AND d.id = k.value
 """
 
 LENGTHS = """
@@ -44,16 +43,22 @@ RESERVED = "SELECT upto FROM versions"
 RESERVE = "UPDATE versions SET upto = ?"
 """Versions up to this number may be used; recorded before the first of them is."""
 
-_WRITTEN = ("version", *SEARCHED_COLUMNS, "body")
+PUT_WIDTH = 4
+"""A row to put has its kind, id, version and body, and the columns that the statement writes."""
 
-PUT = (
-    f"INSERT INTO documents (kind, id, {', '.join(_WRITTEN)}) VALUES ",
-    f"(?, ?, ?, {'?, ' * len(SEARCHED_COLUMNS)}CAST(? AS TEXT))",
-    f" ON CONFLICT (kind, id) DO UPDATE SET {', '.join(f'{each} = excluded.{each}' for each in _WRITTEN)}",
-)
-"""Write whole documents; the writer has compared their versions. The middle part is repeated per row."""
 
-PUT_WIDTH = 3 + len(SEARCHED_COLUMNS) + 1
+def put(columns: Sequence[str], *, empty: Sequence[str] = ()) -> tuple[str, str, str]:
+    """Write whole documents; the writer has compared their versions. Of the columns for searches those in `columns` are
+    written, those in `empty` are emptied, and all others stay as they are. A new row has nothing in a column that is
+    not written, so to empty some costs only where something is replaced. The middle part is repeated per row."""
+    written = ("version", *columns, "body")
+    changes = [*(f"{each} = excluded.{each}" for each in written), *(f"{each} = NULL" for each in empty)]
+    return (
+        f"INSERT INTO documents (kind, id, {', '.join(written)}) VALUES ",
+        f"(?, ?, ?, {'?, ' * len(columns)}CAST(? AS TEXT))",
+        f" ON CONFLICT (kind, id) DO UPDATE SET {', '.join(changes)}",
+    )
+
 
 APPEND = ("INSERT INTO entries (stream, position, body) VALUES ", "(?, ?, ?)", "")
 """Add entries at their positions; the writer has compared the streams' lengths."""

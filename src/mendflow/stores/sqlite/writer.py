@@ -28,12 +28,10 @@ from mendflow.stores.fields import BadDocument
 from mendflow.stores.sqlite import queries as sql
 from mendflow.stores.sqlite.checkpoints import Checkpointer
 from mendflow.stores.sqlite.errors import is_busy, is_environment_error, removed, unavailable
-from mendflow.stores.sqlite.searched_columns import searched_columns
+from mendflow.stores.sqlite.row_writer import REMEMBERED_MAX, Key, RowWriter
 from mendflow.stores.write_batches import WriteBatch, WriteOutcomes, resolve, take_group
 
 log = logging.getLogger("mendflow.store")
-
-Key = tuple[str, str]
 
 ON_THE_LOOP_WRITES_MAX = 512
 ON_THE_LOOP_BYTES_MAX = 256 * 1024
@@ -46,9 +44,6 @@ COMMIT_HERE_MS_MAX = 1.0
 """With a disk that syncs this fast, a small group is committed on the event loop: waking a thread and being woken by it
 takes about as long as the sync, and the caller waits for this answer only."""
 
-REMEMBERED_MAX = 20_000
-"""For so many documents and streams the writer remembers what it wrote last and need not read."""
-
 VERSIONS_RESERVED = 1_000_000
 """So many versions are reserved at once, which costs one more write in a million; unused numbers do no harm."""
 
@@ -56,10 +51,6 @@ LOOK_ONE_BY_ONE_MAX = 4
 
 LOCKED_SECONDS_MAX = 5.0
 """How long to wait for another program that holds the file locked."""
-
-_ROWS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
-_PUTS = [(rows, sql.many(sql.PUT, rows)) for rows in _ROWS]
-_APPENDS = [(rows, sql.many(sql.APPEND, rows)) for rows in _ROWS]
 
 
 class SqliteWriter:
@@ -214,6 +205,7 @@ class Transaction:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._rows = RowWriter(connection)
         # As committed: nobody else writes to the file.
         self._versions: dict[Key, int] = {}
         self._lengths: dict[str, int] = {}
@@ -235,6 +227,7 @@ class Transaction:
 
     def commit(self) -> None:
         self._connection.commit()
+        self._rows.remember()
         self._remember(self._prepared)
 
     def _remember(self, changes: "GroupChanges") -> None:
@@ -245,6 +238,7 @@ class Transaction:
         self._lengths.update(changes.lengths)
 
     def roll_back(self) -> None:
+        self._rows.forget()
         self._versions.clear()
         self._lengths.clear()
         self._reserved = 0  # versions that this transaction reserved are not; the next one reserves them again
@@ -273,43 +267,29 @@ class Transaction:
                 row = self._connection.execute(sql.VERSION, key).fetchone()
                 versions[key] = row[0] if row else 0
         else:
-            versions.update(((kind, id), version) for kind, id, version in self._ask(sql.VERSIONS, unknown))
+            by_kind: dict[str, list[str]] = {}
+            for kind, id in unknown:
+                by_kind.setdefault(kind, []).append(id)
+            for kind, ids in by_kind.items():
+                versions.update(((kind, id), version) for id, version in self._ask(sql.VERSIONS, kind, about=ids))
         return versions
 
     def _lengths_of(self, streams: set[str]) -> dict[str, int]:
         lengths = {stream: self._lengths[stream] for stream in streams if stream in self._lengths}
         unknown = streams.difference(lengths)
         if unknown:
-            lengths.update(self._ask(sql.LENGTHS, unknown))
+            lengths.update(self._ask(sql.LENGTHS, about=list(unknown)))
         return lengths
 
-    def _ask(self, statement: str, about: set[Key] | set[str]) -> Any:
-        (answer,) = self._connection.execute(statement, (msgspec.json.encode(about).decode(),)).fetchone()
+    def _ask(self, statement: str, *params: str, about: list[str]) -> Any:
+        (answer,) = self._connection.execute(statement, (*params, msgspec.json.encode(about).decode())).fetchone()
         return msgspec.json.decode(answer)
 
     def _write(self, changes: "GroupChanges") -> None:
-        rows: list[Any] = []
-        gone: list[Key] = []
-        for key, body in changes.bodies.items():
-            if body is None:
-                gone.append(key)
-            else:
-                rows += (*key, changes.versions[key], *searched_columns(key[0], body), body)
-        if gone:
-            self._connection.execute(sql.DELETE, (msgspec.json.encode(gone).decode(),))
+        self._rows.write(changes.bodies, changes.versions)
         if changes.removed:
             self._connection.execute(sql.REMOVE_STREAMS, (msgspec.json.encode(changes.removed).decode(),))
-        self._insert(_PUTS, sql.PUT_WIDTH, rows)
-        self._insert(_APPENDS, 3, changes.entries)
-
-    def _insert(self, statements: list[tuple[int, str]], width: int, params: list[Any]) -> None:
-        """Many rows in few statements, of sizes that stay prepared."""
-        start = 0
-        for rows, statement in statements:
-            span = rows * width
-            while len(params) - start >= span:
-                self._connection.execute(statement, params[start : start + span])
-                start += span
+        self._rows.append(changes.entries)
 
 
 class GroupChanges:
@@ -325,12 +305,22 @@ class GroupChanges:
         self.removed: set[str] = set()  # streams; their entries of before the group go
 
     def decide(self, writes: Sequence[Write]) -> WriteOutcomes:
-        return [self._decide(write) for write in writes]
+        return [self._put(write) if isinstance(write, Put) else self._decide(write) for write in writes]
 
-    def _decide(self, write: Write) -> WriteDone | WriteConflict:
+    def _put(self, write: Put) -> WriteDone | WriteConflict:
+        key = (write.kind, write.id)
+        actual = self.versions.get(key, 0)
+        if actual != write.expected:
+            return WriteConflict(write.kind, write.id, write.expected, actual)
+        self.version = version = self.version + 1
+        self.versions[key] = version
+        self.bodies[key] = write.body
+        return WriteDone(version)
+
+    def _decide(self, write: Delete | Append | RemoveStream) -> WriteDone | WriteConflict:
         if isinstance(write, Append):
             return self._append(write)
-        return self._remove(write) if isinstance(write, RemoveStream) else self._document(write)
+        return self._remove(write) if isinstance(write, RemoveStream) else self._delete(write)
 
     def _remove(self, write: RemoveStream) -> WriteDone:
         self.removed.add(write.stream)
@@ -339,16 +329,11 @@ class GroupChanges:
         self.entries = [value for row in rows if row[0] != write.stream for value in row]
         return WriteDone(0)
 
-    def _document(self, write: Put | Delete) -> WriteDone | WriteConflict:
+    def _delete(self, write: Delete) -> WriteDone | WriteConflict:
         key = (write.kind, write.id)
         actual = self.versions.get(key, 0)
         if actual != write.expected:
             return WriteConflict(write.kind, write.id, write.expected, actual)
-        if isinstance(write, Put):
-            self.version += 1
-            self.versions[key] = self.version
-            self.bodies[key] = write.body
-            return WriteDone(self.version)
         self.versions[key] = 0
         self.bodies[key] = None
         return WriteDone(0)
