@@ -25,9 +25,13 @@ class _SearchedFields(msgspec.Struct, frozen=True):
     started_at: msgspec.Raw = _ABSENT
     project: msgspec.Raw = _ABSENT
     key: msgspec.Raw = _ABSENT
+    stands_for: msgspec.Raw = _ABSENT
 
 
-COLUMNS: Final = ("by_case", "by_state", "by_status", "by_created", "by_started", "by_project", "by_key")
+COLUMNS: Final = (
+    *("by_case", "by_state", "by_status", "by_created", "by_started", "by_project", "by_key"),
+    "by_stands_for",
+)
 """In the order of the fields."""
 
 _decode = msgspec.json.Decoder(_SearchedFields).decode
