@@ -82,6 +82,19 @@ async def test_a_case_is_found_by_its_key_by_an_index(tmp_path: Path) -> None:  
     await store.close()
 
 
+async def test_later_runs_of_cases_are_found_by_an_index(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    await done(store, Put("case", "a", b'{"stands_for": null, "status": "failed"}', 0))
+    await done(store, Put("case", "b", b'{"stands_for": "a", "status": "running"}', 0))
+    with plans_of(store) as plans:
+        for asked in (FieldCondition("stands_for", "a"), FieldCondition("stands_for", ["a", "c"], "in")):
+            [found] = await store.search("case", [asked, FieldCondition("status", "cancelled", "ne")])
+            assert found.id == "b" and not await store.search("case", [asked], after=found)
+    for plan in plans:
+        assert any("USING INDEX cases_by_stands_for (by_stands_for=?)" in line for line in plan), plan
+    await store.close()
+
+
 @pytest.mark.parametrize(
     "state",
     [

@@ -247,6 +247,37 @@ async def test_pages_of_a_search_with_conditions_give_what_fulfils_them(crowd: S
     assert [json.loads(document.body)["n"] for document in found] == wanted
 
 
+async def test_cases_are_found_by_those_that_they_stand_for(store: Store) -> None:
+    long = "x" * 300
+    stands: list[tuple[str, Value]] = [("b", "a"), ("c", "a"), ("d", "b"), ("e", None), ("f", long), ("g", 1)]
+    found = {id: {"stands_for": value, "status": "cancelled" if id == "c" else "failed"} for id, value in stands}
+    nested = {"stands_for": None, "inputs": {"stands_for": "a"}}
+    await store.write([Put("case", id, body(value), 0) for id, value in {**found, "h": nested}.items()])
+    await store.write([Put("case", "i", b'{"stands_for":"b","status":"failed"}', 0)])
+    await store.write([Put("job", "j", body({"stands_for": "a"}), 0)])
+    await store.refresh()
+
+    async def those(value: Value, op: str = "eq", *more: FieldCondition, kind: str = "case") -> str:
+        return "".join(ids(await store.search(kind, [FieldCondition("stands_for", value, op), *more])))
+
+    assert [await those("a"), await those("b"), await those("e"), await those(long)] == ["bc", "di", "", "f"]
+    assert await those(["a", "b", "nothing"], "in") == "bcdi"
+    assert await those(["a", "b"], "in", FieldCondition("status", "cancelled", "ne")) == "bdi"
+    assert [await those([], "in"), await those(["", "a\0"], "in")] == ["", ""]
+    assert [await those(["a", long], "in"), await those(["a", None], "in"), await those(None)] == ["bcf", "bceh", "eh"]
+    assert [await those(1), await those("1"), await those("a", "ne")] == ["g", "", "defghi"]
+    assert await those("a", kind="job") == "j"
+    pages, last = list[str](), None
+    while page := await store.search("case", [FieldCondition("stands_for", ["a", "b"], "in")], limit=2, after=last):
+        pages.append("".join(ids(page)))
+        last = page[-1]
+    assert pages == ["bc", "di"]
+    version = (await store.get_many("case", ["b"]))[0].version
+    await done(store, Put("case", "b", body({"stands_for": "z"}), version))
+    await store.refresh()
+    assert [await those("a"), await those("z")] == ["c", "b"]
+
+
 async def test_a_search_finds_after_a_refresh_every_write_that_returned_before_it(store: Store) -> None:
     for round in range(5):
         version = await put(store, f"{round}", body({"state": "new"}))

@@ -240,3 +240,36 @@ async def test_ex_7_how_far_rules_are_applied_to_a_group_is_told_for_all_servers
         (set(cases), False, [], 2, 2)
     ] * 2
     assert not (await east.stop_apply(group.id)).stopped, "it is over already"
+
+
+async def test_ex_7_an_application_over_two_servers_is_told_while_it_runs_and_apart_from_one_before(
+    two: tuple[Citizen, Citizen], east: Client, west: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await east.deploy(job_flow())
+    cases = []
+    for server in (east, west):
+        cases.append((await server.start("one")).id)
+        await do_jobs(server, 1, fail=True)
+    [group] = await west.failures(flow="one")
+    await two[0].domain.apply_rules(group.id, who="boss")  # west was not reached for it
+    before = await west.apply_progress(group.id)
+    assert (before.application, before.running, len(before.left)) == ("", False, 2)
+    reopener, goes_on = two[1].server.runtime.recovery.groups._reopener, asyncio.Event()
+    reopen = reopener.reopen
+
+    async def held(case: CaseId, *, who: str) -> list[str]:
+        await goes_on.wait()
+        return await reopen(case, who=who)
+
+    monkeypatch.setattr(reopener, "reopen", held)
+    applying = asyncio.ensure_future(east.apply_rules(group.id, retry=True))
+    async with asyncio.timeout(PATIENCE_S):
+        while not (told := await east.apply_progress(group.id)).cases or not told.running:
+            await asyncio.sleep(0.05)
+    also = await west.apply_progress(group.id)
+    assert told.application and (also.application, also.running, also.ended_at) == (told.application, True, 0)
+    assert (also.total, also.done) == (2, 0), "the slowest has not done its first"
+    goes_on.set()
+    assert set((await applying).cases) == set(cases)
+    done = await west.apply_progress(group.id)
+    assert (done.application, done.running, set(done.cases), done.left) == (told.application, False, set(cases), [])

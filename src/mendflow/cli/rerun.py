@@ -177,6 +177,7 @@ async def _rerun_with_flow(
         origin=came_from,
         again=again,
         on_unhandled=earlier.on_unhandled,
+        rerun=True,
     )
 
 

@@ -69,11 +69,13 @@ class CaseCalls(Calls, tag="cases"):
         again: list[str] = [],
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
+        rerun: bool = False,
         project: ProjectName = "",
     ) -> CaseView:
         """Start a case of a flow that is sent along. The flow model as JSON; all else as for a deployed flow. A flow
         that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where
-        none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`."""
+        none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. With `rerun` the
+        case of `cache_from` is run again, with what was corrected: what that failed by is taken up."""
 
     @operation("GET", "/cases", VIEWERS, LISTED, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:

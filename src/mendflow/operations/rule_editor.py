@@ -121,8 +121,10 @@ class RuleEditorCalls(Calls, tag="rules"):
 
     @operation("GET", "/failures/{group}/apply", VIEWERS, LISTED)
     async def apply_progress(self, group: GroupName) -> ApplyProgress:
-        """How far the last application of rules to a group has come. The server that applies them knows."""
+        """How far the last application of rules to a group has come. Each server knows of those that it does itself,
+        since it started, and all live servers are asked. Told is what the caller sees of the group."""
 
     @operation("POST", "/failures/{group}/apply/stop", OPERATORS, LISTED, repeatable=True)
     async def stop_apply(self, group: GroupName) -> ApplyProgress:
-        """Stop the application of rules to a group. What was taken up goes on; the rest is left as it is."""
+        """Stop the application of rules to a group. What was taken up goes on; the rest is left as it is, as far as
+        the caller sees it."""

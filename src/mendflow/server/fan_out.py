@@ -6,6 +6,7 @@ does not is named in the header `Mendflow-Unheard`, instead of being left out si
 
 import asyncio
 import re
+import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
@@ -127,11 +128,13 @@ def merge_applied(by_server: PeerAnswers) -> bytes:
 
 
 def merge_apply_progress(by_server: PeerAnswers) -> bytes:
-    """Each server goes through all failures of the group, and takes up its own: the slowest says how far all are."""
+    """Each server goes through all failures of the group, and takes up its own: the slowest says how far all are. Only
+    of the newest application: a server that was not reached for it still tells of the one before."""
     told = list(_read(by_server, ApplyProgress).values())
-    begun = [each for each in told if each.started_at]
-    if not begun:
+    newest = max(told, key=lambda each: each.started_at)
+    if not newest.started_at:
         return _encode(told[0])
+    begun = [each for each in told if each is newest or (newest.application and each.application == newest.application)]
     running = any(each.running for each in begun)
     progress = msgspec.structs.replace(
         begun[0],
@@ -157,6 +160,8 @@ def _applied(answers: Sequence[ApplyResult] | Sequence[ApplyProgress]) -> dict[s
     return {"taken_up": taken_up, "left": left, "cases": cases, "refused": refused}
 
 
+APPLYING: Final = re.compile("/failures/[^/]+/apply")
+APPLICATION_BYTES: Final = 8
 MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [
     ("GET", re.compile("/cases"), merge_cases),
     ("GET", re.compile("/overview"), merge_overviews),
@@ -164,8 +169,8 @@ MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [
     ("POST", re.compile("/levels/[^/]+/drain"), merge_drained),
     ("POST", re.compile("/pilots/[^/]+/drain"), own_answer),
     ("DELETE", re.compile("/pilots/[^/]+/drain"), own_answer),
-    ("POST", re.compile("/failures/[^/]+/apply"), merge_applied),
-    ("GET", re.compile("/failures/[^/]+/apply"), merge_apply_progress),
+    ("POST", APPLYING, merge_applied),
+    ("GET", APPLYING, merge_apply_progress),
     ("POST", re.compile("/failures/[^/]+/apply/stop"), merge_apply_progress),
 ]
 
@@ -186,7 +191,8 @@ class FanOut:
             return False
         for method, pattern, merge in MERGERS:
             if scope["method"] == method and pattern.fullmatch(path):
-                await self._ask_all(scope, receive, send, inner, merge)
+                asked = _as_one_application(scope) if merge is merge_applied else scope
+                await self._ask_all(asked, receive, send, inner, merge)
                 return True
         return False
 
@@ -212,6 +218,13 @@ class FanOut:
                     return await response.read() if response.status < 300 else None
         except (RequestError, TimeoutError):
             return None
+
+
+def _as_one_application(scope: HTTPScope) -> HTTPScope:
+    """The request with a name for what all servers do together, by which their answers about it are found."""
+    name = f"application={secrets.token_hex(APPLICATION_BYTES)}".encode()
+    others = (part for part in scope["query_string"].split(b"&") if part and not part.startswith(b"application="))
+    return cast(HTTPScope, {**scope, "query_string": b"&".join((*others, name))})
 
 
 async def _answer_of_this_server(

@@ -133,6 +133,8 @@ async def test_a_batch_that_failed_keeps_those_after_it_open_until_it_is_tried_a
     both = await started(world, 2)
     [second] = [case for case in both if case.id != first.id]
     assert (second.rerun_of, second.inputs) == (first.id, first.inputs)
+    document = await world.runtime.manager.document(second.id)
+    assert document is not None and document.stands_for == first.id, "it takes up what the first failed by"
     [item] = await world.take()
     await world.report(**{item: Outcome()})
     await until_state(world, "merged", "over")

@@ -7,14 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Input, JobActivity, UserTask
+from mendflow.core.model.flow import Call, Input, JobActivity, Throw, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery, FailureGroup
 from mendflow.services.learning.learned_failures import decode_decided, learned_failure
+from mendflow.services.recovery.failures import is_rejection
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
-from tests.services.recovery.kit import FAILED, World, flow
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A = JobActivity(name="a", command="true")
 ASKED = UserTask(name="approve", role="boss", title="Publish?")
@@ -58,6 +60,7 @@ async def only_group(world: World) -> FailureGroup:
         "rejected": group.rejected,
         "told": group.told,
     }
+    counted["handled"] = group.count - sum(counted.values())
     [trend] = (await type(world.domain)(world.server).overview()).failures  # an answer is kept for a while
     assert (trend.count, trend.unhandled, trend.run_again, trend.rejected, trend.waiting, trend.told) == (
         group.count,
@@ -69,7 +72,7 @@ async def only_group(world: World) -> FailureGroup:
     for kind in KINDS:
         rows = await world.domain.decisions(DecisionQuery(group=group.id, handling=kind))
         assert [each.id for each in rows] == [each.id for each in listed if each.handling == kind]
-        assert len(rows) == counted.get(kind, len(rows))
+        assert len(rows) == counted[kind], kind
     view = await world.domain.failure(group.id)
     assert view.group == group
     assert view.open_failed == group.unhandled, "rules are applied to what nobody has taken up"
@@ -108,6 +111,91 @@ async def test_ui_1_who_corrects_the_inputs_has_taken_the_failure_up(world: Worl
     case = await fails(world, await world.start(counted))
     await world.domain.rerun(case, who="me", inputs={"n": 2})
     assert await told(world) == (0, 1, 0)
+
+
+async def test_ui_1_who_only_uses_the_results_of_a_case_has_not_taken_up_its_failure(world: World) -> None:
+    counted = flow(A, inputs={"n": Input(type="number", default=1)})
+    case = await fails(world, await world.start(counted))
+    other = await world.domain.start("f", {"n": 2}, who="me", cache_from=case)
+    assert other.rerun_of == case
+    assert await told(world) == (1, 0, 0), "it does other work"
+    await world.domain.start("f", {"n": 1}, who="me", cache_from=case)
+    assert await told(world) == (0, 1, 0), "it does the same, the default being said"
+
+
+async def test_ui_1_who_runs_a_case_again_with_a_corrected_flow_has_taken_its_failure_up(world: World) -> None:
+    counted = flow(A, inputs={"n": Input(type="number", default=1)})
+    case = await fails(world, await world.start(counted))
+    corrected = msgspec.structs.replace(counted, outputs={"done": "yes"})
+    asked = {"who": "me", "cache_from": case}
+    await world.domain.start_with_flow(corrected, {"n": 2}, **asked)
+    assert await told(world) == (1, 0, 0)
+    await world.domain.start_with_flow(corrected, {"n": 2}, rerun=True, **asked)
+    assert await told(world) == (0, 1, 0)
+
+
+async def test_ui_1_a_case_that_goes_on_and_fails_anew_has_failed_after_its_later_run_began(world: World) -> None:
+    case = await failed_case(world)
+    again = (await world.domain.rerun(case, who="me")).id
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(again, "completed")
+    assert await told(world) == (0, 1, 0)
+    await world.domain.resume(case, who="me")
+    await fails(world, case)
+    assert await told(world) == (1, 0, 0), "nobody has taken up the new failure"
+    await world.domain.rerun(case, who="me")
+    assert await told(world) == (0, 1, 0)
+
+
+async def test_ui_1_a_failure_inside_a_called_case_is_taken_up_by_who_runs_its_caller_again(world: World) -> None:
+    await world.domain.deploy(flow(A))
+    case = await fails(world, await world.start(flow(Call(name="c", flow="f"), name="g")))
+    unhandled, *others = await told(world)
+    assert unhandled and others == [0, 0]
+    await world.domain.rerun(case, who="me")
+    assert await told(world) == (0, unhandled, 0)
+
+
+async def test_ui_1_a_list_of_what_was_handled_so_is_narrowed_by_its_other_filters(world: World) -> None:
+    first, second = await failed_case(world), await failed_case(world)
+    group = await only_group(world)
+
+    async def cases(**filters: str) -> list[str]:
+        asked = msgspec.convert({"group": group.id, "handling": "unhandled", **filters}, DecisionQuery)
+        return [each.case for each in await world.domain.decisions(asked)]
+
+    assert await cases() == [second, first]
+    assert await cases(case=first) == [first]
+    assert await cases(case=first, item="a", state="ignored") == [first]
+    assert await cases(item="b") == await cases(state="done") == await cases(rules="f") == []
+
+
+async def test_ui_1_a_fault_of_the_same_name_and_data_that_a_flow_throws_is_no_rejection(world: World) -> None:
+    rejected = await rejected_case(world)
+    [before] = await world.decisions(rejected)
+    assert before.fault is not None
+    thrown = Throw(name="t", fault=before.fault.name, data=before.fault.data, message="too dear")
+    await world.domain.deploy(flow(thrown, name="thrower"))
+    case = await world.start(flow(Call(name="c", flow="thrower"), name="caller"))
+    await world.until_status(case, "failed")
+    [decision] = await world.decisions(case)
+    assert decision.fault is not None and decision.fault.data == before.fault.data
+    assert not is_rejection(decision) and is_rejection(before)
+
+
+async def test_ui_1_a_rejection_that_a_rule_took_up_was_handled_by_that_rule(world: World) -> None:
+    give_up = exlet("give-up", mend(Primitive.FAIL))
+    await world.put(rule_set("g", ExceptionType.ABORT, ("true", "give-up"), exlets=[give_up], task="approve"))
+    case = await rejected_case(world)
+    [group] = await world.domain.failures()
+    assert (group.count, group.rejected, group.unhandled) == (1, 0, 0)
+    assert [each.exlet for each in group.handled] == ["give-up"]
+    decision = await world.decision(case)
+    assert not is_rejection(decision)
+    read = decode_decided(msgspec.json.encode(decision))
+    assert learned_failure(read, lambda rules, exlet: False) is not None
+    assert (await world.domain.failure(group.id)).open_failed == 1, "rules are asked as of any other that they took up"
 
 
 async def test_ui_1_what_a_person_rejected_is_a_decision_and_no_failure_to_teach_a_rule_of(world: World) -> None:

@@ -63,12 +63,6 @@ def reason_in(message: str) -> str:
     return message
 
 
-def rejected_by(name: str, data: Value) -> str:
-    """Who rejected the user task that threw a fault of this name, with this data; else empty."""
-    by = data.get("by") if name == REJECTED and isinstance(data, dict) else None
-    return by if isinstance(by, str) else ""
-
-
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What went wrong: a name that handlers catch by, the category, a sentence, and what was measured.
 
@@ -78,7 +72,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     the `types` that it is also of; of missingInput the `source` that was tried, the `others` that were not, and the
     `reason`; of diskFull `free_bytes` and `folder`; of cannotStart `errno`, by its name; of notCleaned what was
     `left`; of lost, if its pilot has left and said why, that word as `left`. `lasting` in it: the same again fails the
-    same way, until somebody has changed something where it failed."""
+    same way, until somebody has changed something where it failed.
+
+    `rejected_by` is who rejected the user task that this came of: a decision of a person, and nothing that broke. Only
+    the end of a user task sets it, so no flow can throw it. It is empty of a task whose deadline has passed."""
 
     name: str
     category: Category
@@ -89,6 +86,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     log_tail: str = ""
     stage: str = ""
     file: str = ""
+    rejected_by: str = ""
 
     @property
     def infrastructure(self) -> bool:
@@ -97,9 +95,3 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def lasting(self) -> bool:
         return isinstance(self.data, dict) and self.data.get("lasting") is True
-
-    @property
-    def rejected_by(self) -> str:
-        """Who rejected the user task that this came of: a decision of a person, and nothing that broke. Empty of all
-        else, and of a task whose deadline has passed."""
-        return rejected_by(self.name, self.data)

@@ -251,7 +251,8 @@ class TrialAgreement(View, frozen=True):
 
 class ApplyProgress(View, frozen=True):
     """How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
-    stopped it. Where `started_at` is 0 nobody has applied any since the server started."""
+    stopped it. Where `started_at` is 0 nobody has applied any since the server started. Who sees some of the group's
+    failures is told of these alone. Servers that do it together call it by the same `application`."""
 
     group: str
     by: str
@@ -259,6 +260,7 @@ class ApplyProgress(View, frozen=True):
     running: bool
     total: int
     done: int
+    application: str = ""
     taken_up: list[str] = []
     left: list[str] = []
     cases: list[str] = []

@@ -66,10 +66,12 @@ class CaseOperations(AlertOperations):
         again: list[str] | None = None,
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
+        rerun: bool = False,
         project: str = "",
     ) -> CaseView:
         """Start a case of a flow that is sent along. What is deployed under its name stays as it is; where nobody has
-        deployed anything, the flow is known by its name from then on, in this project."""
+        deployed anything, the flow is known by its name from then on, in this project. With `rerun` the case stands in
+        the place of that of `cache_from`."""
         options = StartOptions(
             cache=cache,
             cache_from=cache_from,
@@ -79,6 +81,7 @@ class CaseOperations(AlertOperations):
             again=again,
             on_unhandled=on_unhandled,
             resume=resume,
+            rerun=rerun,
         )
         version = await self._server.runtime.flows.version_sent_with_start(flow, who=who, project=project)
         return await self._start(flow.name, inputs, version, who, options)

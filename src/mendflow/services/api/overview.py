@@ -5,7 +5,7 @@ memory, its queue and its pilots, is told for this server alone: the answers of 
 (server/fan_out.py)."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -33,7 +33,8 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failure_counts import HELPED
-from mendflow.services.recovery.failures import DecisionSummary, group_id, handling_of, is_replaced, later_runs
+from mendflow.services.recovery.failures import DecisionSummary, group_id, handling_of, is_replaced, later_starts
+from mendflow.services.recovery.later_runs import LaterStarts
 from mendflow.services.runtime.server import Runtime
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.stores.contract import FieldCondition, Store
@@ -117,7 +118,7 @@ class RecentFailures:
         self._failed_later = set[tuple[str, CaseId, ItemId | None]]()  # read so far, and the newest are read first
         self._unsure: list[DecisionSummary] = []  # whether their items have gone on
         self._causes: dict[tuple[ExceptionType, str], list[DecisionSummary]] = {}
-        self._run_again = set[CaseId]()
+        self._later: LaterStarts = {}
         self._mended = Counter[tuple[str, int, str]]()
         self._mended_by_hand = Counter[tuple[str, int, str]]()
 
@@ -131,7 +132,7 @@ class RecentFailures:
                 break
             last = page[-1]
         await self._settle(store)
-        self._run_again = await later_runs(store, (each for members in self._causes.values() for each in members))
+        self._later = await later_starts(store, (each for members in self._causes.values() for each in members))
 
     async def _settle(self, store: Store) -> None:
         """Count those whose items went on. Of a case that another server runs that is known when the case is over."""
@@ -171,7 +172,7 @@ class RecentFailures:
     def causes(self) -> list[FailureTrend]:
         """Those that most wait for first, then the most frequent."""
         found = [
-            _trend(type, signature, members, self._since, self._run_again)
+            _trend(type, signature, members, self._since, self._later)
             for (type, signature), members in self._causes.items()
         ]
         return sorted(found, key=lambda each: (-each.waiting, -each.count, -each.last_at))[:CAUSES_SHOWN]
@@ -198,9 +199,9 @@ def _trend(
     signature: str,
     members: list[DecisionSummary],
     since: Instant,
-    run_again: Collection[CaseId],
+    later: LaterStarts,
 ) -> FailureTrend:
-    hours, kinds = [0] * HOURS, Counter(handling_of(each, run_again) for each in members)
+    hours, kinds = [0] * HOURS, Counter(handling_of(each, later) for each in members)
     for each in members:
         hours[_hour(each.occurred_at, since)] += 1
     return FailureTrend(

@@ -55,12 +55,14 @@ from mendflow.services.recovery.decision_views import (
 )
 from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
 from mendflow.services.recovery.failures import (
+    DecisionSummary,
     FoundGroup,
     find_group,
     group_failures,
     handling_of,
-    later_runs,
+    later_starts,
 )
+from mendflow.services.recovery.later_runs import LaterStarts
 from mendflow.stores.contract import FieldCondition
 
 if TYPE_CHECKING:
@@ -174,6 +176,7 @@ class RepairOperations(LevelOperations):
         who: str,
         retry: bool = False,
         skip: Sequence[str] = (),
+        application: str = "",
         sight: Sight = EVERYTHING,
     ) -> ApplyResult:
         """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
@@ -181,7 +184,8 @@ class RepairOperations(LevelOperations):
         tried again as it is."""
         view, members, _ = await find_group(await self._read(), group, sight)
         members = [each for each in members if root_of(each.case) not in skip]
-        applied = await self._server.runtime.recovery.groups.apply(view.id, members, who=who, retry=retry)
+        groups = self._server.runtime.recovery.groups
+        applied = await groups.apply(view.id, members, who=who, retry=retry, application=application)
         await self._settled()
         return applied
 
@@ -195,7 +199,7 @@ class RepairOperations(LevelOperations):
                 "handling: say of which group of failures; `mendflow failures` lists them", field="group"
             )
         fields = {"item": query.item, "state": query.state, "conclusion.rules": query.rules}
-        where = [*in_sight(sight), *(FieldCondition(field, value) for field, value in fields.items() if value)]
+        where = [FieldCondition(field, value) for field, value in fields.items() if value]
         if (foreign := self._foreign(query.case)) is not None:
             where = [FieldCondition("case", foreign.case), FieldCondition("engine", foreign.engine), *where]
         elif query.case:
@@ -203,15 +207,18 @@ class RepairOperations(LevelOperations):
         if query.group:
             found = await find_group(await self._read(), query.group, sight)
             if query.handling:
-                return await self._views(await self._of_handling(found, query))
+                return await self._views(await self._of_handling(found, query, where), found.later)
             members = found.members
             where += [FieldCondition("signature", members[0].signature), FieldCondition("type", members[0].type.value)]
+        where += in_sight(sight)
         return await self._views(await self._decisions.search(where, limit=query.limit, offset=query.offset))
 
-    async def _of_handling(self, found: FoundGroup, query: DecisionQuery) -> list[Decision]:
-        """Those of a group that were handled as the query says, the newest first."""
-        kept = [each for each in found.members if handling_of(each, found.run_again) == query.handling]
-        kept.sort(key=lambda each: (-each.at, each.id))
+    async def _of_handling(
+        self, found: FoundGroup, query: DecisionQuery, where: Sequence[FieldCondition]
+    ) -> list[Decision]:
+        """Those of a group that were handled as the query says, and of which all else holds, the newest first."""
+        handled = (each for each in found.members if handling_of(each, found.later) == query.handling)
+        kept = sorted((each for each in handled if _holds(where, each)), key=lambda each: (-each.at, each.id))
         return await self._decisions.get_many([each.id for each in kept[query.offset : query.offset + query.limit]])
 
     async def _about(self, case: CaseId) -> list[FieldCondition]:
@@ -264,10 +271,12 @@ class RepairOperations(LevelOperations):
     def _conditions(self) -> RuleVersionCache:
         return RuleVersionCache(self._server.runtime.exceptions.rules)
 
-    async def _views(self, decisions: Sequence[Decision]) -> list[DecisionView]:
-        conditions, again = self._conditions, await later_runs(self._server.store, decisions)
+    async def _views(self, decisions: Sequence[Decision], known: LaterStarts | None = None) -> list[DecisionView]:
+        """`known`: when later runs began, where that was read just now."""
+        later = await later_starts(self._server.store, decisions) if known is None else known
+        conditions = self._conditions
         return [
-            msgspec.structs.replace(await view_of(each, conditions), handling=handling_of(each, again))
+            msgspec.structs.replace(await view_of(each, conditions), handling=handling_of(each, later))
             for each in decisions
         ]
 
@@ -412,3 +421,16 @@ def _named(wish: RepairRequest | RejectRequest) -> str:
     if not name:
         raise InvalidRequest("say what is to be done: name an exlet, or send one along", field="exlet")
     return name
+
+
+def _holds(where: Sequence[FieldCondition], decision: DecisionSummary) -> bool:
+    """Whether the decision has these values, of the fields that decisions are searched by."""
+    rules = decision.conclusion.rules if decision.conclusion is not None else ""
+    known = {
+        "case": decision.case,
+        "engine": decision.engine,
+        "item": decision.item,
+        "state": decision.state,
+        "conclusion.rules": rules,
+    }
+    return all(known[each.field] == each.value for each in where)

@@ -191,17 +191,17 @@ class RuleEditorOperations(DomainReader):
     # An application of rules to a group
 
     async def apply_progress(self, group: str, *, sight: Sight = EVERYTHING) -> ApplyProgress:
-        await self._demand_group(group, sight)
-        return self._server.runtime.recovery.groups.progress(group)
+        return self._server.runtime.recovery.groups.progress(await self._known_group(group, sight), sight)
 
     async def stop_apply(self, group: str, *, who: str, sight: Sight = EVERYTHING) -> ApplyProgress:
-        await self._demand_group(group, sight)
-        return self._server.runtime.recovery.groups.stop(group)
+        return self._server.runtime.recovery.groups.stop(await self._known_group(group, sight), sight)
 
-    async def _demand_group(self, group: str, sight: Sight) -> None:
-        """Refused if there is nothing of the group in sight."""
-        if sight.projects is not None:
-            await find_group(await self._read(), group, sight)
+    async def _known_group(self, group: str, sight: Sight) -> str:
+        """The whole id of a group of which something is in sight. Failures are not read again and again while rules are
+        applied to them."""
+        if self._server.runtime.recovery.groups.has_run(group, sight):
+            return group
+        return (await find_group(await self._read(), group, sight)).group.id
 
     @property
     def _rule_store(self) -> RuleStore:

@@ -58,7 +58,8 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What whoever starts a case may say besides its inputs. `cache` says which results of other cases are used,
     `cache_from` names a case whose results are used for unchanged jobs, and `again` jobs that use none. Under one `key`
     there is one case. `notify` is an address that is told of the end. `origin` is where flow and inputs came from. With
-    `resume`, a stopped case of the same flow and inputs is continued instead."""
+    `resume`, a stopped case of the same flow and inputs is continued instead. `rerun`: that of `cache_from` is run
+    again by this one, which stands in its place whatever was corrected."""
 
     cache: CachePolicy = ""
     cache_from: str = ""
@@ -68,6 +69,7 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: list[str] | None = None
     on_unhandled: UnhandledPolicy = ""
     resume: bool = False
+    rerun: bool = False
 
 
 class CaseStarter:
@@ -116,8 +118,18 @@ class CaseStarter:
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
         wanted.rerun_of, wanted.cache, wanted.origin = cache_from, options.cache, origin
+        wanted.stands_for = cache_from if options.rerun else await self._same_before(wanted, known.flow)
         wanted.again, wanted.on_unhandled = again, options.on_unhandled
         return await self.begin(wanted, known.flow)
+
+    async def _same_before(self, wanted: CaseDocument, flow: Flow) -> CaseId | None:
+        """The case whose results are used, if it was of the same flow and inputs: this one stands in its place. Results
+        may as well come from a case that did other work."""
+        earlier = await self._find_stored(wanted.rerun_of) if wanted.rerun_of else None
+        if earlier is None or earlier.flow != wanted.flow:
+            return None
+        unless_given = {name: declared.default for name, declared in flow.inputs.items()}
+        return earlier.id if {**unless_given, **earlier.inputs} == {**unless_given, **wanted.inputs} else None
 
     async def find_like(
         self,
@@ -304,6 +316,7 @@ def like_earlier(
         owner=who,
         project=earlier.project,
         rerun_of=earlier.id,
+        stands_for=earlier.id,
         cache=cache,
         origin=earlier.origin,
         again=names,

@@ -313,5 +313,6 @@ def outcome_of(task: TaskDocument) -> Outcome:
         return Outcome(outputs=task.outputs)
     ended = "has expired" if task.state == "expired" else f"was {task.state}"
     words = f"{task.title or task.item} {ended}" + (f": {task.comment}" if task.comment else "")
-    fault = Fault(name=REJECTED, category=Category.FLOW, message=words, data={"by": task.ended_by})
+    by = task.ended_by if task.state == "rejected" else ""
+    fault = Fault(name=REJECTED, category=Category.FLOW, message=words, data={"by": task.ended_by}, rejected_by=by)
     return Outcome(fault=fault)

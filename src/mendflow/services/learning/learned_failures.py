@@ -6,12 +6,11 @@ from typing import Final
 import msgspec
 
 from mendflow.core.learning.group_statistics import HELPED_RESULTS, FailureOutcome, LearnedFailure, TrialVerdict
-from mendflow.core.model.faults import rejected_by
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.repair import BY_HAND, DecisionState, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.failures import RETRIES, group_id
+from mendflow.services.recovery.failures import RETRIES, group_id, is_rejection
 
 SOURCE_CHARS_MAX: Final = 120
 
@@ -20,6 +19,7 @@ class _Fault(msgspec.Struct):
     name: str = ""
     category: str = ""
     data: Value = None
+    rejected_by: str = ""
 
 
 class _Conclusion(msgspec.Struct):
@@ -72,8 +72,8 @@ def learned_failure(decision: DecidedFailure, is_same_again: Callable[[str, str]
         return None
     if decision.replaced_by and decision.state != "rejected":
         return None
-    if decision.fault is not None and not decision.exlet and rejected_by(decision.fault.name, decision.fault.data):
-        return None  # it is a person's decision, and no rule is to be taught of it
+    if is_rejection(decision):
+        return None
     fault, said, job = decision.fault or _Fault(), decision.conclusion or _Conclusion(), decision.context.job
     return LearnedFailure(
         id=decision.id,

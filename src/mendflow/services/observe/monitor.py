@@ -292,7 +292,7 @@ class Monitor:
 
     def _case_ended(self, document: CaseDocument) -> None:
         """A case that went on after its failure, runs another again, or was cancelled: failures may be settled."""
-        if document.reopened or document.rerun_of is not None or document.status == "cancelled":
+        if document.reopened or document.stands_for is not None or document.status == "cancelled":
             self._done_again = True
             self._look_again()
 

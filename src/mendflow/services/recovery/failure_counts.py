@@ -2,12 +2,12 @@
 came of exlets, and of how rules on trial agree with what was done."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.ids import Instant
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair import RETRYING, Decision, ExceptionType
 from mendflow.core.model.rule_views import (
@@ -21,6 +21,7 @@ from mendflow.core.model.rules import Rule, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.candidates import conditions_for, distinguishes, leaves, root_weight
 from mendflow.services.recovery.failures import DecisionSummary, FoundGroup, briefs, handling_of
+from mendflow.services.recovery.later_runs import LaterStarts
 from mendflow.stores.contract import Store
 
 MINUTE_MS: Final = 60_000
@@ -47,18 +48,16 @@ def counts_over_time(found: FoundGroup, period_ms: int, since: Instant) -> Failu
     counted: dict[int, list[DecisionSummary]] = {}
     for member in members:
         counted.setdefault((member.at - start) // step, []).append(member)
-    periods = [
-        _period(start + at * step, counted.get(at, []), found.run_again) for at in range((last - start) // step + 1)
-    ]
+    periods = [_period(start + at * step, counted.get(at, []), found.later) for at in range((last - start) // step + 1)]
     return FailureCounts(group=group, period_ms=step, periods=periods)
 
 
-def _period(at: Instant, members: Sequence[DecisionSummary], run_again: Collection[CaseId]) -> PeriodCount:
+def _period(at: Instant, members: Sequence[DecisionSummary], later: LaterStarts) -> PeriodCount:
     return PeriodCount(
         at=at,
         count=len(members),
         waiting=sum(member.state == "waiting" for member in members),
-        unhandled=sum(handling_of(member, run_again) == "unhandled" for member in members),
+        unhandled=sum(handling_of(member, later) == "unhandled" for member in members),
         recovered=sum(member.result in HELPED for member in members),
     )
 

@@ -6,23 +6,22 @@ are decoded: contexts, which are most of a decision, are skipped. Samples of one
 import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Iterable
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.faults import Category, rejected_by
+from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.repair import BY_HAND, TOLD, Decision, DecisionState, ExceptionType, Handling
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
-from mendflow.core.model.values import Value
 from mendflow.services.base.alerts import AlertFinding
-from mendflow.services.base.cluster import root_of
+from mendflow.services.base.cluster import first_case_of
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.later_runs import run_again
+from mendflow.services.recovery.later_runs import LaterStarts, starts_of_later_runs
 from mendflow.stores.contract import Store
 
 DAY_MS = 86_400_000
@@ -35,11 +34,7 @@ BREATH_EVERY = 2_000
 class _Fault(msgspec.Struct):
     name: str = ""
     category: str = ""
-    data: Value = None
-
-    @property
-    def rejected_by(self) -> str:
-        return rejected_by(self.name, self.data)
+    rejected_by: str = ""
 
 
 class _Request(msgspec.Struct):
@@ -92,7 +87,7 @@ class DecisionSummary(msgspec.Struct):
     @property
     def occurred_at(self) -> Instant:
         """When it failed, however often and however late it was decided about."""
-        return self.failed_at or self.at
+        return _occurred_at(self)
 
     @property
     def by_person(self) -> bool:
@@ -102,28 +97,63 @@ class DecisionSummary(msgspec.Struct):
         return chosen or bool(self.taken_up_by and (self.request is None or not self.request.rejection))
 
 
-def handling_of(decision: DecisionSummary | Decision, run_again: Collection[CaseId]) -> Handling:
-    """Who has taken up this failure; `run_again` are first cases of which there are later runs."""
+class _DecidedFault(Protocol):
+    @property
+    def rejected_by(self) -> str: ...
+
+
+class Decided(Protocol):
+    """What of a decision says whether anybody has taken the failure up."""
+
+    @property
+    def state(self) -> DecisionState: ...
+
+    @property
+    def result(self) -> str: ...
+
+    @property
+    def fault(self) -> _DecidedFault | None: ...
+
+
+def is_rejection(decision: Decided) -> bool:
+    """Whether this is what a person has decided, who rejected a user task: nothing broke, and no rule is to be taught
+    of it. What a rule took up all the same is handled by that rule."""
+    by_person = decision.fault is not None and bool(decision.fault.rejected_by)
+    return by_person and (decision.state == "waiting" or _is_left(decision))
+
+
+def _is_left(decision: Decided) -> bool:
+    """Whether no rule took it up, and nobody tries it again."""
+    return decision.state in ("ignored", "passive") and decision.result != RETRIES
+
+
+def handling_of(decision: DecisionSummary | Decision, later: LaterStarts) -> Handling:
+    """Who has taken up this failure; `later` says when later runs of the cases that failed by it began."""
     if decision.state == "waiting":
         return "waiting"
     if decision.result == TOLD:
         return "told"
-    if decision.state not in ("ignored", "passive") or decision.result == RETRIES:
+    if not _is_left(decision):
         return "handled"
-    if decision.fault is not None and decision.fault.rejected_by:
+    if is_rejection(decision):
         return "rejected"
-    return "run-again" if first_case_of(decision) in run_again else "unhandled"
+    begun_at = later.get(started_case(decision))
+    return "unhandled" if begun_at is None or begun_at < _occurred_at(decision) else "run-again"
 
 
-def first_case_of(decision: DecisionSummary | Decision) -> CaseId:
+def started_case(decision: DecisionSummary | Decision) -> CaseId:
     """The case that somebody started and that failed by it; what it called fails with it. Empty of another engine's."""
-    return CaseId("") if decision.engine else root_of(decision.case)
+    return CaseId("") if decision.engine else first_case_of(decision.case)
 
 
-async def later_runs(store: Store, decisions: Iterable[DecisionSummary | Decision]) -> set[CaseId]:
-    """The first cases of these failures, as far as nothing was done about them, that were run again."""
-    open = (each for each in decisions if handling_of(each, ()) == "unhandled")
-    return await run_again(store, {first_case_of(each) for each in open} - {CaseId("")})
+def _occurred_at(decision: DecisionSummary | Decision) -> Instant:
+    return decision.failed_at or decision.at
+
+
+async def later_starts(store: Store, decisions: Iterable[DecisionSummary | Decision]) -> LaterStarts:
+    """When cases began that stand for those that failed by these, as far as nothing else was done about them."""
+    left = (each for each in decisions if handling_of(each, NO_LATER_STARTS) == "unhandled")
+    return await starts_of_later_runs(store, {started_case(each) for each in left} - {CaseId("")})
 
 
 def is_replaced(decision: DecisionSummary | Decision) -> bool:
@@ -133,6 +163,7 @@ def is_replaced(decision: DecisionSummary | Decision) -> bool:
 
 MESSAGE_CHARS_MAX = 300
 RETRIES = "retried"
+NO_LATER_STARTS: LaterStarts = {}
 THE_QUEUE = "the queue"
 """Failures that no rule matched, and that the meta-scheduler retried by itself."""
 
@@ -151,7 +182,7 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
     fault = decision.fault
     if decision.type is not ExceptionType.ABORT or fault is None or fault.category is Category.CANCELLED:
         return None
-    if fault.rejected_by or exlet_depth(decision.case):
+    if is_rejection(decision) or exlet_depth(decision.case):
         return None
     at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
     who = f"{decision.case}: {decision.item!r}" if decision.item is not None else decision.case
@@ -206,7 +237,7 @@ class _GroupBuilder:
         self.category = first.fault.category if first.fault else ""
         self.count = 0
         self.by_handling = Counter[Handling]()
-        self.open = Counter[CaseId]()  # what nobody took up, by the first cases: these may have been run again
+        self.left: dict[CaseId, list[Instant]] = {}  # when failed what nobody took up, by cases that may be run again
         self.first_at = self.last_at = first.occurred_at
         self.cases: set[CaseId] = set()
         self.flows: Counter[str] = Counter()
@@ -220,10 +251,10 @@ class _GroupBuilder:
         self.tasks[brief.task] += 1
         self.first_at = min(self.first_at, brief.occurred_at)
         self.last_at = max(self.last_at, brief.occurred_at)
-        handling = handling_of(brief, ())
+        handling = handling_of(brief, NO_LATER_STARTS)
         self.by_handling[handling] += 1
-        if handling == "unhandled":
-            self.open[first_case_of(brief)] += 1
+        if handling == "unhandled" and (case := started_case(brief)):
+            self.left.setdefault(case, []).append(brief.occurred_at)
         for trial in brief.trials:
             key = _Key(trial.rules, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
@@ -239,8 +270,8 @@ class _GroupBuilder:
             )
             self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1
 
-    def group(self, run_again: Collection[CaseId]) -> FailureGroup:
-        again = sum(number for case, number in self.open.items() if case in run_again)
+    def group(self, later: LaterStarts) -> FailureGroup:
+        again = sum(sum(at <= later[case] for at in failed) for case, failed in self.left.items() if case in later)
         return FailureGroup(
             id=group_id(self.type, self.signature),
             type=self.type,
@@ -289,16 +320,16 @@ async def group_failures(
                 cause = gathered[brief.type, brief.signature] = _GroupBuilder(brief)
             cause.take(brief)
     found = sorted(gathered.values(), key=lambda cause: (-cause.count, -cause.last_at))
-    again = await run_again(store, {case for cause in found[:limit] for case in cause.open if case})
-    return [cause.group(again) for cause in found[:limit]]
+    later = await starts_of_later_runs(store, {case for cause in found[:limit] for case in cause.left})
+    return [cause.group(later) for cause in found[:limit]]
 
 
 class FoundGroup(NamedTuple):
-    """A cause, its failures, and the first cases of these that were run again."""
+    """A cause, its failures, and when later runs of the cases that failed by it began."""
 
     group: FailureGroup
     members: list[DecisionSummary]
-    run_again: set[CaseId]
+    later: LaterStarts
 
 
 async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> FoundGroup:
@@ -320,5 +351,5 @@ async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> Foun
     cause = _GroupBuilder(members[0])
     for member in members:
         cause.take(member)
-    again = await run_again(store, {case for case in cause.open if case})
-    return FoundGroup(cause.group(again), sorted(members, key=lambda member: (not member.job, -member.at)), again)
+    later = await starts_of_later_runs(store, cause.left)
+    return FoundGroup(cause.group(later), sorted(members, key=lambda member: (not member.job, -member.at)), later)

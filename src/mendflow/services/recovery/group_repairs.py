@@ -2,16 +2,17 @@
 
 A case that failed is reopened only if something follows from it: a rule that now concludes something else than before,
 or the wish that its failed jobs are tried again. Its other failures, of other causes, are tried again with it: whoever
-lets a case go on does not want it to fail at once by what is beside the point. A failed case that was run again stays
-as it is: another case stands in its place."""
+lets a case go on does not want it to fail at once by what is beside the point. A failed case that was run again since
+stays as it is: another case stands in its place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair_views import ApplyResult
 from mendflow.core.model.rule_views import ApplyProgress
 from mendflow.services.base.cluster import root_of
@@ -20,8 +21,8 @@ from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.failures import DecisionSummary
-from mendflow.services.recovery.later_runs import failed_cases, run_again
+from mendflow.services.recovery.failures import DecisionSummary, is_rejection
+from mendflow.services.recovery.later_runs import failed_cases, starts_of_later_runs
 from mendflow.services.recovery.reopening import CaseReopener
 from mendflow.stores.contract import Store
 
@@ -29,20 +30,51 @@ RUNS_KEPT: Final = 100
 
 
 class ApplyRun(msgspec.Struct, kw_only=True):
-    """One application of rules to a group, while it runs and after."""
+    """One application of rules to a group, while it runs and after. `projects` are those of its failures, `parts` that
+    of each of its parts in turn: a failure that waits, or a case that has failed. `project_of` is the same by the ids
+    of these: a group has failures of several projects, and who sees some of them is told of these alone."""
 
     group: str
     by: str
     started_at: Instant
-    total: int
+    projects: set[str]
+    application: str = ""
+    parts: list[str] = []
+    project_of: dict[str, str] = {}
     running: bool = True
     done: int = 0
     taken_up: list[str] = []
     left: list[str] = []
     cases: list[str] = []
     refused: dict[str, str] = {}
-    stopped: bool = False
+    stops: list[Sight] = []
     ended_at: Instant = 0
+
+    def is_stopped(self, project: str) -> bool:
+        return any(each.sees(project) for each in self.stops)
+
+    def is_seen(self, sight: Sight) -> bool:
+        return sight.projects is None or any(map(sight.sees, self.projects))
+
+    def seen(self, sight: Sight) -> ApplyProgress:
+        def of(ids: Iterable[str]) -> list[str]:
+            return [id for id in ids if sight.projects is None or sight.sees(self.project_of[id])]
+
+        return ApplyProgress(
+            group=self.group,
+            by=self.by,
+            application=self.application,
+            started_at=self.started_at,
+            running=self.running,
+            total=sum(map(sight.sees, self.parts)),
+            done=sum(map(sight.sees, self.parts[: self.done])),
+            taken_up=of(self.taken_up),
+            left=of(self.left),
+            cases=of(self.cases),
+            refused={id: self.refused[id] for id in of(self.refused)},
+            stopped=any(self.is_stopped(project) for project in self.projects if sight.sees(project)),
+            ended_at=self.ended_at,
+        )
 
 
 class GroupRepairs:
@@ -61,20 +93,30 @@ class GroupRepairs:
         self._manager = manager
         self._homes = homes
         self._clock = clock
-        self._runs: dict[str, ApplyRun] = {}
+        self._runs: list[ApplyRun] = []  # the newest is the last
 
-    async def apply(self, group: str, members: Sequence[DecisionSummary], *, who: str, retry: bool) -> ApplyResult:
-        """Ask the rules, as they are now, about these failures. `retry`: what no rule takes up is tried again as it is.
-        Its progress can be asked for, and it can be stopped between two failures."""
+    async def apply(
+        self, group: str, members: Sequence[DecisionSummary], *, who: str, retry: bool, application: str = ""
+    ) -> ApplyResult:
+        """Ask the rules, as they are now, about these failures of a group. `retry`: what no rule takes up is tried
+        again as it is. Its progress can be asked for, and it can be stopped between two failures. `application` is what
+        the servers that do it together call it."""
         waiting = self._waiting(members)
-        run = ApplyRun(group=group, by=who, started_at=self._clock.now(), total=len(waiting))
-        self._runs.pop(group, None)
-        while len(self._runs) >= RUNS_KEPT:
-            del self._runs[next(iter(self._runs))]
-        self._runs[group] = run
+        run = ApplyRun(
+            group=group,
+            by=who,
+            started_at=self._clock.now(),
+            application=application,
+            projects={each.project for each in members},
+            parts=[each.project for each in waiting],
+            project_of={each.id: each.project for each in members},
+        )
+        self._runs = [*self._runs[1 - RUNS_KEPT :], run]
         try:
             trees = await self._failed_trees(members)
-            run.total += len(trees)
+            of_trees: dict[str, str] = {root: failed[0].project for root, failed in trees.items()}
+            run.project_of |= of_trees
+            run.parts += of_trees.values()
             await self._apply(run, waiting, trees, who=who, retry=retry)
         finally:
             run.running, run.ended_at = False, self._clock.now()
@@ -91,7 +133,7 @@ class GroupRepairs:
 
     async def _apply(
         self,
-        run: "ApplyRun",
+        run: ApplyRun,
         waiting: Sequence[DecisionSummary],
         trees: Mapping[CaseId, Sequence[DecisionSummary]],
         *,
@@ -100,13 +142,13 @@ class GroupRepairs:
     ) -> None:
         for member in waiting:
             tried_again = retry and member.state == "waiting"
-            if self._homes.mine(CaseId(member.id)) and not run.stopped:
+            if self._homes.mine(CaseId(member.id)) and not run.is_stopped(member.project):
                 await self._take_up_waiting(run, member.id, who=who, retry=tried_again)
             else:
                 run.left.append(member.id)
             run.done += 1
         for root, failed in trees.items():
-            if run.stopped or (
+            if run.is_stopped(run.project_of[root]) or (
                 not retry and not [each for each in failed if await self._administration.would_change(each.id)]
             ):
                 run.left += [each.id for each in failed]
@@ -114,7 +156,7 @@ class GroupRepairs:
                 await self._reopen(run, root, who)
             run.done += 1
 
-    async def _take_up_waiting(self, run: "ApplyRun", id: str, *, who: str, retry: bool) -> None:
+    async def _take_up_waiting(self, run: ApplyRun, id: str, *, who: str, retry: bool) -> None:
         """One that was mended meanwhile is refused by itself; the others are still asked about."""
         try:
             done = await self._take_up(id, who=who, retry=retry)
@@ -125,7 +167,7 @@ class GroupRepairs:
             return
         (run.taken_up if done else run.left).append(id)
 
-    async def _reopen(self, run: "ApplyRun", root: CaseId, who: str) -> None:
+    async def _reopen(self, run: ApplyRun, root: CaseId, who: str) -> None:
         try:
             waiting = await self._reopener.reopen(root, who=who)
         except StoreUnavailable:
@@ -133,26 +175,30 @@ class GroupRepairs:
         except RequestError as error:
             run.refused[root] = error.message
             return
+        run.project_of |= dict.fromkeys(waiting, run.project_of[root])
         run.cases.append(root)
         run.taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]
 
-    def progress(self, group: str) -> ApplyProgress:
-        """How far the last application to a group has come; `group` may be the beginning of its id."""
-        run = self._run(group)
+    def progress(self, group: str, sight: Sight) -> ApplyProgress:
+        """How far the last application to a group has come, as far as it is in sight."""
+        run = self._last_run(group, sight)
         if run is None:
             return ApplyProgress(group=group, by="", started_at=0, running=False, total=0, done=0)
-        return msgspec.convert(msgspec.to_builtins(run), ApplyProgress)
+        return run.seen(sight)
 
-    def stop(self, group: str) -> ApplyProgress:
-        """What comes next is left as it is."""
-        run = self._run(group)
-        if run is not None:
-            run.stopped = run.stopped or run.running
-        return self.progress(group)
+    def stop(self, group: str, sight: Sight) -> ApplyProgress:
+        """What comes next is left as it is, of what is in sight."""
+        for run in self._runs:
+            if run.group == group and run.running and run.is_seen(sight):
+                run.stops.append(sight)
+        return self.progress(group, sight)
 
-    def _run(self, group: str) -> "ApplyRun | None":
-        found = [run for id, run in self._runs.items() if group and id.startswith(group)]
-        return found[-1] if found else None
+    def has_run(self, group: str, sight: Sight) -> bool:
+        """Whether rules were applied to something in sight of the group of this id, so that there certainly is one."""
+        return self._last_run(group, sight) is not None
+
+    def _last_run(self, group: str, sight: Sight) -> ApplyRun | None:
+        return next((run for run in reversed(self._runs) if run.group == group and run.is_seen(sight)), None)
 
     async def _take_up(self, id: str, *, who: str, retry: bool) -> bool:
         """Whether a rule takes it up, or another try."""
@@ -162,16 +208,20 @@ class GroupRepairs:
         return done is not None
 
     async def _failed_trees(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
-        """The failures that ended their cases, by the trees of these; without those that were run again, and without
-        what a person has rejected: that is decided."""
+        """The failures that ended their cases, by the trees of these; without those that a later run has taken up, and
+        without what a person has rejected: that is decided."""
         trees: dict[CaseId, list[DecisionSummary]] = {}
         for member in members:
             root = root_of(member.case)
-            rejected = member.fault is not None and member.fault.rejected_by
-            if rejected or member.engine or exlet_depth(member.case) or member.replaced_by:
+            if is_rejection(member) or member.engine or exlet_depth(member.case) or member.replaced_by:
                 continue
             if root not in self._manager.live:
                 trees.setdefault(root, []).append(member)
         failed = await failed_cases(self._store, trees)
-        again = await run_again(self._store, failed)
-        return {root: each for root, each in trees.items() if root in failed and root not in again}
+        later = await starts_of_later_runs(self._store, failed)
+        left = {
+            root: [each for each in found if later.get(root, -1) < each.occurred_at]
+            for root, found in trees.items()
+            if root in failed
+        }
+        return {root: found for root, found in left.items() if found}

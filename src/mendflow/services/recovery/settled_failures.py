@@ -9,10 +9,11 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.repair import ExceptionType
-from mendflow.services.base.cluster import CASE_KIND, root_of
+from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failures import DAY_MS, DecisionSummary, group_id
+from mendflow.services.recovery.later_runs import runs_that_stand_for
 from mendflow.stores.contract import FieldCondition, Store
 
 CASES_MAX: Final = 200
@@ -20,13 +21,6 @@ CASES_MAX: Final = 200
 RERUNS_MAX: Final = 20
 
 _decode = msgspec.json.Decoder(DecisionSummary).decode
-
-
-class _Rerun(msgspec.Struct):
-    status: str = "running"
-
-
-_decode_rerun = msgspec.json.Decoder(_Rerun).decode
 
 
 async def are_settled(store: Store, manager: FlowManager, case: CaseId, group: str, since: Instant) -> bool:
@@ -56,18 +50,19 @@ async def _is_settled(store: Store, manager: FlowManager, root: CaseId) -> bool:
     document = await manager.document(root)
     if document is None or document.live:
         return False
-    return document.status in ("completed", "cancelled") or await _is_done_again(store, root)
+    return document.status in ("completed", "cancelled") or await _is_done_again(store, root, document.ended_at)
 
 
-async def _is_done_again(store: Store, root: CaseId) -> bool:
-    """Whether a case that runs this one again has completed, or one that runs that again."""
-    left, seen = [root], {root}
+async def _is_done_again(store: Store, root: CaseId, failed_at: Instant) -> bool:
+    """Whether a case that was run in place of this one has completed, or one in place of that."""
+    left, seen = {root: failed_at}, {root}
     while left and len(seen) < RERUNS_MAX:
-        where = [FieldCondition("rerun_of", left.pop())]
-        for found in await store.search(CASE_KIND, where, limit=RERUNS_MAX):
-            if _decode_rerun(found.body).status == "completed":
+        case, ended_at = left.popitem()
+        for run in await runs_that_stand_for(store, [case]):
+            if run.started_at < ended_at or run.id in seen:
+                continue
+            if run.status == "completed":
                 return True
-            if found.id not in seen:
-                seen.add(CaseId(found.id))
-                left.append(CaseId(found.id))
+            seen.add(run.id)
+            left[run.id] = run.ended_at
     return False

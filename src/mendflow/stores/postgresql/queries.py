@@ -9,6 +9,7 @@ import msgspec
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.fields import field_of, is_number, rank_of
+from mendflow.stores.postgresql.arrays import TextArray
 from mendflow.stores.sql import Params, all_conditions
 
 WRITE_GROUP = b"""
@@ -58,6 +59,8 @@ SCAN_FIRST, SCAN_NEXT = _SCAN % b">=", _SCAN % b">"
 _COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
 INDEXED_CHARS_MAX = 200
 """Longer texts are left out of the columns: their indexes could not hold them."""
+
+_CASE, _STANDS_FOR = "case", "stands_for"
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ALONE = "documents d"
@@ -130,7 +133,19 @@ def _has_column(where: FieldCondition) -> bool:
 
 
 def _conditions(kind: str, where: Sequence[FieldCondition]) -> tuple[str, Params]:
-    return all_conditions("d.kind = %s", kind, where, _condition)
+    return all_conditions("d.kind = %s", kind, where, _case_condition if kind == _CASE else _condition)
+
+
+def _case_condition(where: FieldCondition) -> tuple[str, Params]:
+    """Only of cases the texts of this field stand in a column."""
+    wanted = where.value if where.op == "in" else [where.value]
+    if where.field != _STANDS_FOR or where.op not in ("eq", "in") or not all(map(_is_indexed, wanted)):
+        return _condition(where)
+    return "d.by_stands_for = ANY(%s)", [TextArray(wanted)]
+
+
+def _is_indexed(value: Value) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= INDEXED_CHARS_MAX and "\0" not in value
 
 
 def _condition(where: FieldCondition) -> tuple[str, Params]:

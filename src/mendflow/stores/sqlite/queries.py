@@ -104,6 +104,7 @@ _CASE = "case"
 _STARTED = "started_at"
 _PROJECT = "project"
 _KEY = "key"
+_STANDS_FOR = "stands_for"
 _PROJECTS_MAX = 16
 """Of more projects than this, cases are read in the order of all."""
 
@@ -219,6 +220,30 @@ def keyed_cases(asked: SearchRequest) -> tuple[str, Params] | None:
         f" ORDER BY {_ID_AFTER_SEARCH}{way} LIMIT ? OFFSET ?"
     )
     return _documents_of(rows), [*keys, *(value for _, values in conditions for value in values), limit, offset]
+
+
+def later_runs(asked: SearchRequest) -> tuple[str, Params] | None:
+    """The same for the cases that were run in place of some, by the index that has them; None if something else is
+    wanted."""
+    kind, where, order_by, descending, limit, offset, after = asked
+    about = [each for each in where if each.field == _STANDS_FOR and each.op in ("eq", "in")]
+    if kind != _CASE or order_by or len(about) != 1:
+        return None
+    wanted = about[0].value if about[0].op == "in" else [about[0].value]
+    if not all(isinstance(value, str) for value in wanted):
+        return None
+    conditions = [_condition(each) for each in where if each is not about[0]]
+    if after is not None:
+        conditions.append((_id_behind(descending), [after.id]))
+    condition = " AND ".join(["by_stands_for IN (SELECT value FROM json_each(?))", *(part for part, _ in conditions)])
+    way = " DESC" if descending else ""
+    rows = (
+        "SELECT rowid AS place FROM documents INDEXED BY cases_by_stands_for"
+        f" WHERE kind = 'case' AND by_stands_for IS NOT NULL AND {condition}"
+        f" ORDER BY {_ID_AFTER_SEARCH}{way} LIMIT ? OFFSET ?"
+    )
+    given = msgspec.json.encode(wanted).decode()
+    return _documents_of(rows), [given, *(value for _, values in conditions for value in values), limit, offset]
 
 
 def _split_by_project(

@@ -15,11 +15,14 @@ UNSEARCHED: Final = "snapshot"
 """Nobody searches documents of this kind, and their field `state` is a whole case."""
 
 CASE: Final = "case"
-"""The only kind that is searched by the last three columns."""
+"""The only kind that is searched by the last four columns."""
 
 INT_MAX: Final = 2**63 - 1
 
-COLUMNS: Final = ("by_case", "by_state", "by_status", "by_created", "by_started", "by_project", "by_key")
+COLUMNS: Final = (
+    *("by_case", "by_state", "by_status", "by_created", "by_started", "by_project", "by_key"),
+    "by_stands_for",
+)
 """In the order of the fields."""
 
 COLUMNS_OF_MOST: Final = COLUMNS[:4]
@@ -42,6 +45,7 @@ class _PlainFieldsOfCase(_PlainFields, frozen=True, gc=False):
     started_at: _Plain = None
     project: _Plain = None
     key: _Plain = None
+    stands_for: _Plain = None
 
 
 _ABSENT: Final = msgspec.Raw(b"null")
@@ -55,6 +59,7 @@ class _SearchedFields(msgspec.Struct, frozen=True):
     started_at: msgspec.Raw = _ABSENT
     project: msgspec.Raw = _ABSENT
     key: msgspec.Raw = _ABSENT
+    stands_for: msgspec.Raw = _ABSENT
 
 
 _decode_plain = msgspec.json.Decoder(_PlainFields).decode

@@ -109,7 +109,7 @@ class SqliteStore:
             rows = await self._rows(*newest)
             if len(rows) == limit:
                 return _documents(kind, rows)
-        found = sql.newest_cases(asked) or sql.keyed_cases(asked) or sql.search(asked)
+        found = sql.newest_cases(asked) or sql.keyed_cases(asked) or sql.later_runs(asked) or sql.search(asked)
         return _documents(kind, await self._rows(*found))
 
     async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:

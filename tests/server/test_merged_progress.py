@@ -1,0 +1,52 @@
+"""How far rules are applied to a cause, as several servers tell it: each of its own part, and some of another time."""
+
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.rule_views import ApplyProgress
+from mendflow.server.fan_out import merge_apply_progress
+
+
+def progress(application: str, started_at: int, **more: Any) -> bytes:
+    known: dict[str, Any] = {"running": False, "total": 2, "done": 2, "by": "ann", **more}
+    return msgspec.json.encode(ApplyProgress(group="g", application=application, started_at=started_at, **known))
+
+
+def merged(*answers: bytes) -> ApplyProgress:
+    by_server = {f"s{number}": answer for number, answer in enumerate(answers)}
+    return msgspec.json.decode(merge_apply_progress(by_server), type=ApplyProgress)
+
+
+NEVER = progress("", 0, total=0, done=0, by="")
+OLD = progress("old", 1_000, cases=["f-1"], left=["f-9/1"], refused={"f-8": "no"}, total=9, done=9, stopped=True)
+
+
+def test_ex_7_parts_of_one_application_are_told_as_one() -> None:
+    here = progress("new", 90_000, cases=["f-2"], left=["f-3/1"], ended_at=90_005)
+    there = progress("new", 90_003, cases=["f-3"], left=["f-2/1"], ended_at=90_009)
+    told = merged(here, NEVER, there)
+    assert (told.started_at, told.ended_at, told.cases, told.left) == (90_000, 90_009, ["f-2", "f-3"], [])
+
+
+def test_ex_7_what_a_server_that_was_not_reached_still_tells_of_another_time_is_left_out() -> None:
+    new = progress("new", 90_000, cases=["f-2"], ended_at=90_005)
+    for told in (merged(OLD, new), merged(new, OLD), merged(NEVER, OLD, new)):
+        assert (told.application, told.started_at, told.cases) == ("new", 90_000, ["f-2"])
+        assert (told.total, told.done, told.left, told.refused, told.stopped) == (2, 2, [], {}, False)
+
+
+def test_ex_7_it_runs_as_long_as_one_of_them_does_whatever_ran_before() -> None:
+    here = progress("new", 90_000, cases=["f-2"], ended_at=90_005)
+    there = progress("new", 90_003, running=True, done=1)
+    told = merged(here, OLD, there)
+    assert (told.running, told.total, told.done, told.ended_at, told.cases) == (True, 2, 1, 0, ["f-2"])
+
+
+def test_ex_7_what_a_server_did_alone_is_told_alone() -> None:
+    told = merged(progress("", 1_000, cases=["f-1"]), progress("", 90_000, cases=["f-2"]))
+    assert (told.started_at, told.cases) == (90_000, ["f-2"])
+
+
+def test_ex_7_where_none_was_applied_nothing_is_told() -> None:
+    assert merged(NEVER, NEVER).started_at == 0

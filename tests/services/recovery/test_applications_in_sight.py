@@ -1,0 +1,93 @@
+"""What is told of rules that are applied to a cause: who sees some of its failures sees, and stops, these alone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import Sight
+from mendflow.services.base.cluster import root_of
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.memory import MemoryStore
+from tests.services.recovery.kit import FAILED, World, flow
+
+A = JobActivity(name="a", command="true")
+RED, BLUE, GREEN = (Sight(frozenset({project})) for project in ("red", "blue", "green"))
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None))
+    await made.server.open()
+    yield made
+    await made.server.close()
+
+
+async def failed_case(world: World, project: str) -> CaseId:
+    await world.domain.deploy(flow(A, name=project), project=project)
+    case = (await world.domain.start(project, {}, who="me")).id
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_status(case, "failed")
+    return case
+
+
+async def test_ex_7_of_an_application_one_sees_what_is_of_ones_projects(world: World) -> None:
+    red, blue = await failed_case(world, "red"), await failed_case(world, "blue")
+    [group] = await world.domain.failures()
+    assert (await world.domain.apply_progress(group.id, sight=RED)).started_at == 0
+    await world.domain.apply_rules(group.id, who="ann", retry=True)
+    whole = await world.domain.apply_progress(group.id[:5])
+    assert (set(whole.cases), whole.total, whole.done) == ({red, blue}, 2, 2)
+    seen = await world.domain.apply_progress(group.id[:5], sight=RED)
+    assert (seen.by, seen.cases, seen.total, seen.done, seen.refused) == ("ann", [red], 1, 1, {})
+    assert {root_of(id) for id in (*seen.taken_up, *seen.left)} == {red}
+
+
+async def test_ex_7_of_an_application_to_others_one_sees_nothing(world: World) -> None:
+    await failed_case(world, "red")
+    blue = await failed_case(world, "blue")
+    [group] = await world.domain.failures()
+    await world.domain.apply_rules(group.id, who="ben", sight=BLUE)
+    assert (await world.domain.apply_progress(group.id, sight=BLUE)).left == [(await world.decision(blue)).id]
+    seen = await world.domain.apply_progress(group.id, sight=RED)
+    assert (seen.started_at, seen.by, seen.total, seen.left) == (0, "", 0, [])
+
+
+async def test_ex_7_a_cause_that_there_is_not_is_not_found_by_anybody(world: World) -> None:
+    await failed_case(world, "red")
+    [group] = await world.domain.failures()
+    for asked, sight in (("nothing", Sight()), ("", Sight()), (group.id, GREEN)):
+        with pytest.raises(NotFound):
+            await world.domain.apply_progress(asked, sight=sight)
+        with pytest.raises(NotFound):
+            await world.domain.stop_apply(asked, who="ann", sight=sight)
+
+
+async def test_ex_7_one_stops_what_is_of_ones_projects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    red, blue = await failed_case(world, "red"), await failed_case(world, "blue")
+    [group] = await world.domain.failures()
+    reopener, goes_on = world.runtime.recovery.groups._reopener, asyncio.Event()
+    reopen = reopener.reopen
+
+    async def held(case: CaseId, *, who: str) -> list[str]:
+        await goes_on.wait()
+        return await reopen(case, who=who)
+
+    monkeypatch.setattr(reopener, "reopen", held)
+    applying = asyncio.ensure_future(world.domain.apply_rules(group.id, who="ann", retry=True))
+
+    async def is_running() -> bool:
+        return (await world.domain.apply_progress(group.id)).total == 2
+
+    await world.until(is_running, "an application of two")
+    assert (await world.domain.stop_apply(group.id, who="ron", sight=RED)).stopped
+    assert not (await world.domain.apply_progress(group.id, sight=BLUE)).stopped
+    assert (await world.domain.apply_progress(group.id)).stopped
+    goes_on.set()
+    applied = await applying
+    assert (applied.cases, applied.left) == ([blue], [(await world.decision(red)).id])
