@@ -5274,7 +5274,8 @@ export interface components {
         };
         /**
          * HandlingCount
-         * @description How often a rule handled failures of one cause, and the results, by word.
+         * @description How often a rule handled failures of one cause, and the results, by word. `tree` is the task whose tree the rule
+         *         is in: numbers are per tree.
          */
         HandlingCount: {
             count: number;
@@ -5286,6 +5287,8 @@ export interface components {
             };
             rule: number;
             rules: string;
+            /** @default  */
+            tree: string;
         };
         /** Health */
         Health: {
@@ -7799,13 +7802,18 @@ export interface components {
         /**
          * RuleRecoveries
          * @description How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it. By hand
-         *         with `rules`: a person applied that rule to what waited or had failed.
+         *         with `rules`: a person applied that rule to what waited or had failed. The rule is in the tree of `type` for the
+         *         task `tree`: numbers are per tree.
          */
         RuleRecoveries: {
             count: number;
             exlet: string;
             rule: number;
             rules: string;
+            /** @default  */
+            tree: string;
+            /** @default  */
+            type: string;
         };
         /**
          * RuleRevision
