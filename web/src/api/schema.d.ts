@@ -3891,6 +3891,8 @@ export interface components {
             counts: components["schemas"]["NameCount"][];
             /** @default  */
             decision: string;
+            /** @default {} */
+            defaults: Record<string, unknown>;
             digest: string;
             /** @default 0 */
             ended_at: number;
