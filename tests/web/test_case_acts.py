@@ -12,6 +12,12 @@ from tests.web.dialogs import choose, confirm, noted
 from tests.web.recovery_case import fail, passing_trouble
 from tests.web.web_server import WebServer
 
+PICKY = """
+name: picky
+inputs: {samples: {type: list, default: [na1, na2]}, depth: {type: number, default: 30}}
+jobs:
+  align: {run: echo aligned, resources: {memory: 900 TB}}
+"""
 PAIR = """
 name: pair
 jobs:
@@ -138,6 +144,28 @@ def test_a_case_is_run_again_with_other_inputs(server: WebServer, page: Page) ->
     assert again != before
     done = server.client.wait(again, timeout_s=PATIENCE_S)
     assert (done.status, done.inputs, done.rerun_of) == ("completed", {"fields": ["m51", "m81", "m82"]}, before)
+
+
+def test_a_case_that_no_pilot_takes_is_started_anew_with_its_own_inputs(server: WebServer, page: Page) -> None:
+    server.deploy("picky", PICKY)
+    waiting = server.begin("picky", samples=["tumour-7"])
+    server.deploy("picky", PICKY.replace("default: 30", "default: 60"))
+    page.goto(f"/cases/{waiting}")
+    page.get_by_role("link", name="Start it with other inputs").click()
+    notice = page.get_by_text(f"The fields begin with the inputs of {waiting}")
+    expect(notice).to_contain_text(f"{waiting} stays as it is and goes on waiting")
+    expect(page.get_by_label("samples")).to_have_value("tumour-7")
+    expect(page.get_by_label("depth")).to_have_value("30")  # the default of then
+    page.get_by_label("depth").fill("15")
+    page.get_by_label(f"Cancel {waiting} when the new one has started").check()
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text(waiting)
+    expect(page).to_have_url(re.compile("/cases/picky-"))
+    anew = CaseId(page.url.rpartition("/")[2])
+    view = server.client.case(anew)
+    assert (view.inputs, view.rerun_of) == ({"samples": ["tumour-7"], "depth": 15}, None)
+    server.came_to(waiting, "cancelled")
+    server.client.cancel(anew)
 
 
 def test_a_failed_case_is_run_again_from_what_failed(server: WebServer, page: Page) -> None:

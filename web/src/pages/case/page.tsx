@@ -117,7 +117,7 @@ export default function CasePage() {
 
 /** Its jobs wait for a pilot that there is not: what a person can do about that. */
 function aboutWaiting(view: CaseView): Action[] {
-  const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow } }, "start");
+  const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow }, search: { like: view.id } }, "start");
   return [goTo("Pilots: see them, add one", { to: "/pilots" }), ...(view.parent || view.mends ? [] : [anew]), caseAction("cancel", view.id)];
 }
 
