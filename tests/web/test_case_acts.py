@@ -179,6 +179,11 @@ def test_a_failed_case_is_run_again_from_what_failed(server: WebServer, page: Pa
     states = {each["item"]: each["state"] for each in server.ask("GET", f"/cases/{again}/items")}
     assert states["prepare"] == "cached"
     assert states["measure[1]"] == "failed"
+    page.goto(f"/cases/{before}")
+    expect(page.get_by_text(f"run again as {again}, failed")).to_be_visible()
+    expect(page.get_by_role("link", name="Teach a repair")).to_have_count(0)
+    page.get_by_role("link", name=again).click()
+    expect(page.get_by_role("link", name="Teach a repair")).to_be_visible()
 
 
 def test_the_list_keeps_its_filters_over_a_reload_and_the_way_back(server: WebServer, page: Page) -> None:
