@@ -2,10 +2,15 @@
 
 from typing import Any
 
+import msgspec
+
 from mendflow.core.model.flow import Flow, Input, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.cluster import CASE_KIND
+from mendflow.services.runtime.server import Server
+from mendflow.stores.contract import Put
 from tests.services.test_repairs import failed
 
 SPLIT = JobActivity(name="split", command="split")
@@ -59,3 +64,52 @@ async def test_ex_7_where_nothing_ended_well_nothing_is_compared(domain: Domain,
     [group] = await domain.failures()
     assert {each.known_succeeded for each in await domain.failure_values(group.id)} == {0}
     assert (await domain.failure(group.id)).candidates[0].condition == "fault.exit_code == 7"
+
+
+DEPTH = Flow(
+    name=FlowName("depth"),
+    inputs={"table": Input(type="string", required=True), "memory": Input(type="string", default="300 MB")},
+    body=Sequence(name="steps", body=(SPLIT, CLEAN)),
+)
+
+
+async def test_ex_7_a_default_is_a_value_of_what_ended_well_too(domain: Domain, pilot: Any) -> None:
+    await domain.deploy(DEPTH)
+    for given in ({}, {}, {}, {"memory": "2 GB"}):
+        await domain.start(DEPTH.name, {"table": "night01.csv", **given}, who="alice")
+    await pilot.run_all(all_well)
+    await domain.start(DEPTH.name, {"table": "night08.csv"}, who="alice")
+    await pilot.run_all(clean_fails)
+    [group] = await domain.failures()
+    rows = {each.path: each for each in await domain.failure_values(group.id)}
+    memory = rows["case.data.memory"]
+    assert (memory.value, memory.succeeded, memory.known_succeeded) == ("300 MB", 6, 8), (
+        "two jobs of each of four cases"
+    )
+    conditions = [each.condition for each in (await domain.failure(group.id)).candidates]
+    assert not any("case.data.memory" in each for each in conditions)
+
+
+async def test_ex_7_a_case_of_which_the_defaults_are_not_known_any_more_is_no_evidence(
+    domain: Domain, pilot: Any, server: Server
+) -> None:
+    await domain.deploy(DEPTH)
+    old = (await domain.start(DEPTH.name, {"table": "night01.csv", "memory": "2 GB"}, who="alice")).id
+    await pilot.run_all(all_well)
+    await domain.deploy(msgspec.structs.replace(DEPTH, description="of another digest"))
+    await domain.start(DEPTH.name, {"table": "night08.csv"}, who="alice")
+    await pilot.run_all(clean_fails)
+    await written_before_defaults(server, old)
+    [group] = await domain.failures()
+    memory = next(each for each in await domain.failure_values(group.id) if each.path == "case.data.memory")
+    assert (memory.value, memory.known_succeeded) == ("300 MB", 0)
+
+
+async def written_before_defaults(server: Server, case: str) -> None:
+    """As a version wrote it that kept no defaults."""
+    await server.runtime.ledger.settled()
+    found = await server.store.get(CASE_KIND, case)
+    assert found is not None
+    body = msgspec.json.decode(found.body)
+    assert body.pop("defaults") == {}
+    await server.store.write([Put(CASE_KIND, case, msgspec.json.encode(body), found.version)])

@@ -130,7 +130,7 @@ async def test_a_rejected_task_throws_and_one_past_its_deadline_expires(domain: 
     await domain.reject(offered.id, who="ann", comment="too dear")
     fault = (await domain.case(rejected)).fault
     assert fault is not None
-    assert (fault.name, fault.message) == ("rejected", "approve was rejected: too dear")
+    assert (fault.name, fault.message) == ("rejected", "approve was rejected by ann: too dear")
     late = await start(domain, named(UserTask(name="approve", role="editor", deadline_ms=30)))
     while (await domain.case(late)).status == "running":
         await asyncio.sleep(0.01)

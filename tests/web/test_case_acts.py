@@ -12,6 +12,12 @@ from tests.web.dialogs import choose, confirm, noted
 from tests.web.recovery_case import fail, passing_trouble
 from tests.web.web_server import WebServer
 
+PICKY = """
+name: picky
+inputs: {samples: {type: list, default: [na1, na2]}, depth: {type: number, default: 30}}
+jobs:
+  align: {run: echo aligned, resources: {memory: 900 TB}}
+"""
 PAIR = """
 name: pair
 jobs:
@@ -140,6 +146,28 @@ def test_a_case_is_run_again_with_other_inputs(server: WebServer, page: Page) ->
     assert (done.status, done.inputs, done.rerun_of) == ("completed", {"fields": ["m51", "m81", "m82"]}, before)
 
 
+def test_a_case_that_no_pilot_takes_is_started_anew_with_its_own_inputs(server: WebServer, page: Page) -> None:
+    server.deploy("picky", PICKY)
+    waiting = server.begin("picky", samples=["tumour-7"])
+    server.deploy("picky", PICKY.replace("default: 30", "default: 60"))
+    page.goto(f"/cases/{waiting}")
+    page.get_by_role("link", name="Start it with other inputs").click()
+    notice = page.get_by_text(f"The fields begin with the inputs of {waiting}")
+    expect(notice).to_contain_text(f"{waiting} stays as it is and goes on waiting")
+    expect(page.get_by_label("samples")).to_have_value("tumour-7")
+    expect(page.get_by_label("depth")).to_have_value("30")  # the default of then
+    page.get_by_label("depth").fill("15")
+    page.get_by_label(f"Cancel {waiting} when the new one has started").check()
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text(waiting)
+    expect(page).to_have_url(re.compile("/cases/picky-"))
+    anew = CaseId(page.url.rpartition("/")[2])
+    view = server.client.case(anew)
+    assert (view.inputs, view.rerun_of) == ({"samples": ["tumour-7"], "depth": 15}, None)
+    server.came_to(waiting, "cancelled")
+    server.client.cancel(anew)
+
+
 def test_a_failed_case_is_run_again_from_what_failed(server: WebServer, page: Page) -> None:
     before = server.ended("broken")
     page.goto(f"/cases/{before}")
@@ -151,6 +179,11 @@ def test_a_failed_case_is_run_again_from_what_failed(server: WebServer, page: Pa
     states = {each["item"]: each["state"] for each in server.ask("GET", f"/cases/{again}/items")}
     assert states["prepare"] == "cached"
     assert states["measure[1]"] == "failed"
+    page.goto(f"/cases/{before}")
+    expect(page.get_by_text(f"run again as {again}, failed")).to_be_visible()
+    expect(page.get_by_role("link", name="Teach a repair")).to_have_count(0)
+    page.get_by_role("link", name=again).click()
+    expect(page.get_by_role("link", name="Teach a repair")).to_be_visible()
 
 
 def test_the_list_keeps_its_filters_over_a_reload_and_the_way_back(server: WebServer, page: Page) -> None:

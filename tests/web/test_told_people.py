@@ -1,5 +1,7 @@
 """What a person was told of is not shown as mended: on Home, among the failures, on the page of a cause."""  # UI-1
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -29,7 +31,11 @@ def test_a_job_that_nobody_can_take_is_told_and_not_mended(server: WebServer, pa
     expect(page.get_by_role("main")).to_contain_text("of 1 a person was told, and nothing else was done")
     expect(page.get_by_role("main")).to_contain_text("900 TB", use_inner_text=True)
     page.goto("/failures?only=told")
-    expect(page.locator(f'[data-row="{group["id"]}"]')).to_contain_text("tell told a person")
+    row = page.locator(f'[data-row="{group["id"]}"]')
+    expect(row).to_contain_text("tell told a person")
+    row.get_by_role("link", name="tell told a person").click()
+    expect(page).to_have_url(re.compile("tree=unavailable%2Fhuge"))
+    expect(page.get_by_role("complementary", name="Rule 0", exact=True)).to_contain_text("tell")
     page.goto(f"/cases/{case}?view=history")
     told = page.get_by_role("grid", name="History").get_by_role("row", name="a person was told")
     expect(told).to_be_visible()

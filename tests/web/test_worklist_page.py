@@ -122,6 +122,39 @@ def test_a_claim_is_given_back_and_a_task_rejected_with_the_reason(
     assert letters.client.worklist(case=asked)[0].comment == "too long"
 
 
+SIGN = """
+name: sign
+inputs: {samples: {type: list, default: [na1, na2]}}
+jobs:
+  approve: {user-task: Publish the calls?, role: editor}
+"""
+
+
+def test_ui_1_tasks_of_one_title_are_told_apart_by_what_their_cases_were_given(page: Page, letters: WebServer) -> None:
+    letters.deploy("sign", SIGN)
+    by_default, given = letters.begin("sign"), letters.begin("sign", samples=["tumour-7", "tumour-8"])
+    for case in (by_default, given):
+        letters.wait_for(f"/worklist?case={case}", bool)
+    page.goto("/worklist")
+    tasks = page.get_by_role("listitem").filter(has_text="Publish the calls?")
+    expect(tasks.filter(has_text=given)).to_contain_text("samples=[tumour-7, tumour-8]")
+    row = tasks.filter(has_text=by_default)
+    expect(row).to_contain_text("samples=[na1, na2] (default)")
+    row.get_by_role("link").click()
+    given_to_it = page.get_by_role("group", name="Inputs of the case")
+    expect(given_to_it).to_contain_text("na1")
+    expect(given_to_it).to_contain_text("default")
+    page.get_by_label("Comment").fill("the controls are missing")
+    page.get_by_role("button", name="Reject …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Why")).to_have_value("the controls are missing")
+    dialog.get_by_role("button", name="Reject", exact=True).click()
+    expect(page.get_by_role("link", name=f"Next task: Publish the calls?, {given}")).to_be_visible()
+    page.goto(f"/cases/{by_default}")
+    expect(page.get_by_role("region", name="Why").first).to_contain_text("the controls are missing")
+    letters.client.cancel(given)
+
+
 def test_on_a_phone_nothing_is_beyond_the_edge(phone: Page, letters: WebServer, asked: CaseId) -> None:
     task = letters.client.worklist(case=asked)[0]
     for address in ("/worklist", f"/worklist/{task.id}"):

@@ -42,10 +42,10 @@ async def failed_case(world: World) -> CaseId:
     return await fails(world, await world.start(flow(A)))
 
 
-async def rejected_case(world: World) -> CaseId:
+async def rejected_case(world: World, comment: str = "too dear") -> CaseId:
     case = await world.start(flow(ASKED, name="g"))
     [task] = await world.domain.worklist(state="offered")
-    await world.domain.reject(task.id, who="ann", comment="too dear")
+    await world.domain.reject(task.id, who="ann", comment=comment)
     await world.until_status(case, "failed")
     return case
 
@@ -214,3 +214,11 @@ async def test_ui_1_nothing_is_proposed_of_what_a_person_rejects_again_and_again
         decision = await world.decision(case)
         read = decode_decided(msgspec.json.encode(decision))
         assert learned_failure(read, lambda rules, exlet: False) is None
+
+
+async def test_ui_1_rejections_of_a_task_are_one_cause_whatever_people_say(world: World) -> None:
+    cases = [await rejected_case(world, comment) for comment in ("too dear", "the plan is not good enough")]
+    group = await only_group(world)
+    assert (group.count, group.rejected, group.message) == (2, 2, "approve was rejected")
+    said = (await world.domain.why(cases[1])).sentence
+    assert "was rejected by ann: the plan is not good enough" in said

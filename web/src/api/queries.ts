@@ -36,6 +36,32 @@ export function casesQuery(wish: CasesWish) {
   });
 }
 
+/** The cases that run a case again, the newest first. */
+export function laterRunsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["cases", "later-runs", id],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases", { params: { query: { where: `rerun_of == ${quoted(id)} && parent == null`, order: "-started", limit: 20 } }, signal })),
+  });
+}
+
+const CASES_AT_ONCE = 40;
+
+/** Cases by their ids, as lists show them: so many at a time as an address has room for. */
+export function casesByIdQueries(ids: readonly string[]) {
+  const parts = Array.from({ length: Math.ceil(ids.length / CASES_AT_ONCE) }, (_, at) => ids.slice(at * CASES_AT_ONCE, (at + 1) * CASES_AT_ONCE));
+  return parts.map((part) =>
+    queryOptions({
+      queryKey: ["cases", "by-id", part],
+      queryFn: ({ signal }) => ask(api.GET("/api/v1/cases", { params: { query: { where: `id in [${part.map(quoted).join(", ")}]`, limit: part.length } }, signal })),
+    }),
+  );
+}
+
+/** A text as it stands in a condition. */
+export function quoted(value: string): string {
+  return `'${value.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}
+
 /** How many cases match: by status, or all of them as the count of `""`. */
 export function caseCountsQuery(wish: Pick<CasesWish, "where" | "also"> & { by?: "status" }) {
   return queryOptions({

@@ -3891,6 +3891,8 @@ export interface components {
             counts: components["schemas"]["NameCount"][];
             /** @default  */
             decision: string;
+            /** @default {} */
+            defaults: Record<string, unknown>;
             digest: string;
             /** @default 0 */
             ended_at: number;
@@ -5274,7 +5276,8 @@ export interface components {
         };
         /**
          * HandlingCount
-         * @description How often a rule handled failures of one cause, and the results, by word.
+         * @description How often a rule handled failures of one cause, and the results, by word. `tree` is the task whose tree the rule
+         *         is in: numbers are per tree.
          */
         HandlingCount: {
             count: number;
@@ -5286,6 +5289,8 @@ export interface components {
             };
             rule: number;
             rules: string;
+            /** @default  */
+            tree: string;
         };
         /** Health */
         Health: {
@@ -7799,13 +7804,18 @@ export interface components {
         /**
          * RuleRecoveries
          * @description How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it. By hand
-         *         with `rules`: a person applied that rule to what waited or had failed.
+         *         with `rules`: a person applied that rule to what waited or had failed. The rule is in the tree of `type` for the
+         *         task `tree`: numbers are per tree.
          */
         RuleRecoveries: {
             count: number;
             exlet: string;
             rule: number;
             rules: string;
+            /** @default  */
+            tree: string;
+            /** @default  */
+            type: string;
         };
         /**
          * RuleRevision

@@ -1,13 +1,20 @@
 /** What a case was given, in short: `table=night02.csv, parts=3`. It tells a case from others of its flow; the whole is told where
  * the pointer rests. */
 import type { Schemas } from "@/api/client";
+import { JsonTree } from "./json-tree";
 import { isStored } from "./typed-values";
 
-type Given = Pick<Schemas["CaseView"], "inputs"> & Partial<Pick<Schemas["CaseView"], "left_out">>;
+type Given = Pick<Schemas["CaseView"], "inputs"> & Partial<Pick<Schemas["CaseView"], "left_out" | "defaults">>;
 
 const SHOWN = 3;
 const CHARS_MAX = 32;
+const LIST_CHARS_MAX = 28;
 const WHOLE_CHARS_MAX = 400;
+
+/** What a case works on: what it was given, and what its flow has for all else. */
+export function effectiveInputs(view: Pick<Given, "inputs" | "defaults">): Record<string, unknown> {
+  return { ...view.defaults, ...view.inputs };
+}
 
 /** Files tell most, then what fits into a word; lists and maps come last. */
 function rank(value: unknown): number {
@@ -28,9 +35,26 @@ function pathEnd(path: string): string {
 function shortText(value: unknown): string {
   if (isStored(value)) return value.name || value.$file.slice(0, 8);
   if (isPath(value)) return pathEnd(value);
-  if (Array.isArray(value)) return value.length === 1 ? shortText(value[0]) : `${value.length} ${value.every(isStored) ? "files" : "values"}`;
+  if (Array.isArray(value)) return value.length === 1 ? shortText(value[0]) : listText(value);
+  if (isRow(value)) return shortText(Object.values(value).find((each) => each !== null && each !== "") ?? "");
   const text = typeof value === "string" ? value.replaceAll(/\s+/g, " ") : JSON.stringify(value);
   return text.length > CHARS_MAX ? `${text.slice(0, CHARS_MAX - 1)}…` : text;
+}
+
+function isRow(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isStored(value);
+}
+
+/** The first values of a list, as far as they fit, and how many more there are: `[NA12878, NA12891, +6]`. Of a row, its first value. */
+function listText(values: readonly unknown[]): string {
+  const shown: string[] = [];
+  for (const each of values) {
+    const next = Array.isArray(each) ? `${each.length} values` : shortText(each);
+    if ([...shown, next].join(", ").length > LIST_CHARS_MAX) break;
+    shown.push(next);
+  }
+  if (!shown.length) return `${values.length} ${values.every(isStored) ? "files" : "values"}`;
+  return `[${[...shown, ...(shown.length < values.length ? [`+${values.length - shown.length}`] : [])].join(", ")}]`;
 }
 
 function wholeText(value: unknown): string {
@@ -45,17 +69,25 @@ export interface InputsText {
 
 /** The first few inputs, and all of them one a line. Inputs that a list leaves out, because they are large, are named. */
 export function inputsText(view: Given): InputsText {
-  const given = Object.entries(view.inputs).filter(([, value]) => value !== null && value !== "");
-  const order = given.toSorted(([, one], [, other]) => rank(one) - rank(other));
+  const filled = (values: Given["inputs"]) => Object.entries(values).filter(([, value]) => value !== null && value !== "");
+  const byRank = (values: [string, unknown][]) => values.toSorted(([, one], [, other]) => rank(one) - rank(other));
+  const given = filled(view.inputs);
+  const others = filled(view.defaults ?? {});
+  const order = [...byRank(given).map(([name, value]) => [name, value, ""] as const), ...byRank(others).map(([name, value]) => [name, value, " (default)"] as const)];
   const large = (view.left_out ?? []).filter((name) => name.startsWith("inputs.")).map((name) => name.slice("inputs.".length));
-  const shown = order.slice(0, SHOWN).map(([name, value]) => `${name}=${shortText(value)}`);
+  const shown = order.slice(0, SHOWN).map(([name, value, mark]) => `${name}=${shortText(value)}${mark}`);
   const more = order.length + large.length - shown.length;
   const short = [...shown, ...(more && shown.length ? [`${more} more`] : large.map((name) => `${name}=…`).slice(0, SHOWN))].join(", ");
-  const whole = [...given.map(([name, value]) => `${name}: ${wholeText(value)}`), ...large.map((name) => `${name}: large, its page has it`)].join("\n");
+  const whole = [...given.map(([name, value]) => `${name}: ${wholeText(value)}`), ...others.map(([name, value]) => `${name}: ${wholeText(value)} (default)`), ...large.map((name) => `${name}: large, its page has it`)].join("\n");
   return { short, whole };
 }
 
 export function CaseInputs({ view }: { view: Given }) {
   const { short, whole } = inputsText(view);
   return short ? <span className="case-inputs clip muted" title={whole}>{short}</span> : null;
+}
+
+/** What a case works on, as a tree; what nobody gave it is marked. */
+export function InputsTree({ view, label = "Inputs", open }: { view: Given; label?: string; open?: number }) {
+  return <JsonTree value={effectiveInputs(view)} label={label} open={open} beside={(path) => path.length === 1 && !(String(path[0]) in view.inputs) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />;
 }

@@ -48,12 +48,15 @@ class FailureTrend(View, frozen=True):
 
 class RuleRecoveries(View, frozen=True):
     """How often an exlet mended a failure: by a rule, or, where `rules` is empty, because a person chose it. By hand
-    with `rules`: a person applied that rule to what waited or had failed."""
+    with `rules`: a person applied that rule to what waited or had failed. The rule is in the tree of `type` for the
+    task `tree`: numbers are per tree."""
 
     rules: str
     rule: int
     exlet: str
     count: int
+    type: str = ""
+    tree: str = ""
 
 
 class Recoveries(View, frozen=True):

@@ -151,7 +151,8 @@ class AdministrationQuery(View, frozen=True):
 
 
 class HandlingCount(View, frozen=True):
-    """How often a rule handled failures of one cause, and the results, by word."""
+    """How often a rule handled failures of one cause, and the results, by word. `tree` is the task whose tree the rule
+    is in: numbers are per tree."""
 
     rules: str
     rule: int
@@ -159,6 +160,7 @@ class HandlingCount(View, frozen=True):
     count: int
     results: dict[str, int]
     passive: bool = False
+    tree: str = ""
 
 
 class FailureGroup(View, frozen=True):

@@ -105,6 +105,7 @@ class CaseView(View, frozen=True):
     started_at: Instant
     ended_at: Instant = 0
     inputs: dict[str, Value] = {}
+    defaults: dict[str, Value] = {}  # of inputs that nobody gave it: what its flow has for them, unless it is large
     outputs: dict[str, Value] = {}
     fault: Fault | None = None
     parent: CaseId | None = None

@@ -58,6 +58,9 @@ class _CaseStatus(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(DecisionSummary).decode
+MendedBy = tuple[str, str, str, int, str]
+"""The rules, the type and the task of the tree, the rule, and its exlet."""
+
 _decode_status = msgspec.json.Decoder(_CaseStatus).decode
 
 
@@ -119,8 +122,8 @@ class RecentFailures:
         self._unsure: list[DecisionSummary] = []  # whether their items have gone on
         self._causes: dict[tuple[ExceptionType, str], list[DecisionSummary]] = {}
         self._later: LaterStarts = {}
-        self._mended = Counter[tuple[str, int, str]]()
-        self._mended_by_hand = Counter[tuple[str, int, str]]()
+        self._mended = Counter[MendedBy]()
+        self._mended_by_hand = Counter[MendedBy]()
 
     async def read(self, store: Store, sight: Sight) -> None:
         where, last = [FieldCondition("at", self._since, "ge"), *in_sight(sight)], None
@@ -167,7 +170,8 @@ class RecentFailures:
     def _count(self, brief: DecisionSummary) -> None:
         ruled = brief.conclusion if brief.conclusion is not None and brief.conclusion.rule != BY_HAND else None
         counted = self._mended_by_hand if brief.by_person or ruled is None else self._mended
-        counted[ruled.rules if ruled else "", ruled.rule if ruled else 0, brief.exlet] += 1
+        tree = (brief.type.value, ruled.task) if ruled else ("", "")
+        counted[ruled.rules if ruled else "", *tree, ruled.rule if ruled else 0, brief.exlet] += 1
 
     def causes(self) -> list[FailureTrend]:
         """Those that most wait for first, then the most frequent."""
@@ -187,10 +191,10 @@ class RecentFailures:
         )
 
 
-def _rows(mended: Counter[tuple[str, int, str]]) -> list[RuleRecoveries]:
+def _rows(mended: Counter[MendedBy]) -> list[RuleRecoveries]:
     return [
-        RuleRecoveries(rules=rules, rule=rule, exlet=exlet, count=count)
-        for (rules, rule, exlet), count in mended.most_common()
+        RuleRecoveries(rules=rules, type=type, tree=tree, rule=rule, exlet=exlet, count=count)
+        for (rules, type, tree, rule, exlet), count in mended.most_common()
     ]
 
 

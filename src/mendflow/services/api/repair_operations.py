@@ -157,7 +157,9 @@ class RepairOperations(LevelOperations):
         compared = comparison.CaseComparison(self._server.runtime.exceptions.rules, self._decisions)
         near = await compared.neighbour(samples[0])
         cases = {each.case for each in members}
-        well = await succeeded_jobs.succeeded_contexts(self._server.store, view.flows, view.tasks, cases, sight)
+        well = await succeeded_jobs.succeeded_contexts(
+            self._server.store, self._server.runtime.flows.deployed, view.flows, view.tasks, cases, sight
+        )
         waiting, failed = await self._server.runtime.recovery.groups.open_counts(members)
         return FailureView(
             group=view,

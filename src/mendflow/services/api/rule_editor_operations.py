@@ -183,8 +183,9 @@ class RuleEditorOperations(DomainReader):
         here = await self._past.get_many([each.id for each in members[:samples]])
         found = await self._past.search([*others, *in_sight(sight)], limit=samples)
         elsewhere = [each for each in found if not is_replaced(each)]
+        failed, deployed = {each.case for each in members}, self._server.runtime.flows.deployed
         well = await succeeded_jobs.succeeded_contexts(
-            self._server.store, view.flows, view.tasks, {each.case for each in members}, sight
+            self._server.store, deployed, view.flows, view.tasks, failed, sight
         )
         return failure_counts.value_counts(here, elsewhere, path, well)
 

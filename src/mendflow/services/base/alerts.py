@@ -7,14 +7,14 @@ notifies them."""
 
 import logging
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from mendflow.core.model.alerts import AlertKind, AlertView
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import Clock, UnhandledFailure
 from mendflow.services.base.hub import Hub
 from mendflow.stores.contract import Delete, FieldCondition, Put, Store, StoredDocument, WriteDone
 
@@ -45,6 +45,11 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged_at: Instant = 0
     acknowledged_by: str = ""
 
+    @property
+    def finding(self) -> "AlertFinding":
+        fields = {name: getattr(self, name) for name in ("kind", "subject", "sentence", "case", "item", "group")}
+        return AlertFinding(**fields, episode=self.id.rpartition("/")[2])
+
     def view(self) -> AlertView:
         fields = {name: getattr(self, name) for name in AlertView.__struct_fields__ if name != "severity"}
         return AlertView(**fields, severity="critical" if self.kind in CRITICAL else "warning")
@@ -65,6 +70,16 @@ class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         return f"{self.kind}/{self.subject}/{self.episode}"
+
+
+class UnhandledFailures(Protocol):
+    def held_failures(self) -> list[UnhandledFailure]: ...
+
+    async def left_of(self, alert: AlertDocument) -> AlertFinding | None:
+        """What is left of the failures of one cause that the alert is about: one that nobody has taken up, of its own
+        case first; the alert itself where that cannot be seen; None if each was tried again, its case completed after
+        all or was run again, or somebody has cancelled it."""
+        ...
 
 
 class StoredAlert(msgspec.Struct, frozen=True):
@@ -158,6 +173,13 @@ class AlertStore:
         closed = msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now())
         if await self._put(closed, known.version):
             self._hub.publish(AlertChanged(closed))
+
+    async def retarget(self, known: StoredAlert, finding: AlertFinding) -> None:
+        """What it told of first is over, and it lasts for another."""
+        fields = {name: getattr(finding, name) for name in ("subject", "sentence", "case", "item", "group")}
+        changed = msgspec.structs.replace(known.alert, **fields)
+        if await self._put(changed, known.version):
+            self._hub.publish(AlertChanged(changed))
 
     async def mark_notified(self, id: str) -> None:
         """Clients will be notified of this alert, whatever happens to this server."""

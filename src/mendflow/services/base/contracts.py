@@ -265,12 +265,3 @@ class UnhandledFailure(NamedTuple):
     @property
     def subject(self) -> str:
         return f"{self.case}:{self.item}"
-
-
-class UnhandledFailures(Protocol):
-    def held_failures(self) -> list[UnhandledFailure]: ...
-
-    async def are_over(self, case: CaseId, group: str, since: Instant) -> bool:
-        """Whether nothing is left of the failures of one cause since then, of which this case's was the first: each
-        case has completed after all, or one that runs it again has, or somebody has cancelled it."""
-        ...

@@ -67,6 +67,7 @@ from mendflow.services.cases.live_case import (
     SNAPSHOT_KIND,
     CaseDocument,
     LiveCase,
+    defaults_of,
     journal_of,
 )
 from mendflow.services.cases.live_inputs import LiveInputs
@@ -179,6 +180,7 @@ class FlowManager:
         if document.id in self.live:
             return self.live[document.id]
         now, library = self._clock.now(), self._hub.provider(UndoLibrary)
+        document.defaults = defaults_of(flow, document.inputs)
         command = StartCase(
             case=document.id,
             flow=flow,

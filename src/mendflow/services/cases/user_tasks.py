@@ -311,7 +311,8 @@ def with_answers(task: TaskDocument, outputs: dict[str, Value]) -> dict[str, Val
 def outcome_of(task: TaskDocument) -> Outcome:
     if task.state == "completed":
         return Outcome(outputs=task.outputs)
-    ended = "has expired" if task.state == "expired" else f"was {task.state}"
+    by = f" by {task.ended_by}" if task.ended_by else ""
+    ended = "has expired" if task.state == "expired" else f"was {task.state}{by}"
     words = f"{task.title or task.item} {ended}" + (f": {task.comment}" if task.comment else "")
     by = task.ended_by if task.state == "rejected" else ""
     fault = Fault(name=REJECTED, category=Category.FLOW, message=words, data={"by": task.ended_by}, rejected_by=by)

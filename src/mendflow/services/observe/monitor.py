@@ -17,10 +17,18 @@ from mendflow.core.model.ids import CaseId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.projects import is_quota_name
 from mendflow.core.scheduling.queue import WaitingGroup
-from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore, ProblemFound
+from mendflow.services.base.alerts import (
+    AlertDocument,
+    AlertFinding,
+    AlertRaised,
+    AlertStore,
+    ProblemFound,
+    StoredAlert,
+    UnhandledFailures,
+)
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND, root_of
-from mendflow.services.base.contracts import Clock, UnhandledFailure, UnhandledFailures
+from mendflow.services.base.contracts import Clock, UnhandledFailure
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -211,8 +219,7 @@ class Monitor:
             if counts[finding.kind] <= RAISED_MAX:
                 await self.alerts.raise_(finding)
         for known in list(self.alerts.open.values()):
-            if await self._is_over(known.alert):
-                await self.alerts.close(known)
+            await self._close_if_over(known)
         await self.alerts.tell_for_ended(self._is_orphaned)
         if self._announced:
             await self._ledger.settled()
@@ -286,7 +293,8 @@ class Monitor:
     # What is over
 
     def went_on(self, case: CaseId) -> None:
-        """Somebody has taken up what was held in a case: an alert about it is over now, not at the next look."""
+        """Somebody has taken up what was held, or had failed, in a case: an alert about it is over now, not at the next
+        look."""
         self._went_on.add(root_of(case))
         self._look_again()
 
@@ -313,12 +321,24 @@ class Monitor:
                 self._went_on, self._done_again = set(), False
                 for known in list(self.alerts.open.values()):
                     kind, root = known.alert.kind, root_of(known.alert.case)
-                    concerned = root in roots if kind == "case-held" else again and kind == "failure"
-                    if concerned and await self._is_over(known.alert):
-                        await self.alerts.close(known)
+                    if (root in roots and kind in ("case-held", "failure")) or (again and kind == "failure"):
+                        await self._close_if_over(known)
                 await self._clock.sleep(LOOK_AGAIN_MS)
         except StoreUnavailable as error:
             log.warning("alerts that are over stay until the next look: %s", error.message)
+
+    async def _close_if_over(self, known: StoredAlert) -> None:
+        """Close it, or let it tell of what is left, where it is about several."""
+        alert, failures = known.alert, self._hub.provider(UnhandledFailures)
+        if alert.kind != "failure" or failures is None or not alert.case:
+            if await self._is_over(alert):
+                await self.alerts.close(known)
+            return
+        left = await failures.left_of(alert)
+        if left is None:
+            await self.alerts.close(known)
+        elif left.case != alert.case:
+            await self.alerts.retarget(known, left)
 
     async def _is_over(self, alert: AlertDocument) -> bool:
         episode = alert.id.rpartition("/")[2]
@@ -343,11 +363,6 @@ class Monitor:
             case "case-held":
                 held = {(each.subject, str(each.since)) for each in self._held()}
                 return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)
-            case "failure":
-                failures = self._hub.provider(UnhandledFailures)
-                if failures is None or not alert.case:
-                    return False
-                return await failures.are_over(alert.case, alert.group, alert.raised_at)
             case "limit-unset":
                 unset = {finding.id for finding in self._unset_limits()}
                 return alert.id not in unset if mine else self._has_ended(alert.raised_by)

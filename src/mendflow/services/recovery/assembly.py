@@ -11,7 +11,8 @@ from mendflow.core.engine.messages import Cancel, Command, ItemFailed, Resume, R
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.base.contracts import Clock, Repairs, UnhandledFailures
+from mendflow.services.base.alerts import UnhandledFailures
+from mendflow.services.base.contracts import Clock, Repairs
 from mendflow.services.base.engine_interfaces import InterfaceX
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import HomeRegistry

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -182,8 +182,11 @@ def distinguishing_conditions(
     well = succeeded[:SUCCEEDED_MAX]
     roots = {root for context in well for root in context}
     most = SUCCEEDED_SHARE_MAX * len(well)
+    compared = {path for context in [*well, *_contexts(others)] for path in leaves(context)}
     found = [
-        each for each in {each.condition: each for each in found}.values() if _holds_in(each.condition, well) <= most
+        each
+        for each in {each.condition: each for each in found}.values()
+        if _holds_in(each.condition, well) <= most and (not compared or _is_comparable(each.path, compared, roots))
     ]
     counted = [(each, _holds_in(each.condition, _contexts(samples))) for each in found]
     narrow = {each.condition: _holds_in(each.condition, _contexts(others)) for each in found}
@@ -200,6 +203,13 @@ def distinguishing_conditions(
     return [
         CandidateView(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best
     ]
+
+
+def _is_comparable(path: str, compared: Collection[str], roots: Collection[str]) -> bool:
+    """Whether the value is known of something else, so that it can be seen whether only these failures have it. What a
+    failure says of itself, and what is never known of what succeeded, needs no such comparison."""
+    root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    return path in compared or root == "fault" or root not in roots
 
 
 def _is_alike(sample: Decision, context: Mapping[str, Value]) -> bool:

@@ -38,7 +38,10 @@ _decode = msgspec.json.Decoder(Decision).decode
 
 
 def signature_of(event: ExceptionEvent) -> str:
-    """The same for exceptions of the same cause: a fault, a trigger, or the place where it came up."""
+    """The same for exceptions of the same cause: a fault, a trigger, or the place where it came up. What a person says
+    who rejects a task is no part of the cause."""
+    if event.fault is not None and event.fault.rejected_by and event.task:
+        return f"{event.fault.category}/{event.fault.name}: {event.task} was rejected"
     if event.fault is not None:
         return signature(event.fault)
     trigger = event.facts.get("trigger")

@@ -12,13 +12,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import REPAIRS_MAX, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.rules.evaluation import RuleVerdict
-from mendflow.services.base.alerts import ProblemFound
+from mendflow.services.base.alerts import AlertDocument, AlertFinding, ProblemFound
 from mendflow.services.base.contracts import Clock, Failure, MendableJobs, UnhandledFailure
 from mendflow.services.base.engine_interfaces import CaseFacts
 from mendflow.services.base.events import EventStream
@@ -42,7 +42,7 @@ from mendflow.services.recovery.new_decisions import decision_about
 from mendflow.services.recovery.repair_runner import RepairRunner
 from mendflow.services.recovery.rule_errors import RuleErrorCounts, error_text
 from mendflow.services.recovery.rules.store import RuleStore
-from mendflow.services.recovery.settled_failures import are_settled
+from mendflow.services.recovery.settled_failures import unsettled_of
 from mendflow.services.recovery.statistics import ExceptionHistory
 from mendflow.services.recovery.worklet_choices import NO_CHOICE
 from mendflow.stores.contract import Store
@@ -213,8 +213,8 @@ class ExceptionService(RepairRunner):
     def held_failures(self) -> list[UnhandledFailure]:
         return self._holding.held_failures()
 
-    async def are_over(self, case: CaseId, group: str, since: Instant) -> bool:
-        return await are_settled(self._store, self._manager, case, group, since)
+    async def left_of(self, alert: AlertDocument) -> AlertFinding | None:
+        return await unsettled_of(self._store, self._manager, alert)
 
     def _demand_ours(self, known: Decision) -> None:
         """An open decision is in memory at the home of its case. One that is not there was made by a server that had

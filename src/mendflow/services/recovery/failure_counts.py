@@ -112,7 +112,10 @@ def _by_path(counted: Counter[tuple[str, bytes]]) -> Counter[str]:
 
 
 def _distinction(row: ValueCount) -> float:
-    """From 1, if all here have it and nothing else, down to what everything has alike."""
+    """From 1, if all here have it and nothing else, down to what everything has alike. What is known of nothing else
+    tells nothing, but for what a failure says of itself."""
+    if not (row.known_elsewhere or row.known_succeeded or row.path.startswith("fault.")):
+        return 0.0
     usual = max(_share(row.elsewhere, row.of_elsewhere), _share(row.succeeded, row.known_succeeded))
     return _share(row.here, row.of_here) - usual
 

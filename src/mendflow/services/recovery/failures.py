@@ -53,6 +53,7 @@ class _Key(NamedTuple):
     """Who decided about a failure, and how."""
 
     rules: str
+    tree: str
     rule: int
     exlet: str
     passive: bool
@@ -256,17 +257,17 @@ class _GroupBuilder:
         if handling == "unhandled" and (case := started_case(brief)):
             self.left.setdefault(case, []).append(brief.occurred_at)
         for trial in brief.trials:
-            key = _Key(trial.rules, trial.rule, trial.exlet, True)
+            key = _Key(trial.rules, trial.task, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
         conclusion = brief.conclusion
         if brief.state in ("ignored", "passive") and brief.result == RETRIES:
-            self.handled.setdefault(_Key("", 0, THE_QUEUE, False), Counter())["tried again"] += 1
+            self.handled.setdefault(_Key("", "", 0, THE_QUEUE, False), Counter())["tried again"] += 1
         elif conclusion is not None or brief.exlet:
             ruled = conclusion is not None and conclusion.rule != BY_HAND
             key = (
-                _Key(conclusion.rules, conclusion.rule, brief.exlet, conclusion.passive)
+                _Key(conclusion.rules, conclusion.task, conclusion.rule, brief.exlet, conclusion.passive)
                 if conclusion and ruled
-                else _Key("", 0, brief.exlet, False)
+                else _Key("", "", 0, brief.exlet, False)
             )
             self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1
 
@@ -300,6 +301,7 @@ def _handling(found: tuple[_Key, Counter[str]]) -> HandlingCount:
     key, results = found
     return HandlingCount(
         rules=key.rules,
+        tree=key.tree,
         rule=key.rule,
         exlet=key.exlet,
         count=results.total(),

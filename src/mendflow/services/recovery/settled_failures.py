@@ -1,68 +1,63 @@
 """Whether failures that no rule took up are still something that somebody should look at.
 
-A failed case may go on, or be run again: what completes in the end has recovered, whoever did that. What somebody has
-cancelled nobody waits for."""
+A failed case may go on, or be run again: then somebody has taken up what it failed by, and if it fails again, that
+failure is the one that counts. What somebody has cancelled nobody waits for."""
 
 from typing import Final
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.repair import Decision, ExceptionType
+from mendflow.services.base.alerts import AlertDocument, AlertFinding
 from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.decisions import DECISION_KIND
-from mendflow.services.recovery.failures import DAY_MS, DecisionSummary, group_id
+from mendflow.services.recovery.failures import DAY_MS, group_id, unhandled_finding
 from mendflow.services.recovery.later_runs import runs_that_stand_for
 from mendflow.stores.contract import FieldCondition, Store
 
 CASES_MAX: Final = 200
 """Of so many failures of one cause it is looked what became of them; of more, some are taken to be left."""
-RERUNS_MAX: Final = 20
 
-_decode = msgspec.json.Decoder(DecisionSummary).decode
+_decode = msgspec.json.Decoder(Decision).decode
 
 
-async def are_settled(store: Store, manager: FlowManager, case: CaseId, group: str, since: Instant) -> bool:
-    """Whether nothing is left of a flow's failures of a cause on the day of `since`; this case's was the first."""
-    first = await manager.document(case)
-    if first is None or not await _is_settled(store, manager, root_of(case)):
-        return False
-    day = since - since % DAY_MS
+async def unsettled_of(store: Store, manager: FlowManager, alert: AlertDocument) -> AlertFinding | None:
+    """What is left of a flow's failures of a cause on the day of the alert, of its own case first. Where there are too
+    many to look at, the alert stays as it is."""
+    first = await manager.document(alert.case)
+    if first is None:
+        return alert.finding
+    day = alert.raised_at - alert.raised_at % DAY_MS
     where = [FieldCondition("at", day, "ge"), FieldCondition("at", day + DAY_MS, "lt")]
     where.append(FieldCondition("flow", first.flow))
     where.append(FieldCondition("state", ["ignored", "passive"], "in"))
     found = await store.search(DECISION_KIND, where, order_by="at", descending=True, limit=CASES_MAX)
-    if len(found) == CASES_MAX:
+    alike = [each for each in map(_decode, (one.body for one in found)) if _is_of(each, alert.group)]
+    alike.sort(key=lambda each: (root_of(each.case) != root_of(alert.case), each.at))
+    settled: dict[CaseId, bool] = {}
+    for each in alike:
+        root = root_of(each.case)
+        if root not in settled:
+            settled[root] = await _is_settled(store, manager, root)
+        if not settled[root] and (left := unhandled_finding(each)) is not None:
+            return left
+    return alert.finding if len(found) == CASES_MAX else None
+
+
+def _is_of(decision: Decision, group: str) -> bool:
+    """Whether it is of the cause, and nobody has tried it again since."""
+    if decision.type is not ExceptionType.ABORT or decision.result or decision.replaced_by:
         return False
-    alike = {root_of(each.case) for each in map(_decode, (one.body for one in found)) if _is_of(each, group)}
-    for other in sorted(alike - {root_of(case)}):
-        if not await _is_settled(store, manager, other):
-            return False
-    return True
-
-
-def _is_of(brief: DecisionSummary, group: str) -> bool:
-    return brief.type is ExceptionType.ABORT and not brief.result and group_id(brief.type, brief.signature) == group
+    return group_id(decision.type, decision.signature) == group
 
 
 async def _is_settled(store: Store, manager: FlowManager, root: CaseId) -> bool:
     document = await manager.document(root)
     if document is None or document.live:
         return False
-    return document.status in ("completed", "cancelled") or await _is_done_again(store, root, document.ended_at)
-
-
-async def _is_done_again(store: Store, root: CaseId, failed_at: Instant) -> bool:
-    """Whether a case that was run in place of this one has completed, or one in place of that."""
-    left, seen = {root: failed_at}, {root}
-    while left and len(seen) < RERUNS_MAX:
-        case, ended_at = left.popitem()
-        for run in await runs_that_stand_for(store, [case]):
-            if run.started_at < ended_at or run.id in seen:
-                continue
-            if run.status == "completed":
-                return True
-            seen.add(run.id)
-            left[run.id] = run.ended_at
-    return False
+    if document.status in ("completed", "cancelled"):
+        return True
+    later = await runs_that_stand_for(store, [root])
+    return any(run.started_at >= document.ended_at for run in later)

@@ -4,7 +4,7 @@ A context is made of what is stored of a job and of its case. It has the same pa
 is known afterwards: nothing of the history, or of what there was to run on. Only a few of the newest cases are looked
 at, and of each only a few jobs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 import msgspec
@@ -17,7 +17,8 @@ from mendflow.core.recovery.redaction import redact
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.exception_facts import job_facts_of
-from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.flows import FlowDocument
+from mendflow.services.cases.live_case import CaseDocument, defaults_of
 from mendflow.services.recovery.failed_attempts import measures_of
 from mendflow.stores.contract import FieldCondition, Store
 
@@ -32,10 +33,17 @@ _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 
 Context = dict[str, Value]
+Deployed = Callable[[str], FlowDocument | None]
+"""The newest version of a flow, if it is known here."""
 
 
 async def succeeded_contexts(
-    store: Store, flows: Sequence[str], tasks: Collection[str], failed: Collection[CaseId], sight: Sight
+    store: Store,
+    deployed: Deployed,
+    flows: Sequence[str],
+    tasks: Collection[str],
+    failed: Collection[CaseId],
+    sight: Sight,
 ) -> list[Context]:
     """Contexts of jobs of these flows that ended well, those of these tasks first. Jobs of a case that has `failed`
     tell only of themselves: what the case was given, and what its jobs left, may be why another job of it failed."""
@@ -44,9 +52,9 @@ async def succeeded_contexts(
     newest = await store.search(CASE_KIND, in_sight(sight), order_by="started_at", descending=True, limit=NEWEST_MAX)
     cases = [case for found in newest if (case := _decode_case(found.body)).flow in flows]
     for case in cases[:CASES_MAX]:
-        jobs = await _jobs(store, case, tasks)
+        data, jobs = _data(case, deployed), await _jobs(store, case, tasks)
         for job in jobs:
-            told = _context(job, case, jobs, whole=case.id not in failed)
+            told = _context(job, case, data, jobs, whole=case.id not in failed)
             (same if _name(job) in tasks else others).append(told)
     return [*same, *others]
 
@@ -61,7 +69,7 @@ async def _jobs(store: Store, case: CaseDocument, tasks: Collection[str]) -> lis
     return [job for job in jobs.values() if job.outcome is not None and job.outcome.ok]
 
 
-def _context(job: Job, case: CaseDocument, jobs: Sequence[Job], *, whole: bool) -> Context:
+def _context(job: Job, case: CaseDocument, data: Context | None, jobs: Sequence[Job], *, whole: bool) -> Context:
     """As it was when the job ended; what it left itself is among what the jobs of the case left."""
     outcome = job.outcome
     assert outcome is not None
@@ -80,8 +88,8 @@ def _context(job: Job, case: CaseDocument, jobs: Sequence[Job], *, whole: bool) 
         "losses": job.losses,
     }
     of_case: Context = {"flow": case.flow, "version": case.digest, "jobs": left}
-    if whole:
-        of_case["data"] = case.inputs
+    if whole and data is not None:
+        of_case["data"] = data
     context: Context = {
         "case": of_case,
         "item": {"name": _name(job), "kind": "job"},
@@ -91,6 +99,15 @@ def _context(job: Job, case: CaseDocument, jobs: Sequence[Job], *, whole: bool) 
     }
     plain: Context = msgspec.to_builtins(context)
     return redact(plain)
+
+
+def _data(case: CaseDocument, deployed: Deployed) -> Context | None:
+    """What the case worked on, with what its flow has for the inputs that it was not given, as failures have it. None
+    where that is not known any more: what was given alone would make any default look like what only failures have."""
+    defaults = case.defaults
+    if defaults is None and (newest := deployed(case.flow)) is not None and newest.digest == case.digest:
+        defaults = defaults_of(newest.flow, case.inputs)
+    return {**defaults, **case.inputs} if defaults is not None else None
 
 
 def _left(job: Job, *, whole: bool) -> Context:

@@ -13,9 +13,17 @@ function withDefaults(given: CaseView["inputs"], wanted: Record<string, Schemas[
   return { ...Object.fromEntries(named.map(([name, input]) => [name, input.default ?? null])), ...given };
 }
 
+/** What is known of where it was started: of a case that was started here, nothing. */
+function originFacts({ origin }: CaseView): [string, string][] {
+  if (!origin) return [];
+  const named: [string, string | undefined][] = [["Flow file", origin.flow], ["Inputs file", origin.inputs_file], ["Results go to", origin.output_dir], ...Object.entries(origin.inputs ?? {})];
+  return named.filter((each): each is [string, string] => Boolean(each[1]));
+}
+
 export default function DataView({ view }: { view: CaseView }) {
   const flow = useQuery({ ...flowOfCaseQuery(view.id), enabled: !view.engine });
   const inputs = withDefaults(view.inputs, flow.data?.inputs ?? {});
+  const origin = originFacts(view);
   const made = Object.keys(view.outputs).length > 0;
   return (
     <div className="case-scroll">
@@ -35,16 +43,9 @@ export default function DataView({ view }: { view: CaseView }) {
         <Files title="Input files" value={view.inputs} of={view.id} />
         <Files title="Output files" value={view.outputs} of={view.id} />
       </div>
-      {view.origin && (
+      {origin.length > 0 && (
         <Panel title="Where it came from">
-          <Facts
-            facts={[
-              ["Flow file", view.origin.flow],
-              ["Inputs file", view.origin.inputs_file],
-              ["Results go to", view.origin.output_dir],
-              ...Object.entries(view.origin.inputs ?? {}).map(([name, path]): [string, string] => [name, path]),
-            ]}
-          />
+          <Facts facts={origin} />
         </Panel>
       )}
     </div>

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useState } from "react";
-import { caseQuery, whyQuery, type CaseView } from "@/api/queries";
+import { caseQuery, laterRunsQuery, whyQuery, type CaseView } from "@/api/queries";
 import { useMay, useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
@@ -117,7 +117,7 @@ export default function CasePage() {
 
 /** Its jobs wait for a pilot that there is not: what a person can do about that. */
 function aboutWaiting(view: CaseView): Action[] {
-  const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow } }, "start");
+  const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow }, search: { like: view.id } }, "start");
   return [goTo("Pilots: see them, add one", { to: "/pilots" }), ...(view.parent || view.mends ? [] : [anew]), caseAction("cancel", view.id)];
 }
 
@@ -139,10 +139,23 @@ function Lead({ view }: { view: CaseView }) {
           runs <Link to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link> again
         </span>
       )}
+      {view.ended_at > 0 && <LaterRun view={view} />}
       <CaseInputs view={view} />
       <span className="case-lead-bar">
         <CaseProgress view={view} />
       </span>
+    </span>
+  );
+}
+
+/** The case that stands in its place: the newest that runs it again, unless somebody has cancelled all of them. */
+function LaterRun({ view }: { view: CaseView }) {
+  const found = useQuery(laterRunsQuery(view.id)).data ?? [];
+  const later = found.find((each) => each.status !== "cancelled") ?? found[0];
+  if (!later) return null;
+  return (
+    <span>
+      run again as <Link to="/cases/$case" params={{ case: later.id }}>{later.id}</Link>, {wordOf(later.status)}
     </span>
   );
 }
@@ -158,7 +171,7 @@ function usualAct(view: CaseView): CaseAct["name"] {
 function TeachLink({ view }: { view: CaseView }) {
   const wanted = useMay("add_rule") && (view.status === "failed" || view.held.length > 0);
   const decisions = useQuery({ ...caseDecisionsQuery(view.id), enabled: wanted });
-  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected");
+  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again");
   if (!failure) return null;
   return (
     <Link to="/failures/$group/teach" params={{ group: failure.group }} search={{ decision: failure.id }} className="button">

@@ -1,10 +1,7 @@
 /** What the page asks with besides what was typed: the quick filters. They are asked apart, so that the API names places in
  * what was typed. */
+import { quoted } from "@/api/queries";
 import type { CasesSearch, Span } from "./search";
-
-function quoted(value: string): string {
-  return `'${value.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
-}
 
 const AGO: Partial<Record<Span, string>> = { "1h": "1h", "1 day": "1 day", "7 days": "7 days", "30 days": "30 days" };
 

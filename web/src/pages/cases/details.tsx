@@ -4,6 +4,7 @@ import { caseQuery } from "@/api/queries";
 import { caseState, wordOf } from "@/api/states";
 import { CaseProgress } from "@/components/case-progress";
 import { DetailsPane } from "@/components/drawer";
+import { effectiveInputs, InputsTree } from "@/components/case-inputs";
 import { JsonTree } from "@/components/json-tree";
 import { Facts, Panel } from "@/components/page";
 import { Loaded } from "@/components/states-of-page";
@@ -42,9 +43,9 @@ export function CaseDetails({ id, onClose }: { id: string; onClose: () => void }
                 ["Runs again", view.rerun_of && <Link key="rerun" to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>],
               ]}
             />
-            {Object.keys(view.inputs).length > 0 && (
+            {Object.keys(effectiveInputs(view)).length > 0 && (
               <Panel title="Inputs">
-                <JsonTree value={view.inputs} label="Inputs" open={1} />
+                <InputsTree view={view} open={1} />
               </Panel>
             )}
             {Object.keys(view.outputs).length > 0 && (

@@ -5,7 +5,7 @@ import { useMay } from "@/api/session";
 import { plural } from "@/components/format";
 import { Panel } from "@/components/page";
 import { conclusionQuery, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
-import { setWords } from "@/components/recovery/rule-walk";
+import { setWords, treeKey } from "@/components/recovery/rule-walk";
 import { Loaded } from "@/components/states-of-page";
 
 export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; decision: DecisionView | undefined; mayTeach: boolean }) {
@@ -33,7 +33,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
           {group.handled.map((each) => (
             <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>
               {each.rules ? (
-                <Link to="/rules/$name" params={{ name: each.rules }} search={{ rule: each.rule, tree: `${group.type}/` }}>
+                <Link to="/rules/$name" params={{ name: each.rules }} search={{ tree: treeKey(group.type, each.tree), rule: each.rule }}>
                   rule {each.rule} of {setWords(each.rules)}
                 </Link>
               ) : (
@@ -66,7 +66,7 @@ function WouldDo({ decision }: { decision: DecisionView }) {
           <p>
             {conclusion ? (
               <>
-                <Link to="/rules/$name" params={{ name: conclusion.rules }} search={{ rule: conclusion.rule ?? undefined }}>
+                <Link to="/rules/$name" params={{ name: conclusion.rules }} search={{ tree: treeKey(conclusion.type, conclusion.task), rule: conclusion.rule ?? undefined }}>
                   rule {conclusion.rule} of {setWords(conclusion.rules)}
                 </Link>{" "}
                 would do <strong>{conclusion.exlet || "nothing"}</strong>.

@@ -8,6 +8,7 @@ import { number, plural } from "@/components/format";
 import { Page } from "@/components/page";
 import { CauseText } from "@/components/recovery/message";
 import { failureCountsQuery, failuresQuery, ruleSetsQuery, type FailureGroup } from "@/components/recovery/queries";
+import { treeKey } from "@/components/recovery/rule-walk";
 import { Sparkline } from "@/components/sparkline";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
@@ -137,7 +138,7 @@ function Handled({ group }: { group: FailureGroup }) {
   const helped = told === first.count ? "told a person" : `${first.results["recovered"] ?? 0}/${first.count}`;
   if (!first.rules) return <span>by hand: {first.exlet || "nothing"} {helped}{others.length > 0 && ` and ${others.length} more`}</span>;
   return (
-    <Link to="/rules/$name" params={{ name: first.rules }} search={{ rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
+    <Link to="/rules/$name" params={{ name: first.rules }} search={{ tree: treeKey(group.type, first.tree), rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
       {first.exlet || "nothing"} {helped}
       {others.length > 0 && ` and ${others.length} more`}
     </Link>

@@ -4,6 +4,7 @@ import { withoutCommands } from "@/components/commands";
 import { ActionRow, Sentence } from "@/components/action-buttons";
 import { number, percent, plural } from "@/components/format";
 import { Panel } from "@/components/page";
+import { treeKey } from "@/components/recovery/rule-walk";
 import { Sparkline } from "@/components/sparkline";
 import { StateBadge, StateBar, StateIcon } from "@/components/state-badge";
 import { Time } from "@/components/time";
@@ -110,7 +111,7 @@ export function MendedPanel({ overview }: { overview: Overview }) {
           <li key={`${each.rules} ${each.rule} ${each.exlet}`} className="home-mended">
             <span className="home-waiting-count">{number(each.count)}</span>
             <span className="clip">
-              <Link to="/rules/$name" params={{ name: each.rules }} search={{ rule: each.rule }}>
+              <Link to="/rules/$name" params={{ name: each.rules }} search={{ tree: treeKey(each.type, each.tree), rule: each.rule }}>
                 {each.rules === "*" ? "default rules" : each.rules}, rule {each.rule}
               </Link>
             </span>

@@ -11,17 +11,18 @@ import "@/styles/resources.css";
 
 const route = getRouteApi("/run/$flow");
 
-function Started({ view, from }: { view: FlowView; from: string | undefined }) {
+function Started({ view, from, like }: { view: FlowView; from: string | undefined; like: string | undefined }) {
   const mayStart = useMay("start");
-  const earlier = useQuery({ ...caseQuery(from ?? ""), enabled: Boolean(from) });
+  const id = from ?? like;
+  const earlier = useQuery({ ...caseQuery(id ?? ""), enabled: Boolean(id) });
   if (!mayStart) return <p>You may look at this flow, and not start it. Ask an administrator for the role of an operator or author in {view.project || "its project"}.</p>;
-  if (from && earlier.isPending) return <Loaded query={earlier}>{() => null}</Loaded>;
-  return <RunForm view={view} given={earlier.data?.inputs ?? {}} from={earlier.data ? from : undefined} />;
+  if (!id) return <RunForm view={view} />;
+  return <Loaded query={earlier}>{(found) => <RunForm key={found.id} view={view} earlier={found} runsAgain={Boolean(from)} />}</Loaded>;
 }
 
 export default function NewRunPage() {
   const { flow } = route.useParams();
-  const { from } = route.useSearch();
+  const { from, like } = route.useSearch();
   const query = useQuery(flowQuery(flow));
   return (
     <Page
@@ -38,7 +39,7 @@ export default function NewRunPage() {
         {(view) => (
           <div className="run-columns">
             <Panel title="Inputs">
-              <Started key={view.digest} view={view as FlowView} from={from} />
+              <Started key={view.digest} view={view as FlowView} from={from} like={like} />
             </Panel>
             <Panel title="What will run" className="flush">
               <FlowDrawing name={flow} version={view.version} />

@@ -2,12 +2,14 @@ import { useNavigate } from "@tanstack/react-router";
 import { useId, useMemo, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { ApiError } from "@/api/errors";
-import type { FlowView } from "@/api/queries";
+import type { CaseView, FlowView } from "@/api/queries";
+import { useMay } from "@/api/session";
+import { effectiveInputs } from "@/components/case-inputs";
 import { useRefresh } from "@/components/acts";
 import { SelectField, TextField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
-import { toast } from "@/components/toasts";
+import { toast, toastError } from "@/components/toasts";
 import { draftOf, readDraft, type Draft } from "@/components/typed-values";
 import { ValueField } from "@/components/value-field";
 import { Word } from "@/components/word";
@@ -33,7 +35,7 @@ export interface Drafts {
 }
 
 /** The inputs of a flow as a form: the state of its fields, what is wrong, the values to send, and the files that the server
- * is being given, without which there is nothing to send yet. */
+ * is being given, without which there is nothing to send yet. A default that takes the place of what was `given` is sent, too. */
 export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Record<string, unknown>) {
   const [drafts, setDrafts] = useState<Drafts>(() =>
     Object.fromEntries(Object.entries(inputs).map(([name, wanted]) => [name, draftOf(wanted, name in given ? given[name] : wanted.default)])),
@@ -45,6 +47,7 @@ export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Recor
   for (const [name, each] of read) {
     if ("problem" in each) problems[name] = each.problem;
     else if (each.value !== undefined) values[name] = each.value;
+    else if (name in given && inputs[name]?.default != null) values[name] = inputs[name].default;
   }
   const set = (name: string, draft: Draft) => setDrafts((before) => ({ ...before, [name]: draft }));
   const setStoring = (name: string, file: string) => setStoringOf((before) => ({ ...before, [name]: file }));
@@ -66,7 +69,13 @@ export function orderOf(inputs: Record<string, Schemas["Input"]>): [string, Sche
   return Object.entries(inputs).sort(([, one], [, other]) => Number(other.required ?? false) - Number(one.required ?? false));
 }
 
-export function RunForm({ view, given, from }: { view: FlowView; given: Record<string, unknown>; from: string | undefined }) {
+/** With an `earlier` case, the form begins with what that had; the new one runs it again, or only has those inputs. */
+export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; earlier?: CaseView; runsAgain?: boolean }) {
+  const from = runsAgain ? earlier?.id : undefined;
+  const like = runsAgain ? undefined : earlier;
+  const given = useMemo(() => (earlier ? effectiveInputs(earlier) : {}), [earlier]);
+  const mayCancel = useMay("cancel") && like !== undefined && !like.ended_at;
+  const [cancels, setCancels] = useState(false);
   const navigate = useNavigate();
   const refresh = useRefresh();
   const inputs = view.flow?.inputs ?? {};
@@ -99,6 +108,7 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
       const again = { inputs: values, ...(cache ? { cache } : {}) };
       const started = from ? await ask(api.POST("/api/v1/cases/{case}/rerun", { params: { path: { case: from } }, body: again })) : await ask(api.POST("/api/v1/cases", { body }));
       toast("good", `${started.id} has started`);
+      if (like && mayCancel && cancels) await cancelled(like.id, started.id);
       void refresh("cases", "overview");
       await navigate({ to: "/cases/$case", params: { case: started.id } });
     } catch (error) {
@@ -117,6 +127,11 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
         void start();
       }}
     >
+      {like && (
+        <p className="notice">
+          The fields begin with the inputs of {like.id}{Object.keys(like.defaults ?? {}).length > 0 && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case. {like.id} stays as it is{like.ended_at ? "" : " and goes on waiting"}.
+        </p>
+      )}
       {from && <p className="notice">The fields begin with the inputs of {from}. Change what is to be different: results that do not depend on it are taken over.</p>}
       {!names.length && <p className="muted">This flow needs no inputs.</p>}
       {names.map(([name, wanted]) => (
@@ -130,6 +145,11 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
           {!from && <TextField label="Key" value={key} onChange={setKey} hint={<>Started again with the same key, it is the same case. <Word of="Key">What is a key for?</Word></>} />}
         </div>
       </details>
+      {like && mayCancel && (
+        <label className="row">
+          <input type="checkbox" checked={cancels} onChange={(event) => setCancels(event.target.checked)} /> Cancel {like.id} when the new one has started
+        </label>
+      )}
       {tried && Object.keys(problems).length > 0 && <p className="field-problem" role="alert">{act} waits for {Object.keys(problems).join(", ")}: see there.</p>}
       {refused !== null && !told.all && <ErrorState error={refused} compact />}
       <div className="row">
@@ -140,6 +160,16 @@ export function RunForm({ view, given, from }: { view: FlowView; given: Record<s
       </div>
     </form>
   );
+}
+
+/** Cancel the case in whose place another has started; the other one is there, whatever becomes of that. */
+async function cancelled(id: string, by: string): Promise<void> {
+  try {
+    await ask(api.POST("/api/v1/cases/{case}/cancel", { params: { path: { case: id } }, body: { reason: `${by} was started in its place` } }));
+    toast("good", `${id} is being cancelled`);
+  } catch (error) {
+    toastError(error);
+  }
 }
 
 /** What the server says of inputs, by their names; `all` if it says nothing else. */

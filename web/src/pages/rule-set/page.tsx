@@ -69,10 +69,12 @@ function TreeTab({ set }: { set: RuleSetView }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const trees = useMemo(() => treesOf(set.rules?.trees as Parameters<typeof treesOf>[0]), [set.rules]);
-  const current = trees.find((each) => treeKey(each.type, each.task) === search.tree) ?? trees.find((each) => search.rule !== undefined && String(search.rule) in each.tree.rules) ?? trees[0];
+  const having = trees.filter((each) => search.rule !== undefined && String(search.rule) in each.tree.rules);
+  const meant = trees.find((each) => treeKey(each.type, each.task) === search.tree) ?? (having.length === 1 ? having[0] : undefined);
+  const current = meant ?? trees[0];
   const walked = useMemo(() => (current ? walkTree(current.tree, (rule) => set.decided[`${current.type}/${current.task}/${rule}`] ?? 0) : []), [current, set.decided]);
   if (!current) return <EmptyState title="There is no rule in this set" icon="rules">Teach from a failure to add one.</EmptyState>;
-  const rule = search.rule === undefined ? undefined : walked.find((each) => each.rule.id === search.rule);
+  const rule = search.rule === undefined || !meant ? undefined : walked.find((each) => each.rule.id === search.rule); // of no other tree
   return (
     <>
       {trees.length > 1 && (

@@ -5,6 +5,7 @@ import { api, ask } from "@/api/client";
 import { caseQuery } from "@/api/queries";
 import { useMayAll, useMe } from "@/api/session";
 import { useAct } from "@/components/acts";
+import { CaseInputs, effectiveInputs, InputsTree } from "@/components/case-inputs";
 import { JsonTree } from "@/components/json-tree";
 import { Facts, Page, Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
@@ -34,13 +35,15 @@ function shown(value: unknown): boolean {
 function NextTask({ after }: { after: string }) {
   const tasks = useQuery(worklistQuery({})).data ?? [];
   const next = tasks.filter((task) => isOpen(task) && task.id !== after).sort(byUrgency)[0];
+  const given = useQuery({ ...caseQuery(next?.case ?? ""), enabled: Boolean(next) }).data;
   return (
     <div className="row wrap">
       {next && (
         <Link to="/worklist/$case/$serial" params={placeOf(next.id)} className="button primary">
-          Next task: {next.title || next.item}
+          Next task: {next.title || next.item}, {next.case}
         </Link>
       )}
+      {given && <CaseInputs view={given} />}
       <Link to="/worklist" className="button">
         To the worklist
       </Link>
@@ -93,11 +96,11 @@ function Claim({ task }: { task: Task }) {
 
 /** What the case works on: often what is to be decided about. */
 function GivenToCase({ caseId }: { caseId: string }) {
-  const inputs = useQuery(caseQuery(caseId)).data?.inputs;
-  if (!shown(inputs)) return null;
+  const view = useQuery(caseQuery(caseId)).data;
+  if (!view || !shown(effectiveInputs(view))) return null;
   return (
     <Panel title="What the case was given">
-      <JsonTree value={inputs} label="Inputs of the case" open={2} />
+      <InputsTree view={view} label="Inputs of the case" open={2} />
     </Panel>
   );
 }

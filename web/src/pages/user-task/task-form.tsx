@@ -43,9 +43,9 @@ function AnswerField(props: { name: string; description: string; value: string; 
   );
 }
 
-function RejectDialog({ task, open, onClose }: { task: Task; open: boolean; onClose: () => void }) {
+/** The comment is that of the form, wherever it was typed. */
+function RejectDialog({ task, comment, setComment, open, onClose }: { task: Task; comment: string; setComment: (comment: string) => void; open: boolean; onClose: () => void }) {
   const refresh = useRefresh();
-  const [comment, setComment] = useState("");
   const act = isApproval(task) && Object.keys(task.fields).length ? "Give up" : "Reject"; // there, Reject is the answer No
   return (
     <ConfirmDialog
@@ -166,7 +166,7 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
           )}
         </div>
       </form>
-      <RejectDialog task={task} open={rejecting} onClose={() => setRejecting(false)} />
+      <RejectDialog task={task} comment={comment} setComment={setComment} open={rejecting} onClose={() => setRejecting(false)} />
     </Panel>
   );
 }

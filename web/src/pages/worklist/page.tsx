@@ -1,7 +1,9 @@
 /** What people are asked to do. */
-import { useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { casesByIdQueries, type CaseView } from "@/api/queries";
 import { useMe } from "@/api/session";
+import { CaseInputs } from "@/components/case-inputs";
 import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Page } from "@/components/page";
@@ -28,12 +30,20 @@ export function Deadline({ at }: { at: number }) {
   );
 }
 
-function TaskRow({ task }: { task: Task }) {
+/** What each case of these tasks works on, in short: tasks of one title are told apart by it. */
+function useGiven(tasks: readonly { case: string }[]): Record<string, CaseView> {
+  const ids = [...new Set(tasks.map((task) => task.case))].sort();
+  return useQueries({ queries: casesByIdQueries(ids), combine: (found) => Object.fromEntries(found.flatMap((each) => each.data ?? []).map((view) => [view.id, view])) });
+}
+
+function TaskRow({ task, given }: { task: Task; given: CaseView | undefined }) {
   const mine = useMe()?.name === task.claimed_by;
   return (
     <li className="task-row">
       <Link to="/worklist/$case/$serial" params={placeOf(task.id)} className="task-link">
-        <span className="task-title">{task.title || task.item}</span>
+        <span className="task-title">
+          {task.title || task.item} {given && <CaseInputs view={given} />}
+        </span>
         <span className="task-facts">
           <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : task.state === "offered" ? "nobody has taken it" : task.state} />
           <span className="chip">{task.role || "anybody"}</span>
@@ -50,10 +60,12 @@ function TaskRow({ task }: { task: Task }) {
   );
 }
 
-function AskedRow({ task }: { task: AskedTask }) {
+function AskedRow({ task, given }: { task: AskedTask; given: CaseView | undefined }) {
   const facts = (
     <>
-      <span className="task-title">{task.scenario}</span>
+      <span className="task-title">
+        {task.scenario} {given && <CaseInputs view={given} />}
+      </span>
       <span className="task-facts">
         <StateBadge state="person" word={task.kind} />
         <span>asked by {task.asked_by}</span>
@@ -108,6 +120,7 @@ export default function WorklistPage() {
   };
   const counts: Record<string, number> = { failures: asked.data?.length ?? 0, ...Object.fromEntries(Object.entries(parts).map(([id, tasks]) => [id, tasks.length])) };
   const roles = [...new Set([...all.map((task) => task.role), ...(role ? [role] : [])])].filter(Boolean).sort();
+  const given = useGiven(show === "failures" ? (asked.data ?? []) : (parts[show] ?? []));
   const [title, text] = NONE[show] ?? ["", ""];
   return (
     <Page
@@ -150,7 +163,7 @@ export default function WorklistPage() {
             tasks.length ? (
               <ul className="task-list">
                 {tasks.map((task) => (
-                  <AskedRow key={task.id} task={task} />
+                  <AskedRow key={task.id} task={task} given={given[task.case]} />
                 ))}
               </ul>
             ) : (
@@ -166,7 +179,7 @@ export default function WorklistPage() {
           parts[show]?.length ? (
             <ul className="task-list">
               {parts[show].map((task) => (
-                <TaskRow key={task.id} task={task} />
+                <TaskRow key={task.id} task={task} given={given[task.case]} />
               ))}
             </ul>
           ) : (
