@@ -262,7 +262,9 @@ async def test_ex_7_an_application_over_two_servers_is_told_while_it_runs_and_ap
         return await reopen(case, who=who)
 
     monkeypatch.setattr(reopener, "reopen", held)
-    applying = asyncio.ensure_future(east.apply_rules(group.id, retry=True))
+    tree = RuleTree({1: Rule(id=1, condition="true", exlet="again", cornerstone={})}, 1)
+    await west.put_rules(RuleSet(name="one", trees={ExceptionType.ABORT: {"work": tree}}, exlets={"again": AGAIN}))
+    applying = asyncio.ensure_future(east.apply_rules(group.id))
     async with asyncio.timeout(PATIENCE_S):
         while not (told := await east.apply_progress(group.id)).cases or not told.running:
             await asyncio.sleep(0.05)

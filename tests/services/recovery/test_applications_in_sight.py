@@ -10,18 +10,21 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import Sight
+from mendflow.core.model.repair import Primitive
+from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.cluster import root_of
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
-from tests.services.recovery.kit import FAILED, World, flow
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
 
 A = JobActivity(name="a", command="true")
+SHIPPED = RuleSet(name="*", exlets={"try-again": exlet("try-again", mend(Primitive.RESUBMIT))})
 RED, BLUE, GREEN = (Sight(frozenset({project})) for project in ("red", "blue", "green"))
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None))
+    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None), shipped=SHIPPED)
     await made.server.open()
     yield made
     await made.server.close()

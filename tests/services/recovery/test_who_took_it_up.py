@@ -12,6 +12,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery, FailureGroup
+from mendflow.core.model.rules import RuleSet
 from mendflow.services.learning.learned_failures import decode_decided, learned_failure
 from mendflow.services.recovery.failures import is_rejection
 from mendflow.services.runtime.server import ServerSettings
@@ -19,13 +20,14 @@ from mendflow.stores.memory import MemoryStore
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A = JobActivity(name="a", command="true")
+SHIPPED = RuleSet(name="*", exlets={"try-again": exlet("try-again", mend(Primitive.RESUBMIT))})
 ASKED = UserTask(name="approve", role="boss", title="Publish?")
 KINDS = ("waiting", "unhandled", "run-again", "rejected", "told", "handled")
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None))
+    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None), shipped=SHIPPED)
     await made.server.open()
     yield made
     await made.server.close()
@@ -68,7 +70,7 @@ async def only_group(world: World) -> FailureGroup:
     )
     counts = await world.domain.failure_counts(group.id)
     assert sum(each.unhandled for each in counts.periods) == group.unhandled
-    listed = await world.domain.decisions(DecisionQuery(group=group.id))
+    listed = [each for each in await world.domain.decisions(DecisionQuery(group=group.id)) if not each.replaced_by]
     for kind in KINDS:
         rows = await world.domain.decisions(DecisionQuery(group=group.id, handling=kind))
         assert [each.id for each in rows] == [each.id for each in listed if each.handling == kind]
@@ -127,10 +129,9 @@ async def test_ui_1_who_runs_a_case_again_with_a_corrected_flow_has_taken_its_fa
     counted = flow(A, inputs={"n": Input(type="number", default=1)})
     case = await fails(world, await world.start(counted))
     corrected = msgspec.structs.replace(counted, outputs={"done": "yes"})
-    asked = {"who": "me", "cache_from": case}
-    await world.domain.start_with_flow(corrected, {"n": 2}, **asked)
+    await world.domain.start_with_flow(corrected, {"n": 2}, who="me", cache_from=case)
     assert await told(world) == (1, 0, 0)
-    await world.domain.start_with_flow(corrected, {"n": 2}, rerun=True, **asked)
+    await world.domain.start_with_flow(corrected, {"n": 2}, who="me", cache_from=case, rerun=True)
     assert await told(world) == (0, 1, 0)
 
 
@@ -141,7 +142,8 @@ async def test_ui_1_a_case_that_goes_on_and_fails_anew_has_failed_after_its_late
     await world.report(a=Outcome())
     await world.until_status(again, "completed")
     assert await told(world) == (0, 1, 0)
-    await world.domain.resume(case, who="me")
+    for waiting in await world.runtime.recovery.reopener.reopen(case, who="me"):
+        await world.runtime.administration.retry(waiting, who="me")
     await fails(world, case)
     assert await told(world) == (1, 0, 0), "nobody has taken up the new failure"
     await world.domain.rerun(case, who="me")
