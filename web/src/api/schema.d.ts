@@ -3379,7 +3379,8 @@ export interface components {
         /**
          * ApplyProgress
          * @description How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
-         *         stopped it. Where `started_at` is 0 nobody has applied any since the server started.
+         *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. `failures` of the group were
+         *         taken up: those that waited, and those of the `cases` that go on.
          */
         ApplyProgress: {
             by: string;
@@ -3388,6 +3389,8 @@ export interface components {
             done: number;
             /** @default 0 */
             ended_at: number;
+            /** @default 0 */
+            failures: number;
             group: string;
             /** @default [] */
             left: string[];

@@ -43,6 +43,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     refused: dict[str, str] = {}
     stopped: bool = False
     ended_at: Instant = 0
+    failures: int = 0
 
 
 class GroupRepairs:
@@ -111,7 +112,7 @@ class GroupRepairs:
             ):
                 run.left += [each.id for each in failed]
             else:
-                await self._reopen(run, root, who)
+                await self._reopen(run, root, failed, who)
             run.done += 1
 
     async def _take_up_waiting(self, run: "ApplyRun", id: str, *, who: str, retry: bool) -> None:
@@ -124,8 +125,9 @@ class GroupRepairs:
             run.refused[id] = error.message
             return
         (run.taken_up if done else run.left).append(id)
+        run.failures += done
 
-    async def _reopen(self, run: "ApplyRun", root: CaseId, who: str) -> None:
+    async def _reopen(self, run: "ApplyRun", root: CaseId, failed: Sequence[DecisionSummary], who: str) -> None:
         try:
             waiting = await self._reopener.reopen(root, who=who)
         except StoreUnavailable:
@@ -134,6 +136,7 @@ class GroupRepairs:
             run.refused[root] = error.message
             return
         run.cases.append(root)
+        run.failures += len(failed)
         run.taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]
 
     def progress(self, group: str) -> ApplyProgress:
