@@ -63,7 +63,9 @@ jobs:
 def test_an_item_says_what_mended_it_and_what_that_changed(server: WebServer, page: Page) -> None:
     more = exlet("more-water", mend(Primitive.RESUBMIT, resources={"memory_bytes": 100_000_000}))
     server.deploy("thirsty", THIRSTY.replace("{asked}", str(server.folder / "asked-thirsty")))
-    server.client.put_rules(rule_set("thirsty", ExceptionType.ABORT, ("true", "more-water"), exlets=[more], task="fill"))
+    server.client.put_rules(
+        rule_set("thirsty", ExceptionType.ABORT, ("true", "more-water"), exlets=[more], task="fill")
+    )
     case = server.ended("thirsty")
     page.goto(f"/cases/{case}?view=items&item=fill")
     repairs = page.get_by_role("complementary", name="Item fill").get_by_role("list", name="Repairs")

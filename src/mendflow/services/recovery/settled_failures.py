@@ -33,8 +33,8 @@ _decode_rerun = msgspec.json.Decoder(_Rerun).decode
 
 
 async def unsettled_of(store: Store, manager: FlowManager, alert: AlertDocument) -> AlertFinding | None:
-    """What is left of a flow's failures of a cause on the day of the alert, of its own case first. The alert stays as it
-    is where there are too many to look at, or where its own failure is not found yet."""
+    """What is left of a flow's failures of a cause on the day of the alert, of its own case first. The alert stays as
+    it is where there are too many to look at, or where its own failure is not found yet."""
     first = await manager.document(alert.case)
     if first is None:
         return alert.finding
