@@ -150,6 +150,9 @@ def test_a_case_that_no_pilot_takes_is_started_anew_with_its_own_inputs(server: 
     server.deploy("picky", PICKY)
     waiting = server.begin("picky", samples=["tumour-7"])
     server.deploy("picky", PICKY.replace("default: 30", "default: 60"))
+    page.goto(f"/cases/{waiting}?view=items")
+    expect(page.get_by_role("columnheader", name="Why")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Pilot")).to_have_count(0)  # no row has one, and Why gets its room
     page.goto(f"/cases/{waiting}")
     page.get_by_role("link", name="Start it with other inputs").click()
     notice = page.get_by_text(f"The fields begin with the inputs of {waiting}")

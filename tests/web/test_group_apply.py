@@ -38,7 +38,9 @@ def test_ui_1_an_application_is_stopped_and_then_gone_on_with(recovery: WebServe
         rest.click()
         confirm(page, "Apply")
         expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
-        expect(page.get_by_text(re.compile(rf"{len(state['left'])} cases? taken up, 0 left"))).to_be_visible()
+        expect(
+            page.get_by_text(re.compile(rf"{len(state['left'])} failures? taken up in \d+ cases?, 0 left"))
+        ).to_be_visible()
     assert {recovery.client.wait(case, timeout_s=PATIENCE_S).status for case in cases} == {"completed"}
 
 

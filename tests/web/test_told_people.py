@@ -1,4 +1,5 @@
-"""What a person was told of is not shown as mended: on Home, among the failures, on the page of a cause."""  # UI-1
+"""What rules have done is told as that: what a person was only told of is not shown as mended, on Home, among the
+failures, on the page of a cause and in its case; and what was mended says by what."""  # UI-1
 
 import re
 
@@ -36,7 +37,46 @@ def test_a_job_that_nobody_can_take_is_told_and_not_mended(server: WebServer, pa
     row.get_by_role("link", name="tell told a person").click()
     expect(page).to_have_url(re.compile("tree=unavailable%2Fhuge"))
     expect(page.get_by_role("complementary", name="Rule 0", exact=True)).to_contain_text("tell")
+    page.goto(f"/cases/{case}")
+    expect(page.get_by_role("note", name="What people were told")).to_contain_text("Administrators were told of huge")
+    page.locator('[data-node="exlet:huge:tell"] .case-node-name').click()
+    pane = page.get_by_role("complementary", name="Exlet tell")
+    expect(pane).to_contain_text("rule 0 of big decided it: administrators were told, and nothing else was done")
+    expect(pane.get_by_role("link", name="alerts")).to_be_visible()
+    pane.get_by_role("link", name="huge").click()
+    item = page.get_by_role("complementary", name="Item huge")
+    expect(item).to_contain_text("What was told")
+    expect(item).to_contain_text("did tell: administrators were told, and nothing else was done")
     page.goto(f"/cases/{case}?view=history")
     told = page.get_by_role("grid", name="History").get_by_role("row", name="a person was told")
     expect(told).to_be_visible()
     server.client.cancel(case)
+
+
+THIRSTY = """
+name: thirsty
+jobs:
+  fill: {run: 'if mkdir "{asked}"; then echo "out of water" >&2; exit 7; fi', retries: 0, resources: {memory: 50 MB}}
+"""
+
+
+def test_an_item_says_what_mended_it_and_what_that_changed(server: WebServer, page: Page) -> None:
+    more = exlet("more-water", mend(Primitive.RESUBMIT, resources={"memory_bytes": 100_000_000}))
+    server.deploy("thirsty", THIRSTY.replace("{asked}", str(server.folder / "asked-thirsty")))
+    server.client.put_rules(
+        rule_set("thirsty", ExceptionType.ABORT, ("true", "more-water"), exlets=[more], task="fill")
+    )
+    case = server.ended("thirsty")
+    page.goto(f"/cases/{case}?view=items&item=fill")
+    repairs = page.get_by_role("complementary", name="Item fill").get_by_role("list", name="Repairs")
+    expect(repairs).to_contain_text("rule 0 of thirsty did more-water: recovered")
+    expect(repairs).to_contain_text("It changed memory 50.0 MB → 100 MB.")
+    page.goto(f"/cases/{case}")
+    box = page.locator('[data-node="exlet:fill:more-water"]')
+    note, fold = box.locator(".case-node-note").first, box.get_by_role("button", name="Fold more-water")
+    expect(note).to_have_text("exlet · 1 recovered")
+    outer = box.bounding_box()
+    assert outer is not None
+    for part in (note, fold, box.locator(".case-node-name").first):
+        inner = part.bounding_box()
+        assert inner is not None and inner["width"] > 0 and inner["x"] + inner["width"] <= outer["x"] + outer["width"]

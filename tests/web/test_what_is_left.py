@@ -51,7 +51,7 @@ def test_ui_1_only_what_can_still_be_applied_to_is_counted(recovery: WebServer, 
         page.get_by_role("button", name="Apply to 2 failures").click()
         expect(page.get_by_role("dialog")).to_contain_text("0 that wait for a person, 2 whose cases have failed")
         page.get_by_role("dialog").get_by_role("button", name="Apply", exact=True).click()
-        expect(page.get_by_text("2 cases taken up")).to_be_visible()
+        expect(page.get_by_text("2 failures taken up in 2 cases")).to_be_visible()
         expect(page.get_by_role("button", name=re.compile("^Apply to"))).to_have_count(0)
 
 

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
+import { changes } from "@/components/recovery/decision-words";
 import { settingsText } from "@/components/recovery/exlet-steps";
 import { copyOf, flowOf, nameFor, newStep, rootsRead, stepsOf, variablesOf, withSteps } from "@/components/recovery/exlets";
-import { casesOf, type RuleTree } from "@/components/recovery/queries";
+import { countsOfApply, type RuleTree } from "@/components/recovery/queries";
 import { walkTree } from "@/components/recovery/rule-walk";
 import { distinguishing, howOften, isShownFirst, lookedForFirst, parted, sortedByWeight, splitByKind, valueKindOf } from "@/components/recovery/distinguishing-values";
 import { differing } from "@/components/recovery/values";
+import { exletOfNode } from "@/pages/case/queries";
 
 describe("conditions", () => {
   it("are split where no bracket and no text is open", () => {
@@ -75,8 +77,8 @@ it("the variables of a job are those of its context that are plain values", () =
   expect(variablesOf(undefined)).toEqual({});
 });
 
-it("an application of rules is counted in cases, whatever failed in each", () => {
-  expect(casesOf({ taken_up: ["a-1/1:1:1/abort", "a-1/1:2:1/abort", "b-1/1:1:1/abort"], cases: ["b-1", "c-1"], left: ["a-1/2:1:1/abort", "d-1/1:1:1/abort"], refused: { "e-1": "it is over" } })).toEqual({ taken: 3, left: 1, refused: 1 });
+it("an application of rules is counted in failures, as its button counts them", () => {
+  expect(countsOfApply({ taken_up: ["a-1/1:1:1/abort", "a-1/1:2:1/abort", "b-1/1:1:1/abort"], cases: ["b-1", "c-1"], failures: 5, left: ["a-1/2:1:1/abort", "d-1/1:1:1/abort"], refused: { "e-1": "it is over" } })).toEqual({ taken: 5, cases: 3, left: 2, refused: 1 });
 });
 
 it("only what differs is compared", () => {
@@ -127,4 +129,23 @@ it("a handful of values comes first, and each says something of its own", () => 
   const { first, more } = parted(distinguishing([value("job.owner", "alice", 9), ...many, value("fault.exit_code", 7), value("job.exit_code", 7)]));
   expect(first.map((each) => each.path)).toEqual(["fault.exit_code", "case.data.n0", "case.data.n1", "case.data.n2", "case.data.n3", "case.data.n4"]);
   expect(more.map((each) => each.path)).toEqual(["job.exit_code", "case.data.n5", "case.data.n6", "case.data.n7", "case.data.n8"]);
+});
+
+it("a value that is known of nothing else tells nothing apart", () => {
+  const count = { here: 5, of_here: 5, elsewhere: 0, of_elsewhere: 9, succeeded: 0, known_succeeded: 0 };
+  expect(valueKindOf("case.data.memory", { ...count, value: "300 MB", known_elsewhere: 0 })).toBe("same");
+  expect(valueKindOf("case.data.memory", { ...count, value: "300 MB", known_elsewhere: 9 })).toBe("distinguishing");
+  expect(valueKindOf("fault.file", { ...count, value: "a.csv", known_elsewhere: 0 })).toBe("distinguishing");
+});
+
+it("says what a repair changed of what a job asks for", () => {
+  expect(changes({ memory_bytes: 1e9, cpus: 1, wall_ms: 0, avoid_hosts: [] }, { memory_bytes: 2e9, wall_ms: 60_000, avoid_hosts: ["n1"] })).toEqual(["memory 1.0 GB → 2.0 GB", "time not said → 1 min", "not on n1"]);
+  expect(changes({ cpus: 1, memory_bytes: 0 }, {})).toEqual([]);
+});
+
+it("knows the exlet of a node of the graph, and of a step in it", () => {
+  expect(exletOfNode("exlet:huge:nobody-can")).toEqual({ task: "huge", exlet: "nobody-can" });
+  expect(exletOfNode("exlet:huge:nobody-can/step-1")).toEqual({ task: "huge", exlet: "nobody-can" });
+  expect(exletOfNode("huge")).toBeNull();
+  expect(exletOfNode(undefined)).toBeNull();
 });

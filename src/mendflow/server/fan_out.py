@@ -144,6 +144,7 @@ def merge_apply_progress(by_server: PeerAnswers) -> bytes:
         done=min(each.done for each in begun) if running else max(each.done for each in begun),
         stopped=any(each.stopped for each in begun),
         ended_at=0 if running else max(each.ended_at for each in begun),
+        failures=sum(each.failures for each in begun),
         **_applied(begun),
     )
     return _encode(progress)

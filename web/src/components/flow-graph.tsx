@@ -228,7 +228,6 @@ function Activity({ data, id }: NodeProps<Drawn>) {
         <button type="button" className="link-button clip case-node-name" aria-label={`${node.name}: ${said}`} title={node.name} onClick={() => hands.open(node)}>
           {node.name}
         </button>
-        {group && note && <span className="case-node-note clip" title={note}>{note}</span>}
         {inner > 0 && (
           <button type="button" className="icon-button case-fold" aria-expanded={!folded} aria-label={folded ? `Unfold ${node.name}` : `Fold ${node.name}`} onClick={() => hands.fold(id)}>
             <Icon name={folded ? "plus" : "minus"} size={12} />
@@ -241,6 +240,7 @@ function Activity({ data, id }: NodeProps<Drawn>) {
           <span className="muted number">{number(all)}</span>
         </span>
       )}
+      {group && note && <span className="case-node-note clip" title={note}>{note}</span>}
       {!group && <span className="case-node-note clip">{[only, all === 0 && !inExlet && "not begun", note, folded && inner ? `${inner} inside` : ""].filter(Boolean).join(" · ")}</span>}
       <Handle type="source" position={hands.down ? Position.Bottom : Position.Right} isConnectable={false} />
     </div>

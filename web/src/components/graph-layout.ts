@@ -28,7 +28,7 @@ const OPTIONS = {
   "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX",
   "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
 };
-const INNER = { "elk.padding": "[top=44,left=14,bottom=14,right=14]" };
+const INNER = { "elk.padding": "[top=54,left=14,bottom=14,right=14]" };
 
 /** Where a graph goes from its first nodes to its last: on a phone downwards, where there is room. */
 export type Direction = "right" | "down";

@@ -5,6 +5,7 @@ or the wish that its failed jobs are tried again. Its other failures, of other c
 lets a case go on does not want it to fail at once by what is beside the point. A failed case that was run again since
 stays as it is: another case stands in its place."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -49,6 +50,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     refused: dict[str, str] = {}
     stops: list[Sight] = []
     ended_at: Instant = 0
+    failures: Counter[str] = msgspec.field(default_factory=Counter)  # by project
 
     def is_stopped(self, project: str) -> bool:
         return any(each.sees(project) for each in self.stops)
@@ -74,6 +76,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
             refused={id: self.refused[id] for id in of(self.refused)},
             stopped=any(self.is_stopped(project) for project in self.projects if sight.sees(project)),
             ended_at=self.ended_at,
+            failures=sum(count for project, count in self.failures.items() if sight.sees(project)),
         )
 
 
@@ -153,7 +156,7 @@ class GroupRepairs:
             ):
                 run.left += [each.id for each in failed]
             else:
-                await self._reopen(run, root, who)
+                await self._reopen(run, root, failed, who)
             run.done += 1
 
     async def _take_up_waiting(self, run: ApplyRun, id: str, *, who: str, retry: bool) -> None:
@@ -166,8 +169,9 @@ class GroupRepairs:
             run.refused[id] = error.message
             return
         (run.taken_up if done else run.left).append(id)
+        run.failures[run.project_of[id]] += done
 
-    async def _reopen(self, run: ApplyRun, root: CaseId, who: str) -> None:
+    async def _reopen(self, run: ApplyRun, root: CaseId, failed: Sequence[DecisionSummary], who: str) -> None:
         try:
             waiting = await self._reopener.reopen(root, who=who)
         except StoreUnavailable:
@@ -177,6 +181,7 @@ class GroupRepairs:
             return
         run.project_of |= dict.fromkeys(waiting, run.project_of[root])
         run.cases.append(root)
+        run.failures[run.project_of[root]] += len(failed)
         run.taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]
 
     def progress(self, group: str, sight: Sight) -> ApplyProgress:

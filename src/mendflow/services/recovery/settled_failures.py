@@ -13,19 +13,20 @@ from mendflow.services.base.alerts import AlertDocument, AlertFinding
 from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.decisions import DECISION_KIND
-from mendflow.services.recovery.failures import DAY_MS, group_id, unhandled_finding
+from mendflow.services.recovery.failures import DAY_MS, DecisionSummary, group_id, unhandled_finding
 from mendflow.services.recovery.later_runs import runs_that_stand_for
 from mendflow.stores.contract import FieldCondition, Store
 
 CASES_MAX: Final = 200
 """Of so many failures of one cause it is looked what became of them; of more, some are taken to be left."""
 
-_decode = msgspec.json.Decoder(Decision).decode
+_decode = msgspec.json.Decoder(DecisionSummary).decode
+_decode_whole = msgspec.json.Decoder(Decision).decode
 
 
 async def unsettled_of(store: Store, manager: FlowManager, alert: AlertDocument) -> AlertFinding | None:
-    """What is left of a flow's failures of a cause on the day of the alert, of its own case first. Where there are too
-    many to look at, the alert stays as it is."""
+    """What is left of a flow's failures of a cause on the day of the alert, of its own case first. The alert stays as
+    it is where there are too many to look at, or where its own failure is not found yet."""
     first = await manager.document(alert.case)
     if first is None:
         return alert.finding
@@ -34,21 +35,25 @@ async def unsettled_of(store: Store, manager: FlowManager, alert: AlertDocument)
     where.append(FieldCondition("flow", first.flow))
     where.append(FieldCondition("state", ["ignored", "passive"], "in"))
     found = await store.search(DECISION_KIND, where, order_by="at", descending=True, limit=CASES_MAX)
-    alike = [each for each in map(_decode, (one.body for one in found)) if _is_of(each, alert.group)]
-    alike.sort(key=lambda each: (root_of(each.case) != root_of(alert.case), each.at))
-    settled: dict[CaseId, bool] = {}
-    for each in alike:
-        root = root_of(each.case)
+    own, settled = root_of(alert.case), dict[CaseId, bool]()
+    read = [(_decode(each.body), each.body) for each in found]
+    alike = [(brief, body) for brief, body in read if _is_of(brief, alert.group)]
+    if own not in {root_of(brief.case) for brief, _ in alike} and not await _is_settled(store, manager, own):
+        return alert.finding
+    alike.sort(key=lambda each: (root_of(each[0].case) != own, each[0].at))
+    for brief, body in alike:
+        root = root_of(brief.case)
+        if brief.replaced_by:
+            continue  # it was tried again
         if root not in settled:
             settled[root] = await _is_settled(store, manager, root)
-        if not settled[root] and (left := unhandled_finding(each)) is not None:
+        if not settled[root] and (left := unhandled_finding(_decode_whole(body))) is not None:
             return left
     return alert.finding if len(found) == CASES_MAX else None
 
 
-def _is_of(decision: Decision, group: str) -> bool:
-    """Whether it is of the cause, and nobody has tried it again since."""
-    if decision.type is not ExceptionType.ABORT or decision.result or decision.replaced_by:
+def _is_of(decision: DecisionSummary, group: str) -> bool:
+    if decision.type is not ExceptionType.ABORT or decision.result:
         return False
     return group_id(decision.type, decision.signature) == group
 

@@ -9,7 +9,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, casesOf, conclusionQuery, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
+import { applyQuery, applyRules, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
 
 interface ApplyProps {
   view: FailureView;
@@ -31,6 +31,11 @@ function useRuleHolds(samples: readonly DecisionView[]): boolean | "asking" | un
   if (said.some((each) => each.data?.conclusion?.exlet)) return true;
   if ([...sets, ...said].some((each) => each.isFetching)) return "asking";
   return said.length > 0 && said.every((each) => each.isSuccess) ? false : undefined;
+}
+
+/** What the button counts. */
+function openWords(waiting: number, failed: number): string {
+  return [waiting && `${plural(waiting, "waits", "wait")} for a person`, failed && `${number(failed)} of failed cases`].filter(Boolean).join(", ");
 }
 
 function waitingWords(waiting: number): string {
@@ -82,6 +87,7 @@ export function ApplyPanel({ view, onTrial = false }: ApplyProps) {
           )}
           {mayApply && !state?.running && open > 0 && (
             <>
+              <span className="muted">{openWords(waiting, failed)}</span>
               {cannot && (
                 <button type="button" className="button small" onClick={() => begin(true)}>
                   <Icon name="run" size={14} /> Try again as they are
@@ -128,13 +134,13 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
   const rows = (decisions.data ?? []).filter((each) => touched.has(each.id) || touched.has(each.case) || state.left.includes(each.id) || each.case in state.refused || each.id in state.refused);
   const newest = new Map(rows.map((each) => [each.case, rows.find((one) => one.case === each.case) ?? each]));
   const recovered = [...newest.values()].filter((each) => each.result === "recovered").length;
-  const { taken, left, refused } = casesOf(state);
+  const { taken, cases, left, refused } = countsOfApply(state);
   return (
     <div className="stack">
       <div className="row wrap">
         <progress value={state.done} max={Math.max(1, state.total)} aria-label="Progress" />
         <span role="status">
-          {state.stopped ? "Stopped" : state.running ? "Under way" : "Done"}: {plural(taken, "case")} taken up, {number(left)} left as {left === 1 ? "it is" : "they are"}
+          {state.stopped ? "Stopped" : state.running ? "Under way" : "Done"}: {plural(taken, "failure")} taken up{taken > 0 && ` in ${plural(cases, "case")}`}, {number(left)} left as {left === 1 ? "it is" : "they are"}
           {refused > 0 && `, ${number(refused)} refused`}
           {recovered > 0 && `; ${plural(recovered, "case")} recovered`}
         </span>

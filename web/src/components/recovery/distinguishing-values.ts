@@ -4,7 +4,7 @@ import { pathOf } from "./conditions";
 import type { ValueCount } from "./queries";
 
 export type Counted = Pick<ValueCount, "here" | "of_here" | "elsewhere" | "of_elsewhere" | "succeeded" | "known_succeeded">;
-type CountedValue = Counted & Partial<Pick<ValueCount, "value">>;
+type CountedValue = Counted & Partial<Pick<ValueCount, "value" | "known_elsewhere">>;
 
 /** How well a value distinguishes the group: 1 if all here have it and nothing else has. */
 export function distinction(count: Counted): number {
@@ -67,11 +67,13 @@ function isMeasure(path: string, count: CountedValue): boolean {
   return typeof count.value === "number" && !shared && !path.startsWith("fault.");
 }
 
-/** As long as nothing else has failed or ended well, nothing tells these apart: then what the failure itself says stands for that. */
+/** What is known of nothing else tells nothing, but for what the failure says of itself. As long as nothing else has failed or
+ * ended well, nothing tells these apart: then what the failure itself says stands for that. */
 export function valueKindOf(path: string, count: CountedValue): ValueKind {
   const inAll = count.here === count.of_here;
   const shared = count.here > 1 || count.of_here === 1;
-  const distinguishes = count.of_elsewhere + count.known_succeeded ? distinction(count) >= DISTINCT_FROM && shared && !isMeasure(path, count) : inAll && path.startsWith("fault.");
+  const known = path.startsWith("fault.") || (count.known_elsewhere ?? count.of_elsewhere) + count.known_succeeded > 0;
+  const distinguishes = count.of_elsewhere + count.known_succeeded ? known && distinction(count) >= DISTINCT_FROM && shared && !isMeasure(path, count) : inAll && path.startsWith("fault.");
   return distinguishes ? "distinguishing" : inAll ? "same" : "varies";
 }
 

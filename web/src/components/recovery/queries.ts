@@ -182,12 +182,10 @@ function caseOfDecision(id: string): string {
   return id.split("/", 1)[0] ?? id;
 }
 
-/** How many cases were taken up, left as they are, and refused: a case with several failures is one. */
-export function casesOf(state: Pick<ApplyProgress, "taken_up" | "cases" | "left" | "refused">): { taken: number; left: number; refused: number } {
-  const taken = new Set([...state.taken_up.map(caseOfDecision), ...state.cases]);
-  const refused = new Set(Object.keys(state.refused).map(caseOfDecision).filter((each) => !taken.has(each)));
-  const left = new Set(state.left.map(caseOfDecision).filter((each) => !taken.has(each) && !refused.has(each)));
-  return { taken: taken.size, left: left.size, refused: refused.size };
+/** How many failures were taken up, in how many cases, left as they are, and refused: what the button counts. */
+export function countsOfApply(state: Pick<ApplyProgress, "taken_up" | "cases" | "left" | "refused" | "failures">): { taken: number; cases: number; left: number; refused: number } {
+  const cases = new Set([...state.taken_up.map(caseOfDecision), ...state.cases]);
+  return { taken: state.failures, cases: cases.size, left: state.left.length, refused: Object.keys(state.refused).length };
 }
 
 export function tryRule(spec: RuleSpec, signal?: AbortSignal): Promise<TrialView> {

@@ -4,7 +4,7 @@ import { useCallback } from "react";
 import { FlowGraph } from "@/components/flow-graph";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { StateLegend } from "@/components/state-badge";
-import { graphQuery, type GraphNode } from "./queries";
+import { exletOfNode, graphQuery, type GraphNode } from "./queries";
 
 const route = getRouteApi("/cases/$case");
 
@@ -14,6 +14,11 @@ export default function GraphView({ id }: { id: string }) {
   const query = useQuery(graphQuery(id));
   const open = useCallback(
     (picked: GraphNode) => {
+      const repair = exletOfNode(picked.id); // a step of it opens it, too
+      if (repair) {
+        void go({ to: "/cases/$case", params: { case: id }, search: { view: "graph", node: `exlet:${repair.task}:${repair.exlet}` } });
+        return;
+      }
       const [only] = picked.items_sample;
       const several = Object.values(picked.counts).reduce((total, count) => total + count, 0) > 1;
       if (picked.cases[0] && picked.items_sample.length === 0) void go({ to: "/cases/$case", params: { case: picked.cases[0] }, search: {} });

@@ -17,6 +17,7 @@ import { Files } from "./files";
 import { Asked, ItemActs } from "./item-acts";
 import { elementOf, itemQuery, readLog } from "./queries";
 import { AttemptRan, Ran, triesOf } from "./ran";
+import { ItemRepairs } from "./repairs";
 
 /** One item: why it is as it is, what it printed, what it asked for and used, what it made. */
 export default function ItemDetails({ caseId, item, onClose }: { caseId: string; item: string; onClose: () => void }) {
@@ -48,6 +49,7 @@ function ItemParts({ view }: { view: ItemView }) {
           ["Left running", view.left_running],
         ]}
       />
+      <ItemRepairs caseId={view.case} item={view.item} job={view.job} />
       {view.job && <JobLog key={view.job} job={view.job} attempts={triesOf(view)} />}
       {view.job && <Asked job={view.job} view={view} />}
       {view.attempts.length > 0 && <Attempts view={view} />}

@@ -24,10 +24,13 @@ import { WaitsForPerson } from "@/components/task-link";
 import { Duration, Time } from "@/components/time";
 import { Why } from "@/components/why";
 import { standsStill } from "../cases/waiting-reasons";
+import { exletOfNode } from "./queries";
 import { VIEWS, type View } from "./search";
+import { ToldOf } from "./told-of";
 import "./case.css";
 
 const ItemDetails = lazy(() => import("./item-details"));
+const ExletDetails = lazy(() => import("./exlet-details"));
 const GraphView = lazy(() => import("./graph-view"));
 const TimelineView = lazy(() => import("./timeline-view"));
 const ItemsView = lazy(() => import("./items-view"));
@@ -42,11 +45,11 @@ const WORDS: Record<View, string> = { graph: "Graph", timeline: "Timeline", item
 
 export default function CasePage() {
   const { case: id } = route.useParams();
-  const { view = "graph", item } = route.useSearch();
+  const { view = "graph", item, node } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(caseQuery(id));
   const why = useQuery(whyQuery(id)); // it stands above all the rest, which would move if it came later
-  const close = useCallback(() => void navigate({ search: (before) => ({ ...before, item: undefined, line: undefined }) }), [navigate]);
+  const close = useCallback(() => void navigate({ search: (before) => ({ ...before, item: undefined, node: undefined, line: undefined }) }), [navigate]);
   useKeys(
     "Case",
     VIEWS.map((each, at) => ({ keys: String(at + 1), does: WORDS[each], run: () => void navigate({ search: (before) => ({ ...before, view: each }) }) })),
@@ -59,6 +62,8 @@ export default function CasePage() {
     );
   }
   const data = query.data;
+  const exlet = view === "graph" && !item ? exletOfNode(node) : null;
+  const details = item ? <ItemDetails key={item} caseId={data.id} item={item} onClose={close} /> : exlet && <ExletDetails key={node} caseId={data.id} {...exlet} onClose={close} />;
   return (
     <Page
       title={data.id}
@@ -94,13 +99,14 @@ export default function CasePage() {
       }
     >
       <Why subject={data.id} facts={3} />
+      {!data.ended_at && <ToldOf repairs={why.data?.repairs ?? []} />}
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
       <Tabs
         label="Views of the case"
         current={view}
         tabs={VIEWS.map((each) => ({ id: each, label: WORDS[each], count: each === "items" ? itemsBegun(data) : undefined, link: { to: "/cases/$case", params: { case: id }, search: (before) => ({ view: each, item: before.item }) } }))}
       />
-      <WithDetails details={item ? <Suspense fallback={<Loading lines={6} />}><ItemDetails key={item} caseId={data.id} item={item} onClose={close} /></Suspense> : null}>
+      <WithDetails details={details ? <Suspense fallback={<Loading lines={6} />}>{details}</Suspense> : null}>
         <Suspense fallback={<Loading lines={6} />}>
           {view === "graph" && <GraphView id={data.id} />}
           {view === "timeline" && <TimelineView id={data.id} />}

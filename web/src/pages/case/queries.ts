@@ -16,6 +16,12 @@ export function graphQuery(id: string) {
   });
 }
 
+/** The node of an exlet in the graph of a case names the task that it mends, and the exlet. */
+export function exletOfNode(node: string | undefined): { task: string; exlet: string } | null {
+  const [, task, exlet] = /^exlet:([^:]*):([^/]+)/.exec(node ?? "") ?? [];
+  return task !== undefined && exlet ? { task, exlet } : null;
+}
+
 /** The flow that the case was started with. It stays as it is. */
 export function flowOfCaseQuery(id: string) {
   return queryOptions({

@@ -71,7 +71,7 @@ function Rows({ rows, group, mayTeach, counted, label }: RowsProps & { counted: 
               )}
             </td>
             {counted && <td>{each.here === each.of_here ? <span className="muted">all</span> : <Share count={each.here} of={each.of_here} tone="here" />}</td>}
-            {counted && <td><Elsewhere count={each.elsewhere} of={each.of_elsewhere} /></td>}
+            {counted && <td><Elsewhere count={each.elsewhere} of={each.known_elsewhere} /></td>}
             {counted && <td><Elsewhere count={each.succeeded} of={each.known_succeeded} /></td>}
           </tr>
         ))}

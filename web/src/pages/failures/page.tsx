@@ -136,12 +136,28 @@ function Handled({ group }: { group: FailureGroup }) {
   if (!first) return <TakenUpByPeople group={group} />;
   const told = first.results["told"] ?? 0;
   const helped = told === first.count ? "told a person" : `${first.results["recovered"] ?? 0}/${first.count}`;
-  if (!first.rules) return <span>by hand: {first.exlet || "nothing"} {helped}{others.length > 0 && ` and ${others.length} more`}</span>;
+  const people = group.rejected + group.run_again > 0 && (
+    <>
+      , <TakenUpByPeople group={group} />
+    </>
+  );
+  if (!first.rules) {
+    return (
+      <span>
+        by hand: {first.exlet || "nothing"} {helped}
+        {others.length > 0 && ` and ${others.length} more`}
+        {people}
+      </span>
+    );
+  }
   return (
-    <Link to="/rules/$name" params={{ name: first.rules }} search={{ tree: treeKey(group.type, first.tree), rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
-      {first.exlet || "nothing"} {helped}
-      {others.length > 0 && ` and ${others.length} more`}
-    </Link>
+    <span>
+      <Link to="/rules/$name" params={{ name: first.rules }} search={{ tree: treeKey(group.type, first.tree), rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
+        {first.exlet || "nothing"} {helped}
+        {others.length > 0 && ` and ${others.length} more`}
+      </Link>
+      {people}
+    </span>
   );
 }
 

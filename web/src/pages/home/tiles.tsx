@@ -7,7 +7,7 @@ import { Sparkline } from "@/components/sparkline";
 import { StateIcon } from "@/components/state-badge";
 import { runningForPersonQuery } from "@/api/queries";
 import type { State } from "@/api/states";
-import { fieldTime } from "../cases/condition";
+import { fieldTime, sinceWords } from "../cases/condition";
 import type { Overview } from "./page";
 
 function Tile(props: { state: State; title: string; count: number; link: LinkProps; note: ReactNode; children?: ReactNode }) {
@@ -30,6 +30,7 @@ const sum = (values: readonly number[]) => values.reduce((total, value) => total
 
 export function Tiles({ overview }: { overview: Overview }) {
   const { cases, jobs, per_hour: hours } = overview;
+  const span = sinceWords(overview.since);
   const inADay = { ended: "between" as const, endedFrom: fieldTime(overview.since) };
   const tasks = overview.waiting.filter((each) => each.kind === "user-task").reduce((total, each) => total + each.jobs, 0);
   const people = overview.waiting.filter((each) => each.kind === "user-task" || each.kind === "person").reduce((total, each) => total + each.jobs, 0);
@@ -40,13 +41,13 @@ export function Tiles({ overview }: { overview: Overview }) {
   const forPerson = useQuery(runningForPersonQuery).data?.counts[""] ?? 0;
   return (
     <div className="tiles">
-      <Tile state="running" title="Cases running" count={Math.max(0, (cases["running"] ?? 0) - forPerson)} link={{ to: "/cases", search: { status: "running" } }} note={`${plural(sum(hours.started), "case")} started in 24 h${forPerson ? `; ${plural(forPerson, "more waits", "more wait")} for a person` : ""}`}>
+      <Tile state="running" title="Cases running" count={Math.max(0, (cases["running"] ?? 0) - forPerson)} link={{ to: "/cases", search: { status: "running" } }} note={`${plural(sum(hours.started), "case")} started ${span}${forPerson ? `; ${plural(forPerson, "more waits", "more wait")} for a person` : ""}`}>
         <Sparkline values={hours.started} label="Started, by the hour" tone="running" />
       </Tile>
-      <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`in 24 h; ${number(cases["failed"] ?? 0)} in all${besides("failed")}`}>
+      <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`${span}; ${number(cases["failed"] ?? 0)} in all${besides("failed")}`}>
         <Sparkline values={hours.failed} label="Failed, by the hour" tone="failed" />
       </Tile>
-      <Tile state="done" title="Cases completed" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", ...inADay } }} note={`in 24 h; ${number(cases["completed"] ?? 0)} in all${besides("completed")}`}>
+      <Tile state="done" title="Cases completed" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", ...inADay } }} note={`${span}; ${number(cases["completed"] ?? 0)} in all${besides("completed")}`}>
         <Sparkline values={hours.completed} label="Completed, by the hour" tone="done" />
       </Tile>
       <Tile state="person" title="For a person" count={people} link={tasks || !people ? { to: "/worklist" } : { to: "/failures", search: { only: "waiting", since: "all" } }} note={people ? `${plural(tasks, "task")} in the worklist, ${plural(people - tasks, "failure")} to decide` : "nothing waits for anybody"} />

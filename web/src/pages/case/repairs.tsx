@@ -1,0 +1,96 @@
+/** What was done about the failures of an item: by which rule, what that changed, and what came of it. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { whyQuery } from "@/api/queries";
+import { useMay } from "@/api/session";
+import { Panel } from "@/components/page";
+import { cameOf, changes } from "@/components/recovery/decision-words";
+import { stepWords } from "@/components/recovery/exlets";
+import { decisionQuery, ruleSetQuery, type DecisionView, type Flow } from "@/components/recovery/queries";
+import { setWords, treeKey } from "@/components/recovery/rule-walk";
+import { Time } from "@/components/time";
+import type { Job } from "../jobs/needs";
+import { jobQuery } from "./queries";
+
+const SHOWN = 10;
+
+/** Only what something was done about. */
+export function repairsOf(decisions: readonly DecisionView[]): DecisionView[] {
+  return decisions.filter((each) => each.exlet && each.state !== "passive" && each.state !== "waiting");
+}
+
+/** The repairs of an item, the newest first. */
+export function ItemRepairs({ caseId, item, job }: { caseId: string; item: string; job: string | null | undefined }) {
+  const found = repairsOf(useQuery(whyQuery(`${caseId}:${item}`)).data?.repairs ?? []);
+  if (!found.length) return null;
+  return (
+    <Panel title={found.every((each) => each.result === "told") ? "What was told" : "What mended it"}>
+      <ul className="stack tight" aria-label="Repairs">
+        {found.slice(0, SHOWN).map((each) => (
+          <li key={each.id}>
+            <RepairText decision={each} />
+            {job && each.result !== "told" && <Changed decision={each} job={job} />}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** Rule 3 of the default rules did more-memory: recovered. */
+function RepairText({ decision }: { decision: DecisionView }) {
+  return (
+    <>
+      <p>
+        <DecidedBy decision={decision} /> did <strong>{decision.exlet}</strong>: {cameOf(decision)} <span className="muted"><Time at={decision.at} /></span>
+      </p>
+      <About decision={decision} />
+      {decision.result === "told" && <WhereTold />}
+    </>
+  );
+}
+
+export function DecidedBy({ decision }: { decision: DecisionView }) {
+  if (!decision.rules || decision.rule === null) return <>{decision.ordered_by || "a person"}</>;
+  return (
+    <>
+      <Link to="/rules/$name" params={{ name: decision.rules }} search={{ tree: treeKey(decision.type, decision.tree), rule: decision.rule }}>
+        rule {decision.rule} of {setWords(decision.rules)}
+      </Link>
+      {decision.ordered_by && `, applied by ${decision.ordered_by},`}
+    </>
+  );
+}
+
+/** The exlet as the rules had it that decided; of what a person chose it is not known. */
+export function useExlet(decision: DecisionView | undefined): Flow | undefined {
+  const set = useQuery({ ...ruleSetQuery(decision?.rules ?? "", decision?.version || undefined), enabled: Boolean(decision?.rules), retry: false });
+  return decision && set.data?.rules?.exlets?.[decision.exlet];
+}
+
+/** What its author says that the exlet does. */
+function About({ decision }: { decision: DecisionView }) {
+  const description = useExlet(decision)?.description;
+  return description ? <p className="muted">{description}</p> : null;
+}
+
+/** Where people see what an exlet has told them. */
+export function WhereTold() {
+  const may = useMay("alerts");
+  return (
+    <p className="muted">
+      What was told stands among the {may ? <Link to="/administration" search={{ view: "alerts" }}>alerts</Link> : "alerts"} until somebody has seen it, on Home too, and goes to the webhooks that there are.
+    </p>
+  );
+}
+
+/** What the job asks for otherwise since then: of the submission that failed, and of the one after it. */
+function Changed({ decision, job }: { decision: DecisionView; job: string }) {
+  const flow = useExlet(decision);
+  const isSubmitted = decision.state === "done" && (flow ? stepWords(flow) : []).includes("re-submit");
+  const failed = useQuery({ ...decisionQuery(decision.id), enabled: isSubmitted }).data?.context["job"] as Record<string, unknown> | undefined;
+  const next = `${job}~${Number(failed?.["generation"] ?? 1) + 1}`;
+  const after = useQuery({ ...jobQuery(next), enabled: failed !== undefined, retry: false }).data as Job | undefined;
+  const said = failed && after ? changes(failed, { ...after.spec.resources }) : [];
+  return said.length ? <p>It changed {said.join(", ")}.</p> : null;
+}
