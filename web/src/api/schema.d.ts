@@ -539,7 +539,7 @@ export interface paths {
         put?: never;
         /**
          * Start a case of a flow that is sent along
-         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`.
+         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. With `rerun` the case of `cache_from` is run again, with what was corrected: what that failed by is taken up.
          */
         post: operations["start_with_flow"];
         delete?: never;
@@ -1211,13 +1211,13 @@ export interface paths {
         };
         /**
          * How far the last application of rules to a group has come
-         * @description The server that applies them knows.
+         * @description Each server knows of those that it does itself, since it started, and all live servers are asked. Told is what the caller sees of the group.
          */
         get: operations["apply_progress"];
         put?: never;
         /**
          * Ask the rules again for those of a group that wait, or that their cases failed by
-         * @description Cases that failed go on from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is.
+         * @description Cases that failed go on from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is. `application` is set by servers that do it together.
          */
         post: operations["apply_rules"];
         delete?: never;
@@ -1237,7 +1237,7 @@ export interface paths {
         put?: never;
         /**
          * Stop the application of rules to a group
-         * @description What was taken up goes on; the rest is left as it is.
+         * @description What was taken up goes on; the rest is left as it is, as far as the caller sees it.
          */
         post: operations["stop_apply"];
         delete?: never;
@@ -3380,9 +3380,12 @@ export interface components {
          * ApplyProgress
          * @description How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
          *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. `failures` of the group were
-         *         taken up: those that waited, and those of the `cases` that go on.
+         *         taken up: those that waited, and those of the `cases` that go on. Who sees some of the group's failures is told of
+         *         these alone. Servers that do it together call it by the same `application`.
          */
         ApplyProgress: {
+            /** @default  */
+            application: string;
             by: string;
             /** @default [] */
             cases: string[];
@@ -4856,6 +4859,9 @@ export interface components {
          *         `reason`; of diskFull `free_bytes` and `folder`; of cannotStart `errno`, by its name; of notCleaned what was
          *         `left`; of lost, if its pilot has left and said why, that word as `left`. `lasting` in it: the same again fails the
          *         same way, until somebody has changed something where it failed.
+         *
+         *         `rejected_by` is who rejected the user task that this came of: a decision of a person, and nothing that broke. Only
+         *         the end of a user task sets it, so no flow can throw it. It is empty of a task whose deadline has passed.
          */
         Fault: {
             category: components["schemas"]["Category"];
@@ -4869,6 +4875,8 @@ export interface components {
             log_tail?: string;
             message: string;
             name: string;
+            /** @default  */
+            rejected_by?: string;
             /** @default null */
             signal?: number | null;
             /** @default  */
@@ -8698,6 +8706,8 @@ export interface components {
              */
             project?: string;
             /** @default false */
+            rerun?: boolean;
+            /** @default false */
             resume?: boolean;
         };
         /**
@@ -11690,7 +11700,9 @@ export interface operations {
     };
     apply_rules: {
         parameters: {
-            query?: never;
+            query?: {
+                application?: string;
+            };
             header?: never;
             path: {
                 /** @description A group's id, or its beginning. */
