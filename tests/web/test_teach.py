@@ -223,7 +223,7 @@ def test_what_a_viewer_may_not_is_not_offered(recovery: WebServer, browser: Brow
         page.goto(f"/cases/{cases[0]}")
         expect(page.get_by_role("heading", name=cases[0])).to_be_visible()
         expect(page.get_by_role("link", name="Teach a repair")).to_have_count(0)
-        page.goto("/rules/*?rule=2")
+        page.goto("/rules/*?tree=abort%2F*&rule=2")
         expect(page.get_by_role("complementary", name="Rule 2")).to_be_visible()
         for act in ("Change", "Retire", "Put in force"):
             expect(page.get_by_role("button", name=act, exact=True)).to_have_count(0)

@@ -159,9 +159,8 @@ def test_ui_1_what_a_person_rejected_is_told_as_a_decision(few_causes: WebServer
     with watched(browser, few_causes.url) as context:
         page = context.page()
         page.goto("/")
-        row = (
-            page.get_by_role("list", name="Failures by cause").get_by_role("listitem").filter(has_text="Publish these")
-        )
+        causes = page.get_by_role("list", name="Failures by cause").get_by_role("listitem")
+        row = causes.filter(has_text="approve was rejected")
         expect(row).to_contain_text("by a person")
         expect(row).not_to_contain_text("unhandled")
         page.goto("/failures?flow=plover")
