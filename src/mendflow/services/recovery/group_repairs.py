@@ -58,7 +58,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     def is_seen(self, sight: Sight) -> bool:
         return sight.projects is None or any(map(sight.sees, self.projects))
 
-    def seen(self, sight: Sight) -> ApplyProgress:
+    def progress_in(self, sight: Sight) -> ApplyProgress:
         def of(ids: Iterable[str]) -> list[str]:
             return [id for id in ids if sight.projects is None or sight.sees(self.project_of[id])]
 
@@ -189,7 +189,7 @@ class GroupRepairs:
         run = self._last_run(group, sight)
         if run is None:
             return ApplyProgress(group=group, by="", started_at=0, running=False, total=0, done=0)
-        return run.seen(sight)
+        return run.progress_in(sight)
 
     def stop(self, group: str, sight: Sight) -> ApplyProgress:
         """What comes next is left as it is, of what is in sight."""
