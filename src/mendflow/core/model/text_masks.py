@@ -143,7 +143,12 @@ class TextMask:
             return outcome
         fault = outcome.fault
         if fault is not None:
-            fault = msgspec.structs.replace(fault, message=self.mask(fault.message), log_tail=self.mask(fault.log_tail))
+            fault = msgspec.structs.replace(
+                fault,
+                message=self.mask(fault.message),
+                log_tail=self.mask(fault.log_tail),
+                rejected_by=self.mask(fault.rejected_by),
+            )
         return msgspec.structs.replace(
             outcome,
             fault=fault,

@@ -199,6 +199,12 @@ class ManualRepairs(RuleEditor):
         found.taken_up_by = who
         return await self._rejections.reject(found, conclusion, f"another rule applies, by {who}" if who else "")
 
+    async def read_newest_rules(self, flows: Collection[str]) -> None:
+        """Before they are asked about what has been decided: another server may just have changed them."""
+        if self._rules.shared:
+            for flow in flows:
+                await self._rules.refresh(flow)
+
     async def would_change(self, decision: str) -> bool:
         """Whether the rules, as they are now, conclude something else about it than they did."""
         found = await self._decisions.get(decision)

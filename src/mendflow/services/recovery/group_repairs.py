@@ -116,6 +116,7 @@ class GroupRepairs:
         )
         self._runs = [*self._runs[1 - RUNS_KEPT :], run]
         try:
+            await self._administration.read_newest_rules({each.flow for each in members})
             trees = await self._failed_trees(members)
             of_trees: dict[str, str] = {root: failed[0].project for root, failed in trees.items()}
             run.project_of |= of_trees
