@@ -24,8 +24,8 @@ INTERNAL_ERROR: Final = "internalError"
 
 
 def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
-    """The outcome that is used: the reported one, or that of a job that failed because its own cannot be. No job can say
-    that a person has rejected it."""
+    """The outcome that is used: the reported one, or that of a job that failed because its own cannot be. No job can
+    say that a person has rejected it."""
     outcome = _without_bad_details(outcome)
     if outcome.fault is not None and outcome.fault.rejected_by:
         outcome = replace(outcome, fault=replace(outcome.fault, rejected_by=""))
