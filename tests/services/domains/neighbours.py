@@ -21,19 +21,22 @@ from mendflow.stores.memory import MemoryStore
 
 class LocalLines:
     """`cut`: requests to these addresses are lost; `mute`: answers from them are. While it is `idle`, domains can be
-    connected, and exchange nothing."""
+    connected, and exchange nothing. The answer to an acceptance is on its way until `answers_arrive` is set."""
 
     def __init__(self) -> None:
         self.gates: dict[str, DomainGate] = {}
         self.cut: set[str] = set()
         self.mute: set[str] = set()
         self.idle = False
+        self.answers_arrive = asyncio.Event()
+        self.answers_arrive.set()
 
     def line(self, urls: Sequence[str], token: Token, *, public_only: bool, told: Sequence[str] = ()) -> "LocalLine":
         return LocalLine(self, (*urls, *told), token)
 
     async def accept(self, urls: Sequence[str], invitation: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         answer = await self.reach(urls[0]).accept(invitation, acceptance)
+        await self.answers_arrive.wait()
         self.demand_answer(urls[0])
         return answer
 

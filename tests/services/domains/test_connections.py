@@ -1,5 +1,6 @@
 """Connections between domains: both sides consent, and each has a token of its own at the other. FM-4"""
 
+import asyncio
 import hashlib
 from pathlib import Path
 
@@ -53,6 +54,42 @@ async def test_an_accepted_invitation_connects_both_ways(
             DomainRequest(sender="s", serial=0)
         )
         assert answer.stamp > 0
+
+
+async def test_the_inviting_side_may_ask_before_its_answer_has_arrived(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    """It knows the token of the other side from then on, which has not stored the connection yet."""
+    invited = await invite(north, "south")
+    lines.answers_arrive.clear()
+    connecting = asyncio.create_task(connect(south, north, invited.token))
+    await until(lambda: north.connections.find("south") is not None)
+    line = lines.line([south.url], token_of(north, "south"), public_only=True)
+    asking = asyncio.create_task(line.exchange(DomainRequest(sender="s", serial=0)))
+    await asyncio.sleep(0.05)
+    assert not asking.done()
+    lines.answers_arrive.set()
+    assert (await asking).stamp > 0
+    await connecting
+    assert [view.state for view in (await north.domain.domains()).domains] == ["connected"]
+
+
+async def test_who_asks_while_it_is_being_connected_is_refused_if_nothing_comes_of_that(
+    north: Neighbour, south: Neighbour, lines: LocalLines
+) -> None:
+    invited = await invite(north, "south")
+    lines.answers_arrive.clear()
+    connecting = asyncio.create_task(connect(south, north, invited.token))
+    await until(lambda: north.connections.find("south") is not None)
+    line = lines.line([south.url], token_of(north, "south"), public_only=True)
+    asking = asyncio.create_task(line.exchange(DomainRequest(sender="s", serial=0)))
+    await asyncio.sleep(0.05)
+    lines.mute.add(north.url)
+    lines.answers_arrive.set()
+    with pytest.raises(Unreachable):
+        await connecting
+    with pytest.raises(Forbidden, match="does not know that token"):
+        await asking
 
 
 async def test_an_invitation_is_used_once(north: Neighbour, south: Neighbour) -> None:

@@ -5,10 +5,11 @@ to the other side, whose server shows it. Then each side has a token of its own 
 other side shows here only the hash is stored, of the one that we show there a sealed copy. Both tokens are derived, so
 that an acceptance whose answer was lost can be repeated, and is the same connection."""
 
+import asyncio
 import hashlib
 import hmac
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -123,6 +124,7 @@ class Connections:
         self._known: dict[str, Connection] = {}
         self._by_token: dict[str, Connection] = {}
         self._read_at: Instant = 0
+        self._being_made: dict[str, asyncio.Event] = {}  # by the hash of the token; set when it is decided
 
     async def start(self) -> None:
         """Read all connections; other servers may have changed some."""
@@ -156,8 +158,12 @@ class Connections:
 
     async def authenticate(self, token_sha256: str) -> Connection:
         """The connection whose token has this hash. Another server may have made it a moment ago: then the store is
-        asked, though not for every wrong token that somebody sends."""
+        asked, though not for every wrong token that somebody sends. While we accept an invitation, the inviting side
+        has the token before we have its answer: it waits for what becomes of that."""
         found = self._by_token.get(token_sha256)
+        if found is None and (being_made := self._being_made.get(token_sha256)) is not None:
+            await being_made.wait()
+            found = self._by_token.get(token_sha256)
         if found is None and self._clock.now() - self._read_at >= 1_000:
             await self.start()
             found = self._by_token.get(token_sha256)
@@ -313,24 +319,35 @@ class Connections:
         own_urls = spec.own_urls or ((url,) if url else ())
         acceptance = InvitationAcceptance(domain=own, inviter=name, token=token, urls=own_urls)
         urls = tuple(each.rstrip("/") for each in spec.urls)
-        answer = await self._lines.accept(urls, spec.token, acceptance)
-        if answer.domain != name or answer.protocol > PROTOCOL or not answer.token:
-            raise Conflict(f"the answer of the domain {name} is not one that this version understands")
-        connection = Connection(
-            name=name,
-            urls=urls,
-            own_urls=spec.own_urls,
-            token_sha256=_sha256(token),
-            sealed_token=await self._sealer.seal_text(answer.token),
-            mark=self._chance(8),
-            rights=spec.rights,
-            connected_at=self._clock.now(),
-            connected_by=who,
-        )
-        if before is None:
-            return await self._add(connection)
+        with self._making(_sha256(token)):
+            answer = await self._lines.accept(urls, spec.token, acceptance)
+            if answer.domain != name or answer.protocol > PROTOCOL or not answer.token:
+                raise Conflict(f"the answer of the domain {name} is not one that this version understands")
+            connection = Connection(
+                name=name,
+                urls=urls,
+                own_urls=spec.own_urls,
+                token_sha256=_sha256(token),
+                sealed_token=await self._sealer.seal_text(answer.token),
+                mark=self._chance(8),
+                rights=spec.rights,
+                connected_at=self._clock.now(),
+                connected_by=who,
+            )
+            if before is None:
+                return await self._add(connection)
         own_urls = spec.own_urls or _decode(before.body).own_urls
         return await self._change(name, lambda known: replace(_moved(known, urls), own_urls=own_urls))
+
+    @contextmanager
+    def _making(self, token_sha256: str) -> Iterator[None]:
+        """Whoever shows this token meanwhile waits until it is decided whether there is a connection."""
+        decided = self._being_made.setdefault(token_sha256, asyncio.Event())
+        try:
+            yield
+        finally:
+            decided.set()
+            self._being_made.pop(token_sha256, None)
 
     async def _add(self, connection: Connection) -> Connection:
         if len(self._known) >= CONNECTIONS_MAX:
