@@ -24,17 +24,21 @@ def fails_once(name):
 """
 
 
+PLUGINS_OF_TESTS = ("-p", "xdist.plugin", "-p", "_hypothesis_pytestplugin")
+"""Those that the runs here need. All that are installed take four times as long to load."""
+
+
 def stage(folder: Path, text: str, *words: str, quiet: bool = False, name: str = "test_made_up.py") -> check.Stage:
     """A stage of tests with this text, which may use `fails_once`."""
     path = folder / name
     path.write_text(ONCE + text)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    law: no second run\naddopts = -q --strict-markers\n")
-    begin = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *PLUGIN)
+    begin = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *PLUGINS_OF_TESTS, *PLUGIN)
     return check.Stage("made-up", "tests", [*begin, *words, name], quiet, again=begin)
 
 
 def outcome(folder: Path, stages: list[check.Stage], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    run = check.Runs({**os.environ, "PYTHONPATH": str(ROOT)}, folder)
+    run = check.Runs({**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, folder)
     code = check.summary(run.again(run.all(stages)), 1.0)
     return code, capsys.readouterr().out
 
