@@ -11,6 +11,7 @@ from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import AttemptControl
+from tests.patience import until
 from tests.pilot.conftest import Pilot, Server, living, state
 
 Hire = Callable[..., Pilot]
@@ -270,6 +271,7 @@ async def test_a_folder_that_cannot_be_made_is_a_fault_of_the_place(server: Serv
     work = tmp_path / "work"
     pilot = hire(work=work)
     assert (await server.outcome(await server.shell("true"))).ok
+    await until(lambda: not any((work / "attempts").iterdir()), "the first job's folder is gone")
     (work / "attempts").rmdir()
     (work / "attempts").write_text("in the way")
     fault = (await server.outcome(await server.shell("true"))).fault
