@@ -17,8 +17,9 @@ from mendflow.core.model.domains import (
     InvitationView,
 )
 from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unreachable
-from mendflow.services.domains.connections import CONNECTION_KIND, INVITATION_KIND
+from mendflow.services.domains.connections import CONNECTION_KIND
 from mendflow.services.domains.domain_lines import Token
+from mendflow.services.domains.invitations import INVITATION_KIND
 from mendflow.services.domains.work_counts import WorkCount, WorkCounter
 from tests.patience import until
 from tests.services.domains.neighbours import LocalLines, Neighbour

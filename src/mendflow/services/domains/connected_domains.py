@@ -244,7 +244,7 @@ class ConnectedDomains:
     async def disconnect(self, name: str, *, force: bool) -> DomainView:
         """Disconnect when nothing is under way any more, or at once: then what is under way there counts as lost when
         its lease has ended. An invitation is withdrawn."""
-        if self.connections.find(name) is None and await self.connections.withdraw(name):
+        if self.connections.find(name) is None and await self.connections.invitations.withdraw(name):
             return DomainView(name=name, url="", state="invited", reason="the invitation was withdrawn")
         connection = await self.connections.get(name)
         view = await self._view(connection)
@@ -258,7 +258,7 @@ class ConnectedDomains:
         counts = await self.counts()
         views = [self._seen(each, counts) for each in self.connections.known()]
         known = {view.name for view in views}
-        for each in await self.connections.invitations():
+        for each in await self.connections.invitations.all_open():
             if each.name not in known:
                 url = each.urls[0] if each.urls else ""
                 views.append(DomainView(name=each.name, url=url, state="invited", rights=each.rights))

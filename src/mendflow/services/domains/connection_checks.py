@@ -8,6 +8,7 @@ from mendflow.core.model.domains import DomainRights
 from mendflow.core.model.errors import InvalidRequest
 
 URLS_MAX: Final = 20
+MINUTES_MAX: Final = 7 * 24 * 60
 
 
 def check_rights(rights: DomainRights) -> None:
@@ -26,3 +27,8 @@ def check_urls(urls: Sequence[str]) -> None:
                 f"{url[:100]!r} is not the address of a server: write one such as https://one.example.org:8642",
                 field="urls",
             ) from error
+
+
+def check_minutes(minutes: int) -> None:
+    if not 1 <= minutes <= MINUTES_MAX:
+        raise InvalidRequest(f"an invitation holds for 1 to {MINUTES_MAX} minutes", field="minutes")

@@ -33,16 +33,15 @@ from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.sealing import Sealer
-from mendflow.services.domains.connection_checks import URLS_MAX, check_rights, check_urls
+from mendflow.services.domains.connection_checks import URLS_MAX, check_minutes, check_rights, check_urls
 from mendflow.services.domains.domain_lines import DomainLines
+from mendflow.services.domains.invitations import Invitations
 from mendflow.services.domains.own_domain import OwnDomain
+from mendflow.services.domains.token_hashes import is_same_hash, sha256_of
 from mendflow.stores.contract import Store
 
 CONNECTION_KIND: Final = "domain"
-INVITATION_KIND: Final = "domain-invitation"
 CONNECTIONS_MAX: Final = 200
-MINUTES_MAX: Final = 7 * 24 * 60
-MINUTE_MS: Final = 60_000
 TOKEN_BYTES: Final = 32
 
 
@@ -71,19 +70,6 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"Connection({self.name!r}, {self.urls!r})"
 
 
-class Invitation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A domain that is invited. `accepted_sha256` is the hash of the token in the acceptance: no other is taken."""
-
-    name: str
-    token_sha256: str
-    rights: DomainRights = DomainRights()
-    urls: tuple[str, ...] = ()
-    made_at: Instant = 0
-    made_by: str = ""
-    expires_at: Instant = 0
-    accepted_sha256: str = ""
-
-
 class ConnectionsChanged(msgspec.Struct, frozen=True):
     """A domain was connected, disconnected, or got other rights, here or on another server."""
 
@@ -95,7 +81,6 @@ class DomainDisconnected(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(Connection).decode
-_decode_invitation = msgspec.json.Decoder(Invitation).decode
 
 
 class Connections:
@@ -124,6 +109,7 @@ class Connections:
         self._known: dict[str, Connection] = {}
         self._by_token: dict[str, Connection] = {}
         self._read_at: Instant = 0
+        self.invitations = Invitations(store, ledger, clock, own)
         self._being_made: dict[str, asyncio.Event] = {}  # by the hash of the token; set when it is decided
 
     async def start(self) -> None:
@@ -180,52 +166,17 @@ class Connections:
 
     # Invitations
 
-    async def invitations(self) -> list[Invitation]:
-        """Those that are open. Those that are over are removed."""
-        open, now = list[Invitation](), self._clock.now()
-        async for each in self._store.scan(INVITATION_KIND):
-            invitation = _decode_invitation(each.body)
-            if invitation.expires_at > now:
-                open.append(invitation)
-            else:
-                await self._ledger.put_now(INVITATION_KIND, each.id, None, each.version)
-        return sorted(open, key=lambda each: each.name)
-
     async def invite(self, name: str, spec: InvitationSpec, *, who: str, url: str) -> InvitationView:
         """Invite a domain. An earlier invitation of the same name no longer holds."""
         self._demand_other_name(name)
         check_rights(spec.rights)
         check_urls(spec.urls)
-        if not 1 <= spec.minutes <= MINUTES_MAX:
-            raise InvalidRequest(f"an invitation holds for 1 to {MINUTES_MAX} minutes", field="minutes")
+        check_minutes(spec.minutes)
         if await self._store.get(CONNECTION_KIND, name) is not None:
             raise Conflict(f"the domain {name} is connected already; mendflow domains disconnect {name} ends that")
-        own, now, token = await self.own.keep_name(), self._clock.now(), self._chance(TOKEN_BYTES)
-        invitation = Invitation(
-            name=name,
-            token_sha256=_sha256(token),
-            rights=spec.rights,
-            urls=spec.urls,
-            made_at=now,
-            made_by=who,
-            expires_at=now + spec.minutes * MINUTE_MS,
-        )
-        for _ in range(TRIES):
-            before = await self._store.get(INVITATION_KIND, name)
-            version = before.version if before is not None else 0
-            if await self._ledger.put_now(INVITATION_KIND, name, invitation, version) is not None:
-                return InvitationView(name=name, token=token, domain=own, url=url, expires_at=invitation.expires_at)
-        raise Conflict(f"the domain {name} is being invited by several at once; try again")
-
-    async def withdraw(self, name: str) -> bool:
-        """Whether there was an invitation of this name; it no longer holds."""
-        for _ in range(TRIES):
-            found = await self._store.get(INVITATION_KIND, name)
-            if found is None:
-                return False
-            if await self._ledger.put_now(INVITATION_KIND, name, None, found.version) is not None:
-                return True
-        raise Conflict(f"the invitation of {name} is being changed by several at once; try again")
+        own, token = await self.own.keep_name(), self._chance(TOKEN_BYTES)
+        made = await self.invitations.make(name, spec, token_sha256=sha256_of(token), who=who)
+        return InvitationView(name=name, token=token, domain=own, url=url, expires_at=made.expires_at)
 
     async def accept(self, shown: str, acceptance: InvitationAcceptance) -> InvitationAnswer:
         """An invited domain accepts, and shows its invitation. The same acceptance again gets the same answer."""
@@ -237,19 +188,19 @@ class Connections:
         answer = InvitationAnswer(domain=self.own.name, token=_answering(acceptance.token, shown))
         found = await self._store.get(CONNECTION_KIND, acceptance.domain)
         known = _decode(found.body) if found is not None else None
-        if known is not None and _same(known.token_sha256, _sha256(answer.token)):
+        if known is not None and is_same_hash(known.token_sha256, sha256_of(answer.token)):
             await self.hear_urls(known, acceptance.urls)
             return answer
-        if known is not None and _same(known.invitation_sha256, _sha256(shown)):
+        if known is not None and is_same_hash(known.invitation_sha256, sha256_of(shown)):
             raise self._connected_already(acceptance.domain)
-        invitation = await self._use(shown, acceptance)  # who has none is not told who is connected
+        invitation = await self.invitations.use(shown, acceptance)  # who has none is not told who is connected
         if known is not None:
             raise self._connected_already(acceptance.domain)
         connection = Connection(
             name=invitation.name,
             urls=invitation.urls or self._fit(acceptance.urls),
             names_itself=not invitation.urls,
-            token_sha256=_sha256(answer.token),
+            token_sha256=sha256_of(answer.token),
             sealed_token=await self._sealer.seal_text(acceptance.token),
             mark=self._chance(8),
             rights=invitation.rights,
@@ -258,7 +209,7 @@ class Connections:
             invitation_sha256=invitation.token_sha256,
         )
         await self._add(connection)
-        await self.withdraw(invitation.name)
+        await self.invitations.withdraw(invitation.name)
         return answer
 
     def _connected_already(self, name: str) -> Conflict:
@@ -266,29 +217,6 @@ class Connections:
             f"the domain {self.own.name} has a connection with {name} already; its administrator ends it with"
             f" mendflow domains disconnect {name}"
         )
-
-    async def _use(self, shown: str, acceptance: InvitationAcceptance) -> Invitation:
-        """The invitation, used by this acceptance and by no other."""
-        name, by = acceptance.domain, _sha256(acceptance.token)
-        for _ in range(TRIES):
-            found = await self._store.get(INVITATION_KIND, name) if not domain_name_flaw(name) else None
-            invitation = _decode_invitation(found.body) if found is not None else None
-            if (
-                found is None
-                or invitation is None
-                or not _same(invitation.token_sha256, _sha256(shown))
-                or invitation.expires_at <= self._clock.now()
-                or invitation.accepted_sha256 not in ("", by)
-            ):
-                raise Forbidden(
-                    f"the domain {self.own.name} has no such open invitation for a domain called {name[:100]!r}: it was"
-                    " used, withdrawn, or is over, or is for another name. Ask its administrator for another"
-                    " (mendflow domains invite NAME)"
-                )
-            used = replace(invitation, accepted_sha256=by)
-            if await self._ledger.put_now(INVITATION_KIND, name, used, found.version) is not None:
-                return used
-        raise Conflict("this invitation is being accepted by several at once; try again")
 
     def _fit(self, urls: Sequence[str]) -> tuple[str, ...]:
         """The addresses that another domain names for itself, as far as they are addresses."""
@@ -311,15 +239,15 @@ class Connections:
         check_urls((*spec.urls, *spec.own_urls))
         if not spec.urls:
             raise InvalidRequest(f"where is the domain {name}? Give the address of one of its servers", field="urls")
-        token = await self._sealer.derived(f"domain {name}, invitation {_sha256(spec.token)}")
+        token = await self._sealer.derived(f"domain {name}, invitation {sha256_of(spec.token)}")
         before = await self._store.get(CONNECTION_KIND, name)
-        if before is not None and not _same(_decode(before.body).token_sha256, _sha256(token)):
+        if before is not None and not is_same_hash(_decode(before.body).token_sha256, sha256_of(token)):
             raise Conflict(f"the domain {name} is connected already; mendflow domains disconnect {name} ends that")
         own = await self.own.keep_name()
         own_urls = spec.own_urls or ((url,) if url else ())
         acceptance = InvitationAcceptance(domain=own, inviter=name, token=token, urls=own_urls)
         urls = tuple(each.rstrip("/") for each in spec.urls)
-        with self._making(_sha256(token)):
+        with self._making(sha256_of(token)):
             answer = await self._lines.accept(urls, spec.token, acceptance)
             if answer.domain != name or answer.protocol > PROTOCOL or not answer.token:
                 raise Conflict(f"the answer of the domain {name} is not one that this version understands")
@@ -327,7 +255,7 @@ class Connections:
                 name=name,
                 urls=urls,
                 own_urls=spec.own_urls,
-                token_sha256=_sha256(token),
+                token_sha256=sha256_of(token),
                 sealed_token=await self._sealer.seal_text(answer.token),
                 mark=self._chance(8),
                 rights=spec.rights,
@@ -354,7 +282,7 @@ class Connections:
             raise InvalidRequest(f"{CONNECTIONS_MAX} domains are connected already; disconnect some")
         if await self._ledger.put_now(CONNECTION_KIND, connection.name, connection, 0) is None:
             kept = await self.get(connection.name)  # the same acceptance came twice at the same time
-            if not _same(kept.token_sha256, connection.token_sha256):
+            if not is_same_hash(kept.token_sha256, connection.token_sha256):
                 raise Conflict(f"the domain {connection.name} has just been connected by somebody else; look at it")
             connection = kept
         self._set({**self._known, connection.name: connection})
@@ -438,14 +366,6 @@ def _may_tell(known: Connection, url: str) -> bool:
 def _answering(token: str, invitation: str) -> str:
     """The token for the way back, which follows from the acceptance and its invitation."""
     return hmac.new(token.encode(), f"the way back, invitation {invitation}".encode(), hashlib.sha256).hexdigest()
-
-
-def _sha256(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one, other)
 
 
 def _busy(name: str) -> Conflict:
