@@ -18,7 +18,8 @@ from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.exception_facts import job_facts_of
 from mendflow.services.cases.flows import FlowDocument
-from mendflow.services.cases.live_case import CaseDocument, defaults_of
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.live_inputs import defaults_of
 from mendflow.services.recovery.failed_attempts import measures_of
 from mendflow.stores.contract import FieldCondition, Store
 
