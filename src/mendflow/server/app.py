@@ -17,7 +17,7 @@ from mendflow.core.model.errors import RequestError, TooManyRequests, Unreachabl
 from mendflow.core.model.principals import PILOT, Principal
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
-from mendflow.server.access import DOMAIN, PEERS, AccessControl, origin_of
+from mendflow.server.access import DOMAIN, PEERS, AccessControl, application_of, origin_of
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.compression import compressed
 from mendflow.server.connection_limits import demand_small_body, mark_admitted
@@ -180,8 +180,10 @@ class Api:
     async def _answer_marked(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
         origin = origin_of(scope)
         known = {parameters.CALLER: caller, parameters.SERVED: self._served, parameters.ORIGIN: origin}
+        is_from_server = self.access.is_from_server(scope["headers"])
+        known[parameters.APPLICATION] = application_of(scope["headers"]) if is_from_server else ""
         scope["state"] = {**scope.get("state", {}), **known}  # a long answer looks again from which account it is asked
-        if scope["path"].startswith(PEERS) or self.access.is_from_server(scope["headers"]):
+        if scope["path"].startswith(PEERS) or is_from_server:
             await self._answer_whole(scope, receive, send)  # the server that was asked has it on record
         else:
             await self._on_record(scope, receive, send, caller, self._answer_whole)

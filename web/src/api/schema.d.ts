@@ -1217,7 +1217,7 @@ export interface paths {
         put?: never;
         /**
          * Ask the rules again for those of a group that wait, or that their cases failed by
-         * @description Cases that failed go on from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is. `application` is set by servers that do it together.
+         * @description Cases that failed go on from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is.
          */
         post: operations["apply_rules"];
         delete?: never;
@@ -11700,9 +11700,7 @@ export interface operations {
     };
     apply_rules: {
         parameters: {
-            query?: {
-                application?: string;
-            };
+            query?: never;
             header?: never;
             path: {
                 /** @description A group's id, or its beginning. */
