@@ -26,7 +26,7 @@ import { Why } from "@/components/why";
 import { standsStill } from "../cases/waiting-reasons";
 import { exletOfNode } from "./queries";
 import { VIEWS, type View } from "./search";
-import { ToldOf } from "./told-of";
+import { ToldNotice } from "./told-notice";
 import "./case.css";
 
 const ItemDetails = lazy(() => import("./item-details"));
@@ -99,7 +99,7 @@ export default function CasePage() {
       }
     >
       <Why subject={data.id} facts={3} />
-      {!data.ended_at && <ToldOf repairs={why.data?.repairs ?? []} />}
+      {!data.ended_at && <ToldNotice repairs={why.data?.repairs ?? []} />}
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
       <Tabs
         label="Views of the case"

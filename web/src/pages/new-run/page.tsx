@@ -39,7 +39,7 @@ export default function NewRunPage() {
         {(view) => (
           <div className="run-columns">
             <Panel title="Inputs">
-              <Started key={view.digest} view={view as FlowView} from={from} like={like} />
+              <Started key={flow} view={view as FlowView} from={from} like={like} />
             </Panel>
             <Panel title="What will run" className="flush">
               <FlowDrawing name={flow} version={view.version} />

@@ -4,15 +4,15 @@ import { api, ask, type Schemas } from "@/api/client";
 import { ApiError } from "@/api/errors";
 import type { CaseView, FlowView } from "@/api/queries";
 import { useMay } from "@/api/session";
-import { effectiveInputs } from "@/components/case-inputs";
 import { useRefresh } from "@/components/acts";
 import { SelectField, TextField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
 import { toast, toastError } from "@/components/toasts";
-import { draftOf, readDraft, type Draft } from "@/components/typed-values";
+import type { Draft } from "@/components/typed-values";
 import { ValueField } from "@/components/value-field";
 import { Word } from "@/components/word";
+import { useInputs } from "./input-drafts";
 import { sizeInputs } from "./size-inputs";
 
 type StartBody = Schemas["StartBody"];
@@ -29,31 +29,6 @@ const UNHANDLED = [
   ["hold", "Wait for a person"],
   ["fail", "Fail the case"],
 ] as const;
-
-export interface Drafts {
-  [name: string]: Draft;
-}
-
-/** The inputs of a flow as a form: the state of its fields, what is wrong, the values to send, and the files that the server
- * is being given, without which there is nothing to send yet. A default that takes the place of what was `given` is sent, too. */
-export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Record<string, unknown>) {
-  const [drafts, setDrafts] = useState<Drafts>(() =>
-    Object.fromEntries(Object.entries(inputs).map(([name, wanted]) => [name, draftOf(wanted, name in given ? given[name] : wanted.default)])),
-  );
-  const [storingOf, setStoringOf] = useState<Record<string, string>>({});
-  const read = Object.entries(inputs).map(([name, wanted]) => [name, readDraft(wanted, drafts[name] ?? "")] as const);
-  const problems: Record<string, string> = {};
-  const values: Record<string, unknown> = {};
-  for (const [name, each] of read) {
-    if ("problem" in each) problems[name] = each.problem;
-    else if (each.value !== undefined) values[name] = each.value;
-    else if (name in given && inputs[name]?.default != null) values[name] = inputs[name].default;
-  }
-  const set = (name: string, draft: Draft) => setDrafts((before) => ({ ...before, [name]: draft }));
-  const setStoring = (name: string, file: string) => setStoringOf((before) => ({ ...before, [name]: file }));
-  const storing = Object.values(storingOf).filter(Boolean);
-  return { drafts, set, problems, values, storing, setStoring };
-}
 
 /** What an act waits for while files are being stored. */
 export function WaitsForFiles({ id, act, storing }: { id?: string; act: string; storing: readonly string[] }) {
@@ -73,13 +48,12 @@ export function orderOf(inputs: Record<string, Schemas["Input"]>): [string, Sche
 export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; earlier?: CaseView; runsAgain?: boolean }) {
   const from = runsAgain ? earlier?.id : undefined;
   const like = runsAgain ? undefined : earlier;
-  const given = useMemo(() => (earlier ? effectiveInputs(earlier) : {}), [earlier]);
   const mayCancel = useMay("cancel") && like !== undefined && !like.ended_at;
   const [cancels, setCancels] = useState(false);
   const navigate = useNavigate();
   const refresh = useRefresh();
   const inputs = view.flow?.inputs ?? {};
-  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, given);
+  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, earlier?.inputs, earlier?.defaults);
   const sizes = useMemo(() => sizeInputs(view.flow), [view.flow]);
   const waits = useId();
   const act = from ? "Run again" : "Start";
