@@ -42,8 +42,7 @@ def prepare(*lock_names: str) -> Path:
     found = set(stamp.read_text().splitlines()) if stamp.is_file() and _answers(python) else set()
     if wanted <= found:
         return programs
-    is_ours = Path(sys.prefix).resolve() == VENV.resolve()  # it runs this program, and is kept
-    pip = _make(python, anew=_python_line() not in found and not is_ours)
+    pip = _make(python, anew=_python_line() not in found and not _is_own())
     stamp.unlink(missing_ok=True)
     install(pip, python, lock_names)
     still_true = found & _stamp([lock.stem for lock in LOCKS.glob("*.lock")])
@@ -59,8 +58,22 @@ def _stamp(lock_names: Sequence[str]) -> set[str]:
 
 
 def _python_line() -> str:
-    base = sys.base_prefix if quick_python() == sys.executable else SYSTEM_PROGRAMS.parent
+    base = sys.base_prefix if _chosen_python() == sys.executable else SYSTEM_PROGRAMS.parent
     return f"python {sys.version_info[0]}.{sys.version_info[1]} of {base} in {ROOT}"
+
+
+def _is_own() -> bool:
+    """Whether this program is run by the environment's Python: then that is kept, whichever it is."""
+    return Path(sys.prefix).resolve() == VENV.resolve()
+
+
+def _borrows_pip() -> bool:
+    return importlib.util.find_spec("pip") is not None
+
+
+def _chosen_python() -> str:
+    """The Python that the environment has, or is made with. Only the one that calls is known to bring a pip along."""
+    return quick_python() if _borrows_pip() and not _is_own() else sys.executable
 
 
 def _answers(python: Path) -> bool:
@@ -78,10 +91,9 @@ def _make(python: Path, *, anew: bool) -> list[str]:
     """Make the environment where there is none that works, or `anew`, and give the command for pip.
 
     The pip at hand is used from outside, because some systems ship `venv` without the pip to put into it."""
-    borrowed = importlib.util.find_spec("pip") is not None
+    borrowed = _borrows_pip()
     if anew or not _answers(python):
-        base = quick_python() if borrowed else sys.executable
-        _run([base, "-m", "venv", "--clear", *(["--without-pip"] if borrowed else []), str(VENV)])
+        _run([_chosen_python(), "-m", "venv", "--clear", *(["--without-pip"] if borrowed else []), str(VENV)])
     command = [sys.executable, "-m", "pip", "--python", str(python)] if borrowed else [str(python), "-m", "pip"]
     return [*command, "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "5"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mendflow import wiring
-from mendflow.cli import noticed_wait
+from mendflow.cli import announced_wait
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerAnnouncement
 from tests.cli.conftest import Shell
@@ -306,7 +306,7 @@ def test_a_command_waits_for_a_server_that_is_just_ending_and_then_opens_its_fol
 
 
 def test_a_command_says_what_it_waits_for(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noticed_wait, "SAY_AFTER_S", 0.2)
+    monkeypatch.setattr(announced_wait, "SAY_AFTER_S", 0.2)
     ended = _ends_after(shell, 1.5)
     done = shell("flows", "list")
     assert "hello" in done.stdout

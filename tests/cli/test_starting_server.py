@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.cli import connection, noticed_wait
+from mendflow.cli import announced_wait, connection
 from mendflow.cli.connection import connect, find_started
 from mendflow.cli.embedded_server import enter_when_free, open_folder
 from mendflow.cli.local_client import LocalClient
@@ -88,7 +88,7 @@ def test_a_command_does_not_wait_for_a_lock_of_its_own(tmp_path: Path) -> None:
 def test_who_waits_for_a_server_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(noticed_wait, "SAY_AFTER_S", 0.0)
+    monkeypatch.setattr(announced_wait, "SAY_AFTER_S", 0.0)
     monkeypatch.setattr(connection, "BETWEEN_S", 0.5)
     lock = os.open(tmp_path / "store.db.lock", os.O_RDWR | os.O_CREAT)
     try:

@@ -16,7 +16,6 @@ import pytest
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.stores.contract import Append, Delete, FieldCondition, Put, WriteConflict, WriteDone
-from mendflow.stores.sqlite import migrations as sqlite_migrations
 from mendflow.stores.sqlite import writer as sqlite_writer
 from mendflow.stores.sqlite.store import READING_NICENESS, SqliteStore
 from tests.contract.documents import done, outcomes, put
@@ -246,45 +245,6 @@ except StoreUnavailable as error:
     assert f"{path}: it may not be written" in run(script)
 
 
-# The schema
-
-
-async def test_a_file_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    store = await opened(path)
-    await store.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("INSERT INTO schema_version VALUES (99, 'from the future')")
-    connection.close()
-    with pytest.raises(
-        StoreUnavailable,
-        match=rf"newer mendflow \(schema 99; this one knows up to {sqlite_migrations.NEWEST}\): upgrade",
-    ):
-        await opened(path)
-
-
-def test_migrations_are_numbered_without_a_gap() -> None:
-    assert [step.number for step in sqlite_migrations.MIGRATIONS] == [*range(1, sqlite_migrations.NEWEST + 1)]
-
-
-async def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "store.db"
-    store = await opened(path)
-    await store.write([Put("job", "a", b"1", 0)])
-    await store.close()
-    number = sqlite_migrations.NEWEST + 1
-    broken = sqlite_migrations.SqliteMigration(number, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite_migrations, "MIGRATIONS", (*sqlite_migrations.MIGRATIONS, broken))
-        patch.setattr(sqlite_migrations, "NEWEST", number)
-        with pytest.raises(StoreUnavailable, match="NONSENSE"):
-            await opened(path)
-    store = await opened(path)
-    tables = store._ready().main.execute("SELECT name FROM sqlite_master WHERE name = 'half'").fetchall()
-    assert tables == [] and await store.get("job", "a") is not None
-    await store.close()
-
-
 # The writer
 
 
@@ -353,20 +313,6 @@ async def test_versions_are_reserved_again_after_a_commit_that_failed(
                 await store.write([Put("job", f"{life}/{number}/bad", b"{", 0)])
         await store.close()
     assert seen == sorted(set(seen))
-
-
-async def test_a_file_of_the_first_schema_goes_on_with_greater_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connection = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite_migrations, "MIGRATIONS", sqlite_migrations.MIGRATIONS[:1])
-        sqlite_migrations.migrate(connection, tmp_path / "s.db")
-    connection.execute("INSERT INTO documents (kind, id, version, body) VALUES ('job', 'a', 41, '1')")
-    connection.close()
-    store = await opened(tmp_path / "s.db")
-    assert await put(store, "a", b"2", 41) > 41
-    await store.close()
 
 
 async def test_a_long_read_holds_up_no_short_one(tmp_path: Path) -> None:  # SE-4

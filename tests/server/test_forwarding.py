@@ -275,3 +275,28 @@ async def test_ex_7_an_application_over_two_servers_is_told_while_it_runs_and_ap
     assert set((await applying).cases) == set(cases)
     done = await west.apply_progress(group.id)
     assert (done.application, done.running, set(done.cases), done.left) == (told.application, False, set(cases), [])
+
+
+async def test_nobody_but_servers_says_what_an_application_is_called(
+    two: tuple[Citizen, Citizen], east: Client
+) -> None:
+    await east.deploy(job_flow())
+    await east.start("one")
+    await do_jobs(east, 1, fail=True)
+    [group] = await east.failures(flow="one")
+    headers = {"X-Mendflow-Application": "mine"}
+
+    async def apply(**more: str) -> None:
+        url = f"{two[0].url}/api/v1/failures/{group.id}/apply?application=mine"
+        async with aiohttp.ClientSession() as line, line.post(url, headers={**headers, **more}) as answer:
+            assert answer.status in (200, 201)
+
+    await apply()
+    called = [(await each.domain.apply_progress(group.id)).application for each in two]
+    assert called[0] == called[1] not in ("", "mine")
+    await two[1].die()
+    await until(lambda: not two[0].member.live_servers())
+    await apply()
+    assert (await two[0].domain.apply_progress(group.id)).application == ""
+    await apply(**{"X-Mendflow-Passed-On": f"Bearer {SERVERS_TOKEN}"})
+    assert (await two[0].domain.apply_progress(group.id)).application == "mine", "a server may say so"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.client import Client
@@ -54,6 +55,30 @@ async def test_a_called_case_that_is_given_too_much_is_a_fault_of_its_caller(tmp
             return found.message if found is not None else ""
 
         assert "give large values as files" in await until(fault)
+
+
+async def test_defaults_that_cases_keep_take_of_the_same_memory(tmp_path: Path) -> None:  # SE-3
+    by_default = msgspec.structs.replace(WAITS, inputs={"rows": Input(default=ROWS)})
+    options = ServerOptions(data=tmp_path / "data", announce=False, live_inputs_bytes=ROOM + 2 * memory_of({}))
+    async with running_server(options) as server, Client(server.url) as client:
+        await client.deploy(by_default)
+        await client.start("waits")
+        await client.start("waits", {"rows": ROWS})
+        with pytest.raises(QuotaExceeded, match="give large values as files"):
+            await client.start("waits")
+    async with running_server(options) as server, Client(server.url) as client:
+        with pytest.raises(QuotaExceeded, match="give large values as files"):
+            await client.start("waits")
+
+
+async def test_a_case_keeps_so_many_small_defaults_at_most(tmp_path: Path) -> None:
+    texts = {f"text{number}": Input(default="x" * 4_000) for number in range(50)}
+    flow = msgspec.structs.replace(WAITS, inputs={"rows": Input(), **texts, "small": Input(default=7)})
+    options = ServerOptions(data=tmp_path / "data", announce=False)
+    async with running_server(options) as server, Client(server.url) as client:
+        await client.deploy(flow)
+        kept = (await client.start("waits", {"rows": [], "text1": "mine"})).defaults
+    assert list(kept) == ["text0", "text2", "text3", "text4", "small"]
 
 
 def test_a_value_is_as_large_as_its_texts_and_parts() -> None:

@@ -10,7 +10,7 @@ import pytest
 from litestar import Litestar
 
 from mendflow.client import Client
-from mendflow.server import description_pages
+from mendflow.server import api_description
 from mendflow.server.app import routes
 from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.pilot_lookups import LOOKUP_PATHS
@@ -171,8 +171,8 @@ async def test_the_description_is_written_once_and_sent_to_who_does_not_have_it(
     async with http.get(f"{served.url}/api/v1/{path}") as response:
         whole, etag = await response.read(), response.headers["ETag"]
         assert response.headers["Content-Encoding"] == "gzip"
-    monkeypatch.setattr(description_pages, "page_of", None)
-    monkeypatch.setattr(description_pages, "encode_json", None)
+    monkeypatch.setattr(api_description, "page_of", None)
+    monkeypatch.setattr(api_description, "encode_json", None)
     async with http.get(f"{served.url}/api/v1/{path}", headers={"Accept-Encoding": "identity"}) as response:
         assert "Content-Encoding" not in response.headers
         assert await response.read() == whole

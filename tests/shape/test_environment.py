@@ -143,3 +143,58 @@ def test_another_version_is_not_taken_nor_one_that_makes_no_environments(
     pythons.compiled_with("")
     pythons.system_has(version, exit_code)
     assert environment.quick_python() == pythons.own
+
+
+@pytest.fixture
+def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment that is made and filled by nothing, and answers."""
+    made = tmp_path / ".venv"
+    made.mkdir()
+    monkeypatch.setattr(environment, "VENV", made)
+    monkeypatch.setattr(environment, "_answers", lambda python: True)
+    monkeypatch.setattr(environment, "_run", lambda command: None)
+    monkeypatch.setattr(environment, "_borrows_pip", lambda: True)
+    monkeypatch.setattr(environment, "install", lambda *given: None)
+    monkeypatch.setattr(sys, "base_prefix", "/opt/compiled")
+    return made
+
+
+def stamped(venv: Path) -> list[str]:
+    """Of which Python the environment is, as its stamp says."""
+    environment.prepare("dev")
+    lines = (venv / "prepared").read_text().splitlines()
+    return [line.split(" of ")[1].split(" in ")[0] for line in lines if line.startswith("python ")]
+
+
+def test_an_environment_is_made_with_the_systems_python_and_says_so(pythons: Pythons, venv: Path) -> None:
+    pythons.compiled_with("")
+    pythons.system_has(OUR_VERSION)
+    assert stamped(venv) == [str(pythons.system.parent)]
+
+
+def test_an_environment_that_prepares_itself_claims_no_python_but_its_own(
+    pythons: Pythons, venv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pythons.compiled_with("")
+    pythons.system_has(OUR_VERSION)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "prefix", str(venv))
+        assert stamped(venv) == ["/opt/compiled"]
+    asked: list[bool] = []
+
+    def make(python: Path, *, anew: bool) -> list[str]:
+        asked.append(anew)
+        return []
+
+    monkeypatch.setattr(environment, "_make", make)
+    assert stamped(venv) == [str(pythons.system.parent)]
+    assert asked == [True], "who calls from outside makes it with the system's"
+
+
+def test_without_a_pip_to_borrow_the_environment_is_of_the_python_that_calls(
+    pythons: Pythons, venv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pythons.compiled_with("")
+    pythons.system_has(OUR_VERSION)
+    monkeypatch.setattr(environment, "_borrows_pip", lambda: False)
+    assert stamped(venv) == ["/opt/compiled"]

@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "address_guard": frozenset({"mendflow.core"}),
     "event_loop": frozenset({"uvloop"}),
     "keyed_semaphore": frozenset(),
-    "niceness": frozenset(),
+    "process_priority": frozenset(),
     "lazy": frozenset(),
     "tls": frozenset({"msgspec"}),
     "local_accounts": frozenset(),
@@ -161,7 +161,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "version": frozenset(),
 }
 
-EVERYBODY = frozenset({"mendflow.keyed_semaphore", "mendflow.lazy", "mendflow.niceness", "mendflow.tls"})
+EVERYBODY = frozenset({"mendflow.keyed_semaphore", "mendflow.lazy", "mendflow.process_priority", "mendflow.tls"})
 """What every room may import: how something is made on first use knows nothing of what it makes."""
 
 INDENTED_IMPORT = re.compile(r"(^[ \t]+|[:;][ \t]*)(import|from)\b", re.MULTILINE)

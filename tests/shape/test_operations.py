@@ -25,8 +25,9 @@ PILOTS_ALONE = {"sync", "locate", "place", "keep_many"}
 def test_the_domain_has_a_function_with_the_same_parameters(operation: ApiOperation) -> None:
     answered = inspect.signature(getattr(Domain, operation.name)).parameters
     asked = operation.signature.parameters
-    # who asks, and what it may see and end; and whether other servers are asked, which nobody outside decides
-    extra = {"who", "sight", "task_roles", "everywhere"}
+    # who asks, and what it may see and end; and what nobody outside decides: whether other servers are asked, and what
+    # servers call that which they do together
+    extra = {"who", "sight", "task_roles", "everywhere", "application"}
     assert [name for name in answered if name not in extra] == list(asked)
     for name, parameter in asked.items():
         assert answered[name].kind == parameter.kind, name

@@ -43,6 +43,8 @@ jobs:
   publish: {needs: [split, reduce, review], run: echo published}
 """
 SMALLEST_PX = 10
+FRESH_MS = 2_100
+"""After this the page reads again, where its connection was away for a moment."""
 DRAWN = """picture => {
   const scale = picture.getScreenCTM().a;
   const texts = [...picture.querySelectorAll("text")].map(each => parseFloat(getComputedStyle(each).fontSize) * scale);
@@ -215,3 +217,19 @@ def test_a_flow_gets_a_next_version_and_is_removed(page: Page, server: WebServer
     confirm(page, "Remove")
     page.wait_for_url("**/run")
     expect(page.get_by_role("link", name="brief", exact=True)).to_have_count(0)
+
+
+def test_ui_1_what_was_typed_stays_when_the_flow_has_another_version(server: WebServer, page: Page) -> None:
+    first = TYPED.replace("name: typed", "name: retold")
+    server.deploy("retold", first)
+    page.goto("/run/retold")
+    page.get_by_label("copies").fill("3")
+    server.deploy(
+        "retold", first.replace("names: {type: list, default: [ada]", "colour: {default: red}\n  names: {default: bob")
+    )
+
+    page.wait_for_timeout(FRESH_MS)
+    page.evaluate("['offline', 'online'].forEach(each => window.dispatchEvent(new Event(each)))")
+    expect(page.get_by_label("colour")).to_have_value("red")
+    expect(page.get_by_label("names")).to_have_value("bob")
+    expect(page.get_by_label("copies")).to_have_value("3")

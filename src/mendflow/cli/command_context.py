@@ -1,7 +1,8 @@
 """Options that almost every command has: `--json`, and those that select the server.
 
-`asks` adds them to a command whose first parameter is an `Ask`, so they are defined once. In a group, options before
-the inner command's name apply to it too."""
+They are defined once: `with_context` adds them to a command, and passes what they say as the command's first parameter,
+a `CommandContext`. In a group such as `mendflow flows`, options before the name of the inner command apply to it, too:
+`mendflow flows --json list` is `mendflow flows list --json`."""
 
 import functools
 import inspect
@@ -20,8 +21,9 @@ T = TypeVar("T")
 
 
 class CommandContext(msgspec.Struct, frozen=True):
-    """Which server to ask, how to print the answer, and whether an inner command of the same group follows. `words`
-    are those after a group's name that are no command of it, where the group takes such."""
+    """Which server to ask, and how to print the answer. `inner`: the command is a group, and an inner command of it
+    runs after it. `words`: what stands behind a group's name in place of an inner command, where a group takes that, as
+    the cases of `mendflow prune CASE`."""
 
     target: ServerTarget = ServerTarget()
     json: bool = False
@@ -29,8 +31,9 @@ class CommandContext(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
 
     def run(self, question: Callable[[Client], Awaitable[T]], *, changes: bool = False, begin: bool = False) -> T:
-        """Run a request. `changes`: it sets or removes something without naming a case, and so needs a data folder
-        that is here or was named. `begin`: it may create the data folder."""
+        """Connect, call `question` with the client, and return its answer. `changes`: it sets or removes something
+        without naming a case, so it is refused where the data folder was only found above this one, and nobody has
+        named it. `begin`: where there is no data folder yet, one is made."""
         if changes:
             refuse_to_change_above(self.target)
 
@@ -45,7 +48,8 @@ _OPTIONS: Final[OptionTable] = {"json": (Json, False), **TARGET}
 
 
 def with_context(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with the options that make its `Ask`."""
+    """The command as typer is to see it: with its own parameters and the shared options, and without the
+    `CommandContext`, which is made of these options when it is called."""
 
     @functools.wraps(command)
     def run_with_context(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from mendflow.cli.noticed_wait import NoticedWait
+from mendflow.cli.announced_wait import AnnouncedWait
 from mendflow.cli.options import ServerTarget, store_url
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import ServerInfo, find_server
@@ -51,8 +51,8 @@ def find_started(folder: Path) -> ServerInfo | None:
         time.sleep(LOOK_EVERY_S)
 
 
-def _wait_for_server(folder: Path) -> NoticedWait:
-    return NoticedWait(f"{folder}: a server is starting or ending there", BETWEEN_S)
+def _wait_for_server(folder: Path) -> AnnouncedWait:
+    return AnnouncedWait(f"{folder}: a server is starting or ending there", BETWEEN_S)
 
 
 async def serves(target: ServerTarget) -> bool:

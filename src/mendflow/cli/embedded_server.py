@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from mendflow.cli.announced_wait import AnnouncedWait
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.local_client import LocalClient
 from mendflow.cli.mail_options import mail_of_environment
-from mendflow.cli.noticed_wait import NoticedWait
 from mendflow.cli.options import store_url
 from mendflow.cli.password_warning import warn_of_password
 from mendflow.cli.secret_options import key_of_environment, sources_of_environment
@@ -72,7 +72,7 @@ async def enter_when_free(
 ) -> RunningServer:
     """Start a server. Whoever holds its folder and serves nobody is a command, which is soon over: wait for it, unless
     `end` is set meanwhile."""
-    wait = NoticedWait(f"another command has {options.data} open", OTHER_COMMAND_S)
+    wait = AnnouncedWait(f"another command has {options.data} open", OTHER_COMMAND_S)
     while True:
         try:
             return await stack.enter_async_context(running_server(options))

@@ -83,5 +83,5 @@ _OPTIONS: Final[OptionTable] = {
     "count_by": (CountBy, ""),
 }
 
-with_list_options = options_as("listed", _OPTIONS, ListOptions)
-"""The command, with these options in place of its parameter `listed`."""
+with_list_options = options_as("list_options", _OPTIONS, ListOptions)
+"""The command, with these options in place of its parameter `list_options`."""

@@ -70,25 +70,27 @@ def cases(
     long: Annotated[
         bool, typer.Option("--long", "-l", help="Also show the flow, the project and who started the case.")
     ] = False,
-    listed: ListOptions = USUAL_LIST,
+    list_options: ListOptions = USUAL_LIST,
 ) -> None:
     """List the cases, newest first."""
-    where = listed.where
+    where = list_options.where
     query = CaseQuery(
         flow=flow,
         status=status,
-        limit=listed.limit,
-        offset=listed.offset,
+        limit=list_options.limit,
+        offset=list_options.offset,
         where=where if repairs or flow or "mends" in where else _without_repairs(where),
-        order=listed.order,
-        after=listed.after,
+        order=list_options.order,
+        after=list_options.after,
     )
-    if listed.is_count:
-        _print_counts(context, context.run(lambda client: client.count_cases(query, by=listed.count_by)), listed)
+    if list_options.is_count:
+        _print_counts(
+            context, context.run(lambda client: client.count_cases(query, by=list_options.count_by)), list_options
+        )
         return
     page = context.run(lambda client: client.find_cases(query))
     views = page.rows
-    _print_next_page(page.next, len(views), listed)
+    _print_next_page(page.next, len(views), list_options)
     if context.json:
         print_json(views)
     elif not views:
@@ -158,7 +160,7 @@ def jobs(
     attempts: Annotated[
         int, typer.Option("--attempts", min=0, metavar="N", help="Only jobs with at least this many attempts.")
     ] = 0,
-    listed: ListOptions = USUAL_LIST,
+    list_options: ListOptions = USUAL_LIST,
 ) -> None:
     """List jobs, by case, state, name, owner or pilot, or by any condition."""
     if case and of_case and case != of_case:
@@ -170,18 +172,20 @@ def jobs(
         owner=owner,
         pilot=pilot,
         attempts_min=attempts,
-        limit=listed.limit,
-        offset=listed.offset,
-        where=listed.where,
-        order=listed.order,
-        after=listed.after,
+        limit=list_options.limit,
+        offset=list_options.offset,
+        where=list_options.where,
+        order=list_options.order,
+        after=list_options.after,
     )
-    if listed.is_count:
-        _print_counts(context, context.run(lambda client: client.count_jobs(query, by=listed.count_by)), listed)
+    if list_options.is_count:
+        _print_counts(
+            context, context.run(lambda client: client.count_jobs(query, by=list_options.count_by)), list_options
+        )
         return
     page = context.run(lambda client: client.find_jobs(query))
     views = page.rows
-    _print_next_page(page.next, len(views), listed)
+    _print_next_page(page.next, len(views), list_options)
     if context.json:
         print_json(views)
     elif not views:
@@ -224,14 +228,14 @@ def servers(context: CommandContext) -> None:
         print_table(heads, map(_server_row, views), fold=2)
 
 
-def _print_counts(context: CommandContext, found: CountsView, listed: ListOptions) -> None:
+def _print_counts(context: CommandContext, found: CountsView, list_options: ListOptions) -> None:
     if context.json:
         print_json(found.counts)
-    elif not listed.count_by:
+    elif not list_options.count_by:
         say(f"{sum(found.counts.values()):,}")
     else:
         rows = sorted(found.counts.items(), key=lambda each: (-each[1], each[0]))
-        print_table((listed.count_by, "count"), ((name or "-", f"{number:,}") for name, number in rows))
+        print_table((list_options.count_by, "count"), ((name or "-", f"{number:,}") for name, number in rows))
 
 
 def _without_repairs(where: str) -> str:
@@ -239,11 +243,11 @@ def _without_repairs(where: str) -> str:
     return f"({where}) && mends == null" if where else "mends == null"
 
 
-def _print_next_page(place: str, found: int, listed: ListOptions) -> None:
+def _print_next_page(place: str, found: int, list_options: ListOptions) -> None:
     """Print how to continue, on standard error, so that standard output stays clean for programs."""
-    if place and found < listed.limit:
+    if place and found < list_options.limit:
         say(f"Not everything was searched yet; continue with --after {place}", err=True)
-    elif place and listed.is_searched:
+    elif place and list_options.is_searched:
         say(f"There may be more: --after {place}", err=True)
 
 

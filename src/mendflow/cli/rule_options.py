@@ -103,7 +103,7 @@ class DraftOptions(msgspec.Struct, frozen=True):
 
 USUAL_DRAFT: Final = DraftOptions()
 with_draft_options = options_as(
-    "drafted",
+    "draft",
     {
         "at_hand": (From, ""),
         "condition": (If, ""),
@@ -114,4 +114,4 @@ with_draft_options = options_as(
     },
     DraftOptions,
 )
-"""The command, with these options in place of its parameter `drafted`."""
+"""The command, with these options in place of its parameter `draft`."""

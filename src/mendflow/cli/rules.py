@@ -125,7 +125,7 @@ def show(
 @with_draft_options
 def add(
     context: CommandContext,
-    drafted: DraftOptions = USUAL_DRAFT,
+    draft: DraftOptions = USUAL_DRAFT,
     passive: Passive = False,
     note: Note = "",
     try_first: Annotated[bool, typer.Option("--try", help="Only test it against past failures.")] = False,
@@ -134,9 +134,9 @@ def add(
     ] = False,
 ) -> None:
     """Add a rule for a failure; it is in force immediately."""
-    if drafted.at_hand and not drafted.condition:
-        _offer_conditions(context, drafted.at_hand, drafted.in_set)
-    wish = _wish(drafted, drafted.exlet, passive=passive, note=note)
+    if draft.at_hand and not draft.condition:
+        _offer_conditions(context, draft.at_hand, draft.in_set)
+    wish = _wish(draft, draft.exlet, passive=passive, note=note)
     if apply and not (wish.group or wish.decision):
         raise InvalidRequest("--apply is for the cases of a group; say which by --from GROUP")
     if try_first:
@@ -149,12 +149,12 @@ def add(
         group = wish.group or ((await client.decision(wish.decision)).group if apply else "")
         return made, await apply_now(client, group) if apply else None
 
-    made, applied = context.run(added, changes=not drafted.at_hand)
+    made, applied = context.run(added, changes=not draft.at_hand)
     if context.json:
         print_json({"added": made, "applied": applied})
         return
     _say_added(made, passive=passive)
-    if not drafted.at_hand:
+    if not draft.at_hand:
         warn_of_missing_flows(context, [made.rules])
     if applied is not None:
         say_applied(applied)
@@ -178,13 +178,13 @@ def apply_(context: CommandContext, group: GroupArgument) -> None:
 @with_draft_options
 def try_(
     context: CommandContext,
-    drafted: DraftOptions = USUAL_DRAFT,
+    draft: DraftOptions = USUAL_DRAFT,
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Use at most this many past failures.")
     ] = 10_000,
 ) -> None:
     """Test a rule against past failures; nothing changes."""
-    _try(context, _wish(drafted, drafted.exlet or "tried"), limit=limit)
+    _try(context, _wish(draft, draft.exlet or "tried"), limit=limit)
 
 
 @rules_app.command("history")
@@ -256,9 +256,9 @@ def _named(rule: RuleAddition | RuleChange) -> str:
     return f"rule {rule.rule} of {shown_name(rule.rules)} ({tree})"
 
 
-def _wish(drafted: DraftOptions, exlet: str, *, passive: bool = False, note: str = "") -> RuleSpec:
-    at_hand, type = drafted.at_hand, drafted.type
-    if not drafted.condition:
+def _wish(draft: DraftOptions, exlet: str, *, passive: bool = False, note: str = "") -> RuleSpec:
+    at_hand, type = draft.at_hand, draft.type
+    if not draft.condition:
         raise InvalidRequest(
             "give the condition of the rule: --if CONDITION, such as --if 'fault.category == \"memory\"'"
         )
@@ -268,14 +268,14 @@ def _wish(drafted: DraftOptions, exlet: str, *, passive: bool = False, note: str
         )
     name, flow = exlet_of(exlet)
     return RuleSpec(
-        condition=drafted.condition,
+        condition=draft.condition,
         exlet=name,
         flow=flow,
         group=at_hand if is_group(at_hand) else "",
         decision="" if is_group(at_hand) else at_hand,
-        rules=drafted.in_set,
+        rules=draft.in_set,
         type=ExceptionType(type) if type else None,
-        task=drafted.task,
+        task=draft.task,
         passive=passive,
         note=note,
     )

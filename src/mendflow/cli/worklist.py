@@ -69,7 +69,7 @@ class WorklistOptions(msgspec.Struct, frozen=True):
 
 USUAL_WORKLIST: Final = WorklistOptions()
 with_worklist_options = options_as(
-    "listed",
+    "list_options",
     {
         "role": (Role, ""),
         "state": (State, ""),
@@ -79,7 +79,7 @@ with_worklist_options = options_as(
     },
     WorklistOptions,
 )
-"""The command, with these options in place of its parameter `listed`."""
+"""The command, with these options in place of its parameter `list_options`."""
 
 
 @tasks_app.callback()
@@ -87,11 +87,11 @@ with_worklist_options = options_as(
 @with_worklist_options
 def worklist(
     context: CommandContext,
-    listed: WorklistOptions = USUAL_WORKLIST,
+    list_options: WorklistOptions = USUAL_WORKLIST,
 ) -> None:
     """List the user tasks that wait; claim, complete or reject one."""
     if not context.inner:
-        _list(context, listed)
+        _list(context, list_options)
 
 
 @tasks_app.command("list")
@@ -99,38 +99,38 @@ def worklist(
 @with_worklist_options
 def list_(
     context: CommandContext,
-    listed: WorklistOptions = USUAL_WORKLIST,
+    list_options: WorklistOptions = USUAL_WORKLIST,
 ) -> None:
     """List the user tasks that wait for somebody."""
-    _list(context, listed)
+    _list(context, list_options)
 
 
-def _list(context: CommandContext, listed: WorklistOptions) -> None:
+def _list(context: CommandContext, list_options: WorklistOptions) -> None:
     """User tasks, and what failed or was raised and waits for a person; the latter has no role."""
-    has_role = bool(listed.role or listed.state)
-    if listed.held and has_role:
+    has_role = bool(list_options.role or list_options.state)
+    if list_options.held and has_role:
         raise InvalidRequest("--held lists what has no role and no state; leave --role and --state out")
 
     async def ask(client: Client) -> tuple[list[UserTaskView], list[DecisionView]]:
-        case, limit = listed.case, listed.limit
-        if listed.held:
+        case, limit = list_options.case, list_options.limit
+        if list_options.held:
             tasks: list[UserTaskView] = []
         else:
-            tasks = await client.worklist(role=listed.role, state=listed.state, case=case, limit=limit)
+            tasks = await client.worklist(role=list_options.role, state=list_options.state, case=case, limit=limit)
         waiting = DecisionQuery(case=case, state="waiting", limit=limit)
         return tasks, [] if has_role else await client.decisions(waiting)
 
     found, waiting = context.run(ask)
-    views = [task for task in found if listed.state or task.state in ("offered", "claimed")]
+    views = [task for task in found if list_options.state or task.state in ("offered", "claimed")]
     if context.json:
-        print_json(waiting if listed.held else views)
+        print_json(waiting if list_options.held else views)
         return
     if views:
         print_table(("user task", "role", "state", "deadline", "title"), map(_row, views))
     if waiting:
         show_held(waiting)
     if not views and not waiting:
-        say("Nothing is held for a person." if listed.held else "No user task waits.")
+        say("Nothing is held for a person." if list_options.held else "No user task waits.")
 
 
 @tasks_app.command("administration")

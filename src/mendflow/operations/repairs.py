@@ -22,7 +22,7 @@ from mendflow.core.model.repair_views import (
 )
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import Patterns
-from mendflow.operations.arguments import Body, Query, Spread
+from mendflow.operations.arguments import Body, Spread
 from mendflow.operations.names import CaseName, GroupName
 from mendflow.operations.operation import Calls, operation
 from mendflow.operations.roles import ADMINISTRATORS, OPERATORS, VIEWERS
@@ -47,11 +47,9 @@ class RepairCalls(Calls, tag="repairs"):
         *,
         retry: bool = False,
         skip: list[str] = [],
-        application: Query[str] = "",
     ) -> ApplyResult:
         """Ask the rules again for those of a group that wait, or that their cases failed by. Cases that failed go on
-        from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is.
-        `application` is set by servers that do it together."""
+        from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is."""
 
     @operation("GET", "/decisions", VIEWERS, LISTED)
     async def decisions(self, query: Annotated[DecisionQuery, Spread()] = DecisionQuery()) -> list[DecisionView]:

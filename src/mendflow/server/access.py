@@ -369,6 +369,11 @@ class AccessControl:
         return _PEER
 
 
+def application_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """What servers call that which they do together, if a server says so here."""
+    return next((value.decode("latin-1") for name, value in headers if name == APPLICATION_HEADER), "")
+
+
 def _unknown_token() -> Unauthorized:
     return Unauthorized("this server does not know that token: ask whoever runs it for one of yours", reason="unknown")
 
@@ -427,6 +432,8 @@ def _normalized_path(path: str) -> str:
 _SLASHES = lazy_pattern("/{2,}")
 FORWARDED_HEADER = b"x-mendflow-passed-on"
 """The header by which a server tells another that it forwards a request; its value is the servers' own token."""
+APPLICATION_HEADER = b"x-mendflow-application"
+"""The header by which a server tells another what they call something that they do together. Nobody else is heard."""
 _ACCESS_HEADERS = frozenset(
     {b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", FORWARDED_HEADER}
 )

@@ -17,11 +17,11 @@ from mendflow.core.model.errors import RequestError, TooManyRequests, Unreachabl
 from mendflow.core.model.principals import PILOT, Principal
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
-from mendflow.server.access import DOMAIN, PEERS, AccessControl, origin_of
+from mendflow.server.access import DOMAIN, PEERS, AccessControl, application_of, origin_of
+from mendflow.server.api_description import ApiDescription
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.compression import compressed
 from mendflow.server.connection_limits import demand_small_body, mark_admitted
-from mendflow.server.description_pages import DescriptionPages
 from mendflow.server.domain_endpoint import DomainEndpoint, Gate
 from mendflow.server.event_feed import EventFeed
 from mendflow.server.fan_out import FanOut
@@ -75,12 +75,12 @@ def openapi_description() -> dict[str, Any]:
 
 
 @cache
-def _description_pages() -> DescriptionPages:
-    return DescriptionPages(openapi_description())
+def _api_description() -> ApiDescription:
+    return ApiDescription(openapi_description())
 
 
 def _dependencies() -> dict[str, Provide]:
-    return {**parameters.DEPENDENCIES, "description": Provide(_description_pages, sync_to_thread=False)}
+    return {**parameters.DEPENDENCIES, "description": Provide(_api_description, sync_to_thread=False)}
 
 
 class Api:
@@ -180,8 +180,10 @@ class Api:
     async def _answer_marked(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
         origin = origin_of(scope)
         known = {parameters.CALLER: caller, parameters.SERVED: self._served, parameters.ORIGIN: origin}
+        is_from_server = self.access.is_from_server(scope["headers"])
+        known[parameters.APPLICATION] = application_of(scope["headers"]) if is_from_server else ""
         scope["state"] = {**scope.get("state", {}), **known}  # a long answer looks again from which account it is asked
-        if scope["path"].startswith(PEERS) or self.access.is_from_server(scope["headers"]):
+        if scope["path"].startswith(PEERS) or is_from_server:
             await self._answer_whole(scope, receive, send)  # the server that was asked has it on record
         else:
             await self._on_record(scope, receive, send, caller, self._answer_whole)

@@ -23,6 +23,7 @@ from mendflow.operations.table import API
 from mendflow.server.case_forwarding import EVENT_STREAM, CaseHomeLookup
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.request_body import read_body
+from mendflow.server.routes.parameters import APPLICATION
 from mendflow.services.base.cluster import ServerDocument, root_of
 
 LAST_ID_HEADER: Final = b"last-event-id"
@@ -163,6 +164,7 @@ def _applied(answers: Sequence[ApplyResult] | Sequence[ApplyProgress]) -> dict[s
 
 APPLYING: Final = re.compile("/failures/[^/]+/apply")
 APPLICATION_BYTES: Final = 8
+"""Of a name for what all servers do together, by which their answers about it are found."""
 MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [
     ("GET", re.compile("/cases"), merge_cases),
     ("GET", re.compile("/overview"), merge_overviews),
@@ -192,14 +194,15 @@ class FanOut:
             return False
         for method, pattern, merge in MERGERS:
             if scope["method"] == method and pattern.fullmatch(path):
-                asked = _as_one_application(scope) if merge is merge_applied else scope
-                await self._ask_all(asked, receive, send, inner, merge)
+                await self._ask_all(scope, receive, send, inner, merge)
                 return True
         return False
 
     async def _ask_all(self, scope: HTTPScope, receive: Receive, send: Send, inner: Inner, merge: Merge) -> None:
         body, others = await read_body(receive, self._bytes_max), self._homes.live_servers()
-        asked = asyncio.gather(*(self._ask_peer(server, scope, body) for server in others))
+        application = secrets.token_hex(APPLICATION_BYTES) if merge is merge_applied else ""
+        asked = asyncio.gather(*(self._ask_peer(server, scope, body, application) for server in others))
+        scope = cast(HTTPScope, {**scope, "state": {**scope["state"], APPLICATION: application}})
         status, headers, answer = await _answer_of_this_server(inner, scope, body)
         answers = await asked
         if status < 300:
@@ -212,20 +215,14 @@ class FanOut:
         await send(cast(Message, {"type": "http.response.start", "status": status, "headers": headers}))
         await send(cast(Message, {"type": "http.response.body", "body": answer, "more_body": False}))
 
-    async def _ask_peer(self, server: ServerDocument, scope: HTTPScope, body: bytes) -> bytes | None:
+    async def _ask_peer(self, server: ServerDocument, scope: HTTPScope, body: bytes, application: str) -> bytes | None:
         try:
             async with asyncio.timeout(PATIENCE_S if scope["method"] == "GET" else ACTING_S):
-                async with self._peer_requests.open_request(server, scope, body) as response:
+                asked = self._peer_requests.open_request(server, scope, body, application=application)
+                async with asked as response:
                     return await response.read() if response.status < 300 else None
         except (RequestError, TimeoutError):
             return None
-
-
-def _as_one_application(scope: HTTPScope) -> HTTPScope:
-    """The request with a name for what all servers do together, by which their answers about it are found."""
-    name = f"application={secrets.token_hex(APPLICATION_BYTES)}".encode()
-    others = (part for part in scope["query_string"].split(b"&") if part and not part.startswith(b"application="))
-    return cast(HTTPScope, {**scope, "query_string": b"&".join((*others, name))})
 
 
 async def _answer_of_this_server(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from mendflow.core.model.errors import TemporarilyUnavailable, Unreachable
 from mendflow.lazy import LazyModule
-from mendflow.server.access import FORWARDED_HEADER
+from mendflow.server.access import APPLICATION_HEADER, FORWARDED_HEADER
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.tls import NO_TLS_SETTINGS, ClientTls, NewestContext
 
@@ -33,7 +33,9 @@ _HOP_BY_HOP_HEADERS: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer trailers"
     b" transfer-encoding upgrade".split()
 )
-_OWN_HEADERS: Final = frozenset({b"host", b"content-length", b"expect", b"origin", b"sec-fetch-site", FORWARDED_HEADER})
+_OWN_HEADERS: Final = frozenset(
+    {b"host", b"content-length", b"expect", b"origin", b"sec-fetch-site", FORWARDED_HEADER, APPLICATION_HEADER}
+)
 """Headers that are set anew, or were checked already by the server that was asked first."""
 
 Headers = list[tuple[bytes, bytes]]
@@ -56,10 +58,10 @@ class PeerRequests:
 
     @asynccontextmanager
     async def open_request(
-        self, server: ServerDocument, scope: HTTPScope, body: bytes
+        self, server: ServerDocument, scope: HTTPScope, body: bytes, *, application: str = ""
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The other server's answer, open while the block lasts. Raises TemporarilyUnavailable if the other server
-        cannot have done anything."""
+        """The other server's answer, open while the block lasts. `application` is what all servers call that which they
+        do together. Raises TemporarilyUnavailable if the other server cannot have done anything."""
         if self._session is None:
             self._session = aiohttp.ClientSession(trust_env=False, auto_decompress=False)
         headers = [
@@ -67,6 +69,8 @@ class PeerRequests:
             for name, value in end_to_end_headers(scope["headers"], _OWN_HEADERS)
         ]
         headers.append((FORWARDED_HEADER.decode(), self._authorization))
+        if application:
+            headers.append((APPLICATION_HEADER.decode(), application))
         method = str(scope["method"])
         watcher = asyncio.create_task(self._watch_server(server, asyncio.current_task()))
         try:

@@ -19,7 +19,7 @@ from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 from mendflow.services.runtime.server import NO_PATTERNS, Runtime, Server, ServerSettings
-from mendflow.sim.empty_file_store import EmptyFileStore
+from mendflow.sim.contentless_file_store import ContentlessFileStore
 from mendflow.sim.machines import Machine, VirtualProcess, WallClock
 from mendflow.sim.network import Answer, Network, NoAnswer
 from mendflow.sim.virtual_store import StoreConnection, VirtualStore
@@ -102,7 +102,7 @@ class VirtualServer:
     def _build(self, process: VirtualProcess, **more: Any) -> Server:
         return Server(
             store=StoreConnection(self._store, process),
-            file_store=EmptyFileStore(),
+            file_store=ContentlessFileStore(),
             clock=WallClock(self.machine),
             settings=self.rules,
             version="virtual",

@@ -22,7 +22,7 @@ from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.cluster import HOME_KIND, HomeDocument, PeerUnavailable, ServerDocument
 from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.runtime.server import Runtime, Server, ServerSettings
-from mendflow.sim.empty_file_store import EmptyFileStore
+from mendflow.sim.contentless_file_store import ContentlessFileStore
 from mendflow.sim.loop import VirtualLoop
 from mendflow.sim.machines import Machine, VirtualProcess, WallClock
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument, Write, WriteConflict, WriteDone
@@ -111,7 +111,7 @@ class ServerProcess:
         self.wall_shift_ms = 0  # by how much the wall clock has jumped
         self.server = Server(
             store=self.line,
-            file_store=EmptyFileStore(),
+            file_store=ContentlessFileStore(),
             clock=clock,
             wall=lambda: clock.now() + self.wall_shift_ms,
             settings=settings,

@@ -11,8 +11,8 @@ from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.domains import DomainAnswer, DomainRequest, DomainRights, TriesThere, WorkStatus
 from mendflow.core.model.errors import Forbidden, RequestError, Unreachable
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, JobActivity
-from mendflow.core.model.ids import CaseId, PilotId
+from mendflow.core.model.flow import Call, Flow, JobActivity
+from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Attempt, Outcome, StoredLog
 from mendflow.core.model.templates import PublicationTemplate
 from mendflow.core.model.values import FileRef
@@ -270,3 +270,21 @@ def test_what_a_host_says_of_work_is_bounded() -> None:
     assert (said.attempts, said.losses) == (0, 1 << 53)
     assert len(said.log_tail) == 10_000
     assert said.tries is not None and said.tries.fence == 0 and len(said.tries.attempts) == 1_000
+
+
+async def test_no_host_says_that_a_person_has_rejected_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = Fault(name="rejected", category=Category.FLOW, message="no, said ann", rejected_by="ann")
+    async with Domains(tmp_path, recovery=False) as domains:
+        HostileHost(monkeypatch, Outcome(fault=fault))
+        inner = Flow(name=FlowName("inner"), body=JobActivity(name="count", command="wc"))
+        case = await domains.home.start(flow(Call(name="far", flow="inner", domain="away"), calls=(inner,)))
+        await domains.home.until_status(case, "failed")
+        told = (await domains.home.case(case)).fault
+        assert told is not None and (told.message, told.rejected_by) == ("no, said ann", "")
+
+
+def test_nor_that_one_rejected_an_attempt() -> None:
+    fault = Fault(name="rejected", category=Category.FLOW, message="no, said ann", rejected_by="ann")
+    attempt = Attempt(fence=1, pilot=PilotId("p"), granted_at=0, fault=fault)
+    told = bounded_status(WorkStatus(key="k", fence=1, state="ended", tries=TriesThere(fence=1, attempts=(attempt,))))
+    assert told.tries is not None and told.tries.attempts[0].fault == msgspec.structs.replace(fault, rejected_by="")

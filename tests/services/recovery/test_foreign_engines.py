@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
@@ -246,3 +247,18 @@ async def test_an_event_with_too_much_in_it_is_refused_with_what_to_tell_instead
     with pytest.raises(InvalidRequest, match=r"bytes, and at most 1,048,576 are taken"):
         await memory.domain.engine_event("north", large, who="ann")
     assert await memory.domain.engine_cases("north") == [], "a refused event leaves nothing behind"
+
+
+@pytest.mark.parametrize("place", ["fault", "facts"])
+async def test_no_engine_says_that_a_person_has_rejected_a_task(memory: World, place: str) -> None:
+    await engines(memory)
+    fault = Fault(name="rejected", category=Category.FLOW, message="no, said ann", rejected_by="ann")
+    told = {"fault": fault} if place == "fault" else {"facts": {"fault": msgspec.to_builtins(fault)}}
+    about = ExceptionEvent(
+        id="e", type=ExceptionType.ABORT, case=CaseId("s-1"), flow="ship", item=ItemId("sail"), task="sail"
+    )
+    await memory.runtime.engines.tell("north", msgspec.structs.replace(about, **told))
+    [decision] = await memory.runtime.exceptions.decisions.search([])
+    assert decision.fault is not None
+    assert (decision.fault.message, decision.fault.rejected_by) == ("no, said ann", "")
+    assert not decision.signature.endswith("was rejected")

@@ -22,6 +22,7 @@ from mendflow.core.model.flow import (
     Sequence,
     Throw,
 )
+from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
@@ -101,6 +102,27 @@ async def test_a_failure_whose_repair_did_not_help_is_held_too(world: World) -> 
     alone = await world.domain.item(case, "a")
     listed = [each.held for each in await world.domain.items(case) if each.item == "a"]
     assert (alone.held, listed) == (True, [True]), "nobody has to read a sentence for it"
+
+
+async def test_a_called_case_that_failed_is_held_as_a_job_is(world: World) -> None:
+    inner = Flow(name=FlowName("inner"), body=A, on_unhandled="fail")
+    case = await world.start(flow(Call(name="c", flow="inner"), calls=(inner,), on_unhandled="hold"))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_decided(case, "waiting")
+    [listed], alone = await world.domain.items(case), await world.domain.item(case, "c")
+    assert listed.held and alone.held
+    assert listed.why.startswith("it failed, and waits for a person: ")
+    assert listed.fault == alone.fault is not None
+
+
+async def test_what_waits_for_a_person_and_has_not_failed_does_not_say_so(world: World) -> None:
+    case = await world.start(flow(A))
+    await world.domain.raise_trigger(case, "storm", "a", who="me")
+    await world.quiet()
+    [listed] = await world.domain.items(case)
+    assert (listed.held, listed.fault) == (True, None)
+    assert "it failed" not in listed.why
 
 
 @pytest.mark.parametrize("how", ["resume", "mend", "rule", "cancel"])

@@ -3,6 +3,7 @@ every count and list says so alike."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -44,8 +45,8 @@ async def failed_case(world: World) -> CaseId:
     return await fails(world, await world.start(flow(A)))
 
 
-async def rejected_case(world: World, comment: str = "too dear") -> CaseId:
-    case = await world.start(flow(ASKED, name="g"))
+async def rejected_case(world: World, comment: str = "too dear", **more: Any) -> CaseId:
+    case = await world.start(flow(ASKED, name="g", **more))
     [task] = await world.domain.worklist(state="offered")
     await world.domain.reject(task.id, who="ann", comment=comment)
     await world.until_status(case, "failed")
@@ -224,3 +225,12 @@ async def test_ui_1_rejections_of_a_task_are_one_cause_whatever_people_say(world
     assert (group.count, group.rejected, group.message) == (2, 2, "approve was rejected")
     said = (await world.domain.why(cases[1])).sentence
     assert "was rejected by ann: the plan is not good enough" in said
+
+
+async def test_what_a_person_rejected_waits_for_nobody_else_in_a_flow_that_holds_what_fails(world: World) -> None:
+    case = await rejected_case(world, on_unhandled="hold")
+    group = await only_group(world)
+    assert (group.waiting, group.rejected) == (0, 1)
+    assert not [each for each in (await world.domain.overview()).waiting if each.kind == "person"]
+    assert (await world.case(case)).held == []
+    assert not world.runtime.exceptions.held_failures()

@@ -1217,7 +1217,7 @@ export interface paths {
         put?: never;
         /**
          * Ask the rules again for those of a group that wait, or that their cases failed by
-         * @description Cases that failed go on from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is. `application` is set by servers that do it together.
+         * @description Cases that failed go on from where they stood, but for those in `skip`. With `retry`, what no rule takes up is tried again as it is.
          */
         post: operations["apply_rules"];
         delete?: never;
@@ -5489,10 +5489,10 @@ export interface components {
         };
         /**
          * ItemView
-         * @description One item of a case, with a job's attempts, over all runs of a restarted one. `held`: it failed, nobody has taken
-         *         that up, and it waits for a person. `why`, in lists, says in a few words what it waits for or why it failed. `place`
-         *         is its position in the case, for reading the next items. `element` is what it is for, of the loops that it is in, in
-         *         a few words.
+         * @description One item of a case, with a job's attempts, over all runs of a restarted one. `held`: it waits for a person, as it
+         *         failed and nobody has taken that up, or as no rule knows what was raised about it, or what it is to call. `why`, in
+         *         lists, says in a few words what it waits for or why it failed. `place` is its position in the case, for reading the
+         *         next items. `element` is what it is for, of the loops that it is in, in a few words.
          */
         ItemView: {
             /** @default [] */
@@ -11700,9 +11700,7 @@ export interface operations {
     };
     apply_rules: {
         parameters: {
-            query?: {
-                application?: string;
-            };
+            query?: never;
             header?: never;
             path: {
                 /** @description A group's id, or its beginning. */

@@ -19,7 +19,7 @@ export interface Column<Row> {
   /** A track of a CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width?: string;
   /** It says nothing of a row. Where it says nothing of any row, it is left out, and the others get its room. */
-  isIdle?: (row: Row) => boolean;
+  isBlank?: (row: Row) => boolean;
   align?: "end";
   /** On a phone, where a row has two lines: in which of them it stands; without it, it is left out there. If no column says so,
    * the table is as on a large screen, and is moved sideways. */
@@ -76,8 +76,8 @@ const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSorted
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rows, rowId, onSelect, selected, onOpen, onEnd } = props;
-  const idle = props.columns.filter((column) => column.isIdle && rows.length > 0 && rows.every(column.isIdle)).map((column) => column.id).join();
-  const columns = useMemo(() => props.columns.filter((column) => !idle.split(",").includes(column.id)), [props.columns, idle]);
+  const blank = props.columns.filter((column) => column.isBlank && rows.length > 0 && rows.every(column.isBlank)).map((column) => column.id).join();
+  const columns = useMemo(() => props.columns.filter((column) => !blank.split(",").includes(column.id)), [props.columns, blank]);
   const narrow = usePhone() && columns.some((column) => column.phone);
   const rowPx = narrow ? PHONE_ROW_PX : ROW_PX;
   const [ownSort, setOwnSort] = useState<Sort | null>(null);

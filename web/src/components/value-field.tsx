@@ -83,7 +83,8 @@ function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }:
     try {
       for (const file of files) {
         tellStoring(file.name);
-        given.push(await storeFile(file));
+        const found = await storeFile(file);
+        if (!given.some((each) => each.$file === found.$file)) given.push(found);
       }
       onChange(given);
     } catch (error) {
@@ -111,7 +112,7 @@ function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }:
           <Icon name="file" size={14} />
           <span className="clip">{file.name}</span>
           <span className="muted nowrap">{bytes(file.bytes)}</span>
-          <button type="button" className="icon-button" aria-label={`Leave out ${file.name}`} onClick={() => onChange(stored.length > 1 ? stored.filter((each) => each !== file) : "")}>
+          <button type="button" className="icon-button" aria-label={`Leave out ${file.name}`} disabled={busy !== ""} onClick={() => onChange(stored.length > 1 ? stored.filter((each) => each !== file) : "")}>
             <Icon name="close" size={14} />
           </button>
         </div>

@@ -3,7 +3,7 @@
 The interpreter then follows numbers and never searches the flow. Whatever would make a case impossible to run (an
 unknown link, a link across a loop's border, activities that wait for each other in a cycle) is found here as well."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
 import msgspec
@@ -31,6 +31,7 @@ from mendflow.core.model.flow import (
     Scope,
 )
 from mendflow.core.model.xml import Operation, ScopeDeclarations, XmlType
+from mendflow.core.pieces import Pieces, done_at_once
 
 FLOW: Final = "flow"
 CATCH: Final = "catch"
@@ -117,19 +118,11 @@ def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Pla
     """Compile the flow, or raise BadFlow with everything that is wrong with it and its embedded flows (not with these
     if `alone`). A flow that is `taken` already is not validated again: old cases must load whatever the checks are by
     then."""
-    work = compiling(flow, taken=taken, alone=alone)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            plan: Plan = end.value
-            return plan
+    return done_at_once(compiling(flow, taken=taken, alone=alone))
 
 
-def compiling(
-    flow: Flow, *, taken: bool = False, alone: bool = False, judge: FlowJudge | None = None
-) -> Generator[None, None, Plan]:
-    """The same, with pauses. A `judge` may have no time for a long validation."""
+def compiling(flow: Flow, *, taken: bool = False, alone: bool = False, judge: FlowJudge | None = None) -> Pieces[Plan]:
+    """The same, in pieces. A `judge` may have no time for a long validation."""
     judge = judge or FlowJudge()
     compiler = _Compiler(flow, None if taken else judge)
     yield from compiler.run()

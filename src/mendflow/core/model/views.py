@@ -171,10 +171,10 @@ class RunView(View, frozen=True):
 
 
 class ItemView(View, frozen=True):
-    """One item of a case, with a job's attempts, over all runs of a restarted one. `held`: it failed, nobody has taken
-    that up, and it waits for a person. `why`, in lists, says in a few words what it waits for or why it failed. `place`
-    is its position in the case, for reading the next items. `element` is what it is for, of the loops that it is in, in
-    a few words."""
+    """One item of a case, with a job's attempts, over all runs of a restarted one. `held`: it waits for a person, as it
+    failed and nobody has taken that up, or as no rule knows what was raised about it, or what it is to call. `why`, in
+    lists, says in a few words what it waits for or why it failed. `place` is its position in the case, for reading the
+    next items. `element` is what it is for, of the loops that it is in, in a few words."""
 
     case: CaseId
     item: ItemId

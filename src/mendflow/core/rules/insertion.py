@@ -18,7 +18,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import CASE_LEVEL, ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules.cooperative_functions import CooperativeFunction, Pieces
+from mendflow.core.pieces import CooperativeFunction, Pieces
 from mendflow.core.rules.cornerstones import cornerstone
 from mendflow.core.rules.differences import Difference, differences, differences_text
 from mendflow.core.rules.evaluation import ROOTS, CompiledRules, context_lookup, tree_for

@@ -14,7 +14,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules.cooperative_functions import CooperativeFunction, Pieces
+from mendflow.core.pieces import CooperativeFunction, Pieces
 from mendflow.core.rules.differences import differences
 from mendflow.core.rules.evaluation import CompiledRules, context_lookup, tree_for
 from mendflow.core.rules.insertion import (

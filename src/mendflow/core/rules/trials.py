@@ -10,7 +10,7 @@ import msgspec
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.rules.cooperative_functions import CooperativeFunction, Pieces
+from mendflow.core.pieces import CooperativeFunction, Pieces
 from mendflow.core.rules.evaluation import CompiledRules, context_lookup
 from mendflow.core.rules.insertion import Draft, demand_sound, insert_rule
 

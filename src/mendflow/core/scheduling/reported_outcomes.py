@@ -1,4 +1,5 @@
-"""What a pilot reports of a job's end, checked before anything follows from it.
+"""What others report of an end, checked before anything follows from it: a pilot of a job, and a domain or an engine of
+work of its own.
 
 The job wrote its outputs, so they may be anything. What is wrong with an outcome is the fault of its own job: it is
 never a reason to refuse the pilot's request, and it reaches no other service."""
@@ -24,11 +25,8 @@ INTERNAL_ERROR: Final = "internalError"
 
 
 def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
-    """The outcome that is used: the reported one, or that of a job that failed because its own cannot be. No job can
-    say that a person has rejected it."""
-    outcome = _without_bad_details(outcome)
-    if outcome.fault is not None and outcome.fault.rejected_by:
-        outcome = replace(outcome, fault=replace(outcome.fault, rejected_by=""))
+    """The outcome that is used: the reported one, or that of a job that failed because its own cannot be."""
+    outcome = reported_outcome(_without_bad_details(outcome))
     problem = (
         check_value(outcome.outputs)
         or ((outcome.files or outcome.file_lists or outcome.contents) and _flaw_of_files(outcome))
@@ -38,6 +36,16 @@ def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
         return outcome
     fault = Fault(name=NOT_DATA, category=Category.OUTPUT, message=f"its outputs cannot be kept: {problem}")
     return replace(outcome, outputs=None, files={}, file_lists={}, contents=(), fault=outcome.fault or fault)
+
+
+def reported_outcome(outcome: Outcome) -> Outcome:
+    fault = outcome.fault
+    return replace(outcome, fault=reported_fault(fault)) if fault is not None and fault.rejected_by else outcome
+
+
+def reported_fault(fault: Fault) -> Fault:
+    """A fault as others may report it: only here it is known that a person has rejected something, and who."""
+    return replace(fault, rejected_by="") if fault.rejected_by else fault
 
 
 def unprocessed_outcome(outcome: Outcome, error: str) -> Outcome:

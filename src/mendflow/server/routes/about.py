@@ -8,10 +8,10 @@ from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from mendflow.core.model.views import Health
-from mendflow.server.description_pages import DescriptionPage, DescriptionPages
+from mendflow.server.api_description import ApiDescription, DescriptionPage
 from mendflow.server.routes.parameters import TheDomain
 
-Description = NamedDependency[SkipValidation[DescriptionPages]]
+Description = NamedDependency[SkipValidation[ApiDescription]]
 
 
 async def health(domain: TheDomain) -> Response[Health]:

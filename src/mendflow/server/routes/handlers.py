@@ -100,10 +100,15 @@ _OF_CALLER: dict[str, Callable[[Principal, ApiOperation], Any]] = {
 """What the domain's functions may want to know of the caller."""
 
 
+APPLICATION_ARGUMENT = "application"
+"""What a domain's function is told of that servers do together: only they can say what they call it."""
+
+
 def handler_of(operation: ApiOperation) -> Handler:
     """A handler that calls the domain."""
-    wanted = inspect.signature(getattr(Domain, operation.name)).parameters.keys() & _OF_CALLER.keys()
-    signature = signature_of(operation)
+    parameters = inspect.signature(getattr(Domain, operation.name)).parameters.keys()
+    wanted, is_joint = parameters & _OF_CALLER.keys(), APPLICATION_ARGUMENT in parameters
+    signature = signature_of(operation, is_joint=is_joint)
 
     async def handle(domain: Domain, caller: Principal, **given: Any) -> Any:
         arguments = arguments_of(operation, given)
@@ -111,6 +116,8 @@ def handler_of(operation: ApiOperation) -> Handler:
             note(object=object_of(operation, arguments))
         admitted = await ProjectGate(domain, operation, caller).admit(arguments)
         arguments |= {name: _OF_CALLER[name](caller, operation) for name in wanted}
+        if is_joint:
+            arguments[APPLICATION_ARGUMENT] = given[APPLICATION_ARGUMENT]
         asking = getattr(domain, operation.name)(**arguments)
         if operation.waits:
             return await _held(asking, given["open_requests"])

@@ -19,6 +19,7 @@ TheDomain = NamedDependency[SkipValidation[Domain]]
 TheCaller = NamedDependency[SkipValidation[Principal]]
 TheEventFeed = NamedDependency[SkipValidation[EventFeed]]
 TheSignIn = NamedDependency[SkipValidation[SignIn]]
+TheApplication = NamedDependency[str]
 TheOpenRequests = NamedDependency[SkipValidation[OpenRequests]]
 
 CaseName = Annotated[str, PathParameter(description="A case's id, or the word `last`.")]
@@ -50,6 +51,9 @@ SERVED = "mendflow_served"
 
 ORIGIN = "mendflow_origin"
 """Where it stores where the request comes from."""
+
+APPLICATION = "mendflow_application"
+"""Where it stores what several servers call that which they do together; only servers can say so."""
 
 
 class Served(NamedTuple):
@@ -100,6 +104,10 @@ def _origin(request: Request[Any, Any, Any]) -> RequestOrigin:
     return origin
 
 
+def _application(request: Request[Any, Any, Any]) -> str:
+    return str(request.scope["state"][APPLICATION])
+
+
 DEPENDENCIES = {
     "domain": Provide(_domain, sync_to_thread=False),
     "open_requests": Provide(_open_requests, sync_to_thread=False),
@@ -107,5 +115,6 @@ DEPENDENCIES = {
     "caller": Provide(_caller, sync_to_thread=False),
     "sign_in": Provide(_sign_in, sync_to_thread=False),
     "event_feed": Provide(_event_feed, sync_to_thread=False),
+    "application": Provide(_application, sync_to_thread=False),
     "origin": Provide(_origin, sync_to_thread=False),
 }

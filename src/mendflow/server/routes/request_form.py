@@ -15,16 +15,16 @@ from mendflow.core.model.errors import InvalidRequest
 from mendflow.operations.arguments import IdParts, Parameter
 from mendflow.operations.operation import ApiOperation
 from mendflow.server.routes.json_body import decode_json
-from mendflow.server.routes.parameters import TheCaller, TheDomain, TheOpenRequests
+from mendflow.server.routes.parameters import TheApplication, TheCaller, TheDomain, TheOpenRequests
 
 _KEY = "in_{}"
 """The name in Python of what stands in the query: some names of the API mean something else to the framework."""
 _BOUNDS = ("ge", "le", "min_length", "description")
 
 
-def signature_of(operation: ApiOperation) -> inspect.Signature:
-    """The parameters that the framework is to find in a request."""
-    found = [*_dependencies(operation), *_in_path(operation), *_in_query(operation), *_in_body(operation)]
+def signature_of(operation: ApiOperation, *, is_joint: bool = False) -> inspect.Signature:
+    """The parameters that the framework is to find in a request. `is_joint`: several servers may do it together."""
+    found = [*_dependencies(operation, is_joint), *_in_path(operation), *_in_query(operation), *_in_body(operation)]
     result = operation.result if operation.rows is None else types.GenericAlias(Response, (operation.rows,))
     return inspect.Signature(found, return_annotation=result)
 
@@ -33,11 +33,13 @@ def _wanted(name: str, type: Any, default: Any = inspect.Parameter.empty) -> ins
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=type, default=default)
 
 
-def _dependencies(operation: ApiOperation) -> Iterator[inspect.Parameter]:
+def _dependencies(operation: ApiOperation, is_joint: bool) -> Iterator[inspect.Parameter]:
     yield _wanted("domain", TheDomain)
     yield _wanted("caller", TheCaller)
     if operation.waits:
         yield _wanted("open_requests", TheOpenRequests)
+    if is_joint:
+        yield _wanted("application", TheApplication)
 
 
 def _in_path(operation: ApiOperation) -> Iterator[inspect.Parameter]:

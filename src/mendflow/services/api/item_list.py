@@ -14,6 +14,7 @@ from mendflow.core.engine import LiveItem, find_item, item_of, live_items
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import Instant, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.model.views import ITEM_END_STATES, ItemState, ItemView
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
@@ -110,7 +111,7 @@ class ItemList:
         self._case = document.id
         self._reasons = reasons
         self._live: LiveCase | None = runtime.manager.live.get(document.id)
-        self._held: set[ItemId | None] | None = None  # what failed and waits for a person, once somebody has asked
+        self._held: dict[ItemId | None, Decision] | None = None  # what waits for a person, once somebody has asked
         self._few: dict[str, dict[str, StoredDocument] | None] = {}
 
     async def rows(self, after: str = "", state: str = "") -> AsyncIterator[ItemView]:
@@ -143,7 +144,7 @@ class ItemList:
         if found and (noted is None or noted.serial <= found[-1].serial):
             return found[-1]
         if noted is not None:
-            return item_views.of_document(noted)
+            return self._with_hold(item_views.of_document(noted))
         rest = [view for view, _ in self._rows_without_serial(ItemCursor(0))]
         if self._document.mends is not None:
             rest += await self._exlet_views(0)
@@ -156,7 +157,7 @@ class ItemList:
             async for view, place in self._views(wanted[begin : begin + WINDOW]):
                 yield _with_cursor(view, place)
         for found in await self._store.get_many(ITEM_KIND, [f"{self._case}/{item}" for item in noted]):
-            yield item_views.of_document(_decode_item(found.body))
+            yield self._with_hold(item_views.of_document(_decode_item(found.body)))
 
     async def _serials_of(self, item: ItemId) -> set[int]:
         case = FieldCondition("case", self._case)
@@ -247,13 +248,23 @@ class ItemList:
         return msgspec.structs.replace(view, state="suspended") if held else view
 
     def _with_hold(self, view: ItemView) -> ItemView:
-        """Whether it failed, and nobody has taken that up yet."""
-        if self._live is None or view.state in ITEM_END_STATES:
+        """Whether it waits for a person, and by what it failed. A task that has expired, or a case that was called, is
+        over when its failure is held, and knows nothing of that."""
+        if self._live is None or (held := self._held_by(view.item)) is None:
             return view
+        has_failed = held.type is ExceptionType.ABORT
+        if view.state in ITEM_END_STATES and not (has_failed and view.state == "failed"):
+            return view
+        return msgspec.structs.replace(view, held=True, fault=view.fault or (held.fault if has_failed else None))
+
+    def _held_by(self, item: ItemId) -> Decision | None:
+        """The decision about it that waits for a person; of several, that about its failure."""
         if self._held is None:
             decisions = self._runtime.exceptions.decisions.of_tree(root_of(self._case))
-            self._held = {each.item for each in decisions if each.state == "waiting" and each.case == self._case}
-        return msgspec.structs.replace(view, held=True) if view.item in self._held else view
+            waiting = [each for each in decisions if each.state == "waiting" and each.case == self._case]
+            waiting.sort(key=lambda each: each.type is ExceptionType.ABORT)
+            self._held = {each.item: each for each in waiting}
+        return self._held.get(item)
 
     async def documents(self, serials: Iterable[int]) -> SerialDocuments:
         ids = [f"{self._case}/{serial}" for serial in serials]
@@ -314,7 +325,8 @@ class ItemList:
             for each in noted:
                 latest, number = each.place, number + 1 if each.place == latest else 1
                 if each.serial not in listed:
-                    yield self._explained(item_views.of_document(each)), ItemCursor(latest, number)
+                    view = self._with_hold(item_views.of_document(each))
+                    yield self._explained(view), ItemCursor(latest, number)
             passed += len(found)
 
     def _rows_without_serial(self, after: ItemCursor) -> Iterator[tuple[ItemView, ItemCursor]]:
@@ -322,7 +334,8 @@ class ItemList:
         if self._live is None:
             return
         end = self._live.place + 1
-        waiting = (self._live_view(item) for item in live_items(self._live.case) if not item.serial)
+        items = (item for item in live_items(self._live.case) if not item.serial)
+        waiting = (self._with_hold(self._live_view(item)) for item in items)
         for number, view in enumerate(waiting, 1):
             if ItemCursor(end, number).order > after.order:
                 yield self._explained(view), ItemCursor(end, number)

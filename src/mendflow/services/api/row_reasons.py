@@ -37,11 +37,12 @@ class RowReasons:
     def of_item(self, view: ItemView, job: Job | None, live: LiveCase | None) -> str:
         """`job` is the newest submission of the item's job, `live` its case while that is not over."""
         said = reason_in(view.fault.message) if view.fault is not None else ""
+        if view.held and said:
+            return f"{WAITS_FOR_A_PERSON}: {said}"
         if view.state in ITEM_END_STATES:
             return said or view.reason
         if view.reason:
-            reason = WAITS_FOR_A_PERSON if view.held else view.reason
-            return f"{reason}: {said}" if said else reason
+            return f"{view.reason}: {said}" if said else view.reason
         if job is not None:
             return self.of_job(job)
         if view.why:

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from mendflow.core.rules.cooperative_functions import Pieces, PiecewiseWork
+from mendflow.core.pieces import Pieces, PiecewiseWork
 from mendflow.services.base.reading_cost import who_pays
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from typing import BinaryIO, Final, Generic, TypeVar
 
 import msgspec
 
-from mendflow.niceness import give_way
+from mendflow.process_priority import give_way
 
 PASSED_VARIABLES: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
 STREAM_BYTES: Final = 1 << 16

@@ -10,8 +10,9 @@ what the one before has found out about it. Nothing in a plan depends on a case.
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from types import NoneType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 else:
     reading_tasks = LazyModule("mendflow.services.base.reading_tasks")
 
+T = TypeVar("T")
+
 UNITS_AT_ONCE: Final = 50_000
 """What the check of a flow may take within the server, about a microsecond each."""
 
@@ -38,12 +41,39 @@ FLOW_KEPT_BYTES_MAX: Final = 256 * 1024
 with its plan, so the plan of a large one is not kept either."""
 
 
+class FlowMemo(Generic[T]):
+    """What was computed from a flow, as long as that is in memory, also if it is too large for its plan to be kept.
+    Flows are told apart by identity, for to compare them takes as long as to compute."""
+
+    def __init__(self, compute: Callable[[Flow], T]) -> None:
+        self._compute = compute
+        self._known: dict[int, tuple[weakref.ref[Flow], T]] = {}
+
+    def of(self, flow: Flow) -> T:
+        key = id(flow)
+        if (known := self._known.get(key)) is not None and known[0]() is flow:
+            return known[1]
+        found = self._compute(flow)
+        self._known[key] = weakref.ref(flow, lambda gone: self._forget(key, gone)), found
+        return found
+
+    @property
+    def known_count(self) -> int:
+        return len(self._known)
+
+    def _forget(self, key: int, gone: weakref.ref[Flow]) -> None:
+        """The number of a flow that is gone may be that of another one by now."""
+        if (known := self._known.get(key)) is not None and known[0] is gone:
+            del self._known[key]
+
+
 class FlowCompiler:
     def __init__(self, reads: LongReads) -> None:
         self._reads = reads
         self._checked: dict[tuple[int, bool], weakref.ref[Flow]] = {}  # those of which the check was long, by identity
         self._kept: OrderedDict[tuple[int, bool], Plan] = OrderedDict()  # the same way, the one used last at the end
         self._activities_kept = 0
+        self._is_large = FlowMemo(is_large)
 
     async def check(self, flow: Flow) -> None:
         """Raises BadFlow with everything that is wrong with the flow and those that came with it."""
@@ -61,7 +91,7 @@ class FlowCompiler:
         return plan
 
     def _keep(self, key: tuple[int, bool], plan: Plan) -> None:
-        if len(plan.nodes) > ACTIVITIES_KEPT_MAX or len(msgspec.msgpack.encode(plan.flow)) > FLOW_KEPT_BYTES_MAX:
+        if len(plan.nodes) > ACTIVITIES_KEPT_MAX or self._is_large.of(plan.flow):
             return
         self._kept[key] = plan
         self._activities_kept += len(plan.nodes)
@@ -86,3 +116,8 @@ class FlowCompiler:
     def _remember(self, flow: Flow, alone: bool) -> None:
         key = id(flow), alone
         self._checked[key] = weakref.ref(flow, lambda _: self._checked.pop(key, None))
+
+
+def is_large(flow: Flow) -> bool:
+    """Whether a flow takes too much memory to be kept with its plan."""
+    return len(msgspec.msgpack.encode(flow)) > FLOW_KEPT_BYTES_MAX

@@ -59,7 +59,7 @@ from mendflow.services.cases.facts import (
     SuspensionChanged,
     UndoLibrary,
 )
-from mendflow.services.cases.flow_compiler import FlowCompiler
+from mendflow.services.cases.flow_compiler import FlowCompiler, FlowMemo
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
@@ -67,10 +67,9 @@ from mendflow.services.cases.live_case import (
     SNAPSHOT_KIND,
     CaseDocument,
     LiveCase,
-    defaults_of,
     journal_of,
 )
-from mendflow.services.cases.live_inputs import LiveInputs
+from mendflow.services.cases.live_inputs import LiveInputs, kept_defaults, small_defaults
 from mendflow.services.cases.long_steps import LongSteps, StepFailed
 from mendflow.stores.contract import Store
 
@@ -104,6 +103,7 @@ class FlowManager:
     ) -> None:
         self._compiler = compiler
         self._live_inputs = live_inputs or LiveInputs()
+        self._defaults = FlowMemo(small_defaults)
         self._long_steps = long_steps
         self.reader = CaseReader(
             store=store, ledger=ledger, clock=clock, events=events, homes=homes, hub=hub, long_steps=long_steps
@@ -180,7 +180,7 @@ class FlowManager:
         if document.id in self.live:
             return self.live[document.id]
         now, library = self._clock.now(), self._hub.provider(UndoLibrary)
-        document.defaults = defaults_of(flow, document.inputs)
+        document.defaults = kept_defaults(self._defaults.of(flow), document.inputs)
         command = StartCase(
             case=document.id,
             flow=flow,

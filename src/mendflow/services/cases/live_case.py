@@ -3,7 +3,7 @@
 The document is for people and for finding live cases after a restart; the journal is what decides."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -32,20 +32,6 @@ from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 ITEM_KIND = "item"
 RUNS_KIND = "runs"
 SNAPSHOT_KIND = "snapshot"
-
-
-DEFAULT_BYTES_MAX: Final = 4 << 10
-"""A larger default is not kept with each case: its flow has it."""
-
-
-def defaults_of(flow: Flow, given: Mapping[str, Value]) -> dict[str, Value]:
-    """What a case of the flow has for the inputs that it was not given."""
-    missing = {name: each.default for name, each in flow.inputs.items() if name not in given}
-    return {
-        name: value
-        for name, value in missing.items()
-        if value is not None and len(msgspec.json.encode(value)) <= DEFAULT_BYTES_MAX
-    }
 
 
 def journal_of(case: CaseId) -> str:
@@ -77,7 +63,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     started_at: Instant = 0
     ended_at: Instant = 0
     inputs: dict[str, Value] = {}
-    defaults: dict[str, Value] | None = None  # of inputs that nobody gave it, unless large; None: it is of before
+    defaults: dict[str, Value] | None = None  # of inputs that nobody gave it; None: it is of before
     outputs: dict[str, Value] = {}
     fault: Fault | None = None
     parent: CaseId | None = None

@@ -1,19 +1,32 @@
 """How much memory the inputs of a project's live cases take, and how much they may.
 
-A case that waits for days keeps what it was given in memory, so whoever starts many with much would take all of it. It
-is estimated once when a case begins or is loaded. What was admitted stays: a case that is loaded is never refused, nor
-is one that mends another."""
+A case that waits for days keeps in memory what it was given, and those of its flow's defaults that it has in their
+place, so whoever starts many with much would take all of it. It is estimated once when a case begins or is loaded. What
+was admitted stays: a case that is loaded is never refused, nor is one that mends another.
 
-from typing import Final
+People see with each case what it works on, also after its flow was changed. A flow may have any number of defaults, so
+a case keeps small ones, up to a sum; the flow has the rest."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
 
 from mendflow.core.model.errors import QuotaExceeded
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.projects import LIVE_INPUTS_BYTES
-from mendflow.core.model.values import memory_of
+from mendflow.core.model.values import Value, memory_of
 from mendflow.services.cases.live_case import CaseDocument
 
 COUNTED_FROM_BYTES: Final = 16_384
-"""A case takes about as much for itself, so one that was given less is neither counted nor refused."""
+"""A case takes about as much for itself, so one whose inputs take less is neither counted nor refused."""
+
+DEFAULT_BYTES_MAX: Final = 4 << 10
+"""A larger default is not kept with a case."""
+
+DEFAULTS_BYTES_MAX: Final = 16 << 10
+"""Nor are those that would make more than this together."""
 
 
 class LiveInputs:
@@ -28,10 +41,10 @@ class LiveInputs:
         return self._projects.get(project, 0)
 
     def admit(self, document: CaseDocument) -> None:
-        """Count a case that is about to begin. Refused if there is no room for what it was given."""
+        """Count a case that is about to begin. Refused if there is no room for its inputs."""
         if not self._most:
             return
-        project, size = document.counted_project, memory_of(document.inputs)
+        project, size = document.counted_project, _memory_of(document)
         held = self.of(project)
         if project and size >= COUNTED_FROM_BYTES and held + size > self._most:
             raise QuotaExceeded(
@@ -48,7 +61,7 @@ class LiveInputs:
     def add(self, document: CaseDocument) -> None:
         """Count a case that was loaded."""
         if self._most:
-            self._count(document, memory_of(document.inputs))
+            self._count(document, _memory_of(document))
 
     def remove(self, case: CaseId) -> None:
         project, size = self._cases.pop(case, ("", 0))
@@ -65,5 +78,40 @@ class LiveInputs:
             self._projects[project] = self.of(project) + size
 
 
+def _memory_of(document: CaseDocument) -> int:
+    """Defaults belong to the flow at first, but a case that is loaded has its own."""
+    return memory_of(document.inputs) + (memory_of(document.defaults) if document.defaults else 0)
+
+
 def _mb(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
+
+
+class SmallDefault(NamedTuple):
+    value: Value
+    size: int  # of its JSON, in bytes
+
+
+def small_defaults(flow: Flow) -> dict[str, SmallDefault]:
+    """The defaults that a case may keep. To measure them takes as long as they are large, so it is done once a flow."""
+    found = {
+        name: SmallDefault(each.default, len(msgspec.json.encode(each.default)))
+        for name, each in flow.inputs.items()
+        if each.default is not None
+    }
+    return {name: each for name, each in found.items() if each.size <= DEFAULT_BYTES_MAX}
+
+
+def kept_defaults(small: Mapping[str, SmallDefault], given: Mapping[str, Value]) -> dict[str, Value]:
+    """Those of inputs that the case was not given, in the flow's order, as far as there is room."""
+    kept, left = dict[str, Value](), DEFAULTS_BYTES_MAX
+    for name, each in small.items():
+        if name not in given and each.size <= left:
+            kept[name] = each.value
+            left -= each.size
+    return kept
+
+
+def defaults_of(flow: Flow, given: Mapping[str, Value]) -> dict[str, Value]:
+    """What a case of the flow keeps for the inputs that it was not given."""
+    return kept_defaults(small_defaults(flow), given)

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from mendflow.core.domains.domain_names import domain_name_flaw
 from mendflow.core.model.domains import PROTOCOL, DomainRequest, SentWork, WorkClaim, WorkRef, WorkStatus
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.jobs import Attempt
+from mendflow.core.scheduling.reported_outcomes import reported_fault, reported_outcome
 from mendflow.services.cases.case_starter import demand_key
 
 SENDER_CHARS_MAX: Final = 200
@@ -83,7 +85,8 @@ def demand_plain(work: SentWork) -> None:
 
 
 def bounded_status(status: WorkStatus) -> WorkStatus:
-    """What a host says of a piece of work, with numbers in their ranges, and no more text than people read."""
+    """What a host says of a piece of work, with numbers in range, no more text than people read, and nothing that only
+    this domain can know."""
     tries = status.tries
     if tries is not None:
         tries = replace(
@@ -92,12 +95,13 @@ def bounded_status(status: WorkStatus) -> WorkStatus:
             unbegun=_number(tries.unbegun),
             failures=_number(tries.failures),
             losses=_number(tries.losses),
-            attempts=tries.attempts[-ATTEMPTS_MAX:],
+            attempts=tuple(map(_reported_attempt, tries.attempts[-ATTEMPTS_MAX:])),
         )
     return replace(
         status,
         case=_line(status.case),
         missing=status.missing[:FILES_MAX],
+        outcome=reported_outcome(status.outcome) if status.outcome is not None else None,
         progress=_line(status.progress),
         reason=_text(status.reason, REASON_CHARS_MAX),
         host=_line(status.host),
@@ -108,6 +112,10 @@ def bounded_status(status: WorkStatus) -> WorkStatus:
         log_tail=status.log_tail[-LOG_CHARS_MAX:],
         tries=tries,
     )
+
+
+def _reported_attempt(attempt: Attempt) -> Attempt:
+    return replace(attempt, fault=reported_fault(attempt.fault)) if attempt.fault is not None else attempt
 
 
 def _is_line(text: str, chars_max: int) -> bool:

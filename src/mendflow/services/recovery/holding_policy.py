@@ -27,12 +27,14 @@ class HoldingPolicy:
         self._by_default = by_default
 
     def _applies_to(self, decision: Decision) -> bool:
-        """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, and not
-        one of an exlet, which the case that it mends hears of."""
+        """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, nor one
+        of an exlet, which the case that it mends hears of, nor what a person has decided, who rejected a task."""
         if decision.type is not ExceptionType.ABORT or (not decision.engine and exlet_depth(decision.case)):
             return False
         fault = decision.fault
-        if fault is None or fault.category is Category.CANCELLED or decision.context["item"].get("caught"):
+        if fault is None or fault.category is Category.CANCELLED or fault.rejected_by:
+            return False
+        if decision.context["item"].get("caught"):
             return False
         if decision.engine:
             return self._by_default

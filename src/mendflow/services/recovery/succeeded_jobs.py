@@ -18,7 +18,8 @@ from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.exception_facts import job_facts_of
 from mendflow.services.cases.flows import FlowDocument
-from mendflow.services.cases.live_case import CaseDocument, defaults_of
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.live_inputs import defaults_of
 from mendflow.services.recovery.failed_attempts import measures_of
 from mendflow.stores.contract import FieldCondition, Store
 
@@ -33,13 +34,13 @@ _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 
 Context = dict[str, Value]
-Deployed = Callable[[str], FlowDocument | None]
+NewestFlow = Callable[[str], FlowDocument | None]
 """The newest version of a flow, if it is known here."""
 
 
 async def succeeded_contexts(
     store: Store,
-    deployed: Deployed,
+    newest_flow: NewestFlow,
     flows: Sequence[str],
     tasks: Collection[str],
     failed: Collection[CaseId],
@@ -52,7 +53,7 @@ async def succeeded_contexts(
     newest = await store.search(CASE_KIND, in_sight(sight), order_by="started_at", descending=True, limit=NEWEST_MAX)
     cases = [case for found in newest if (case := _decode_case(found.body)).flow in flows]
     for case in cases[:CASES_MAX]:
-        data, jobs = _data(case, deployed), await _jobs(store, case, tasks)
+        data, jobs = _data(case, newest_flow), await _jobs(store, case, tasks)
         for job in jobs:
             told = _context(job, case, data, jobs, whole=case.id not in failed)
             (same if _name(job) in tasks else others).append(told)
@@ -101,11 +102,11 @@ def _context(job: Job, case: CaseDocument, data: Context | None, jobs: Sequence[
     return redact(plain)
 
 
-def _data(case: CaseDocument, deployed: Deployed) -> Context | None:
+def _data(case: CaseDocument, newest_flow: NewestFlow) -> Context | None:
     """What the case worked on, with what its flow has for the inputs that it was not given, as failures have it. None
     where that is not known any more: what was given alone would make any default look like what only failures have."""
     defaults = case.defaults
-    if defaults is None and (newest := deployed(case.flow)) is not None and newest.digest == case.digest:
+    if defaults is None and (newest := newest_flow(case.flow)) is not None and newest.digest == case.digest:
         defaults = defaults_of(newest.flow, case.inputs)
     return {**defaults, **case.inputs} if defaults is not None else None
 

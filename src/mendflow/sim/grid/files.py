@@ -11,12 +11,12 @@ from mendflow.core.model.data import LOGICAL_PREFIX, LogicalFile, Replica, Stora
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.services.api.data_operations import DataOperations
-from mendflow.sim.empty_file_store import EmptyFileStore
+from mendflow.sim.contentless_file_store import ContentlessFileStore
 
 ELEMENT = StorageElement(name="grid", url="file:///grid")
 
 
-class VirtualFileStore(EmptyFileStore):
+class VirtualFileStore(ContentlessFileStore):
     """Knows the sizes of files."""
 
     reason = "files of a grid have no content"

@@ -4,8 +4,10 @@ A released step is never changed; a new need is a new step. A newer schema is re
 know what it would break."""
 
 import logging
+import shutil
 import sqlite3
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -15,9 +17,12 @@ log = logging.getLogger("mendflow.store")
 
 
 class SqliteMigration(msgspec.Struct, frozen=True):
+    """`copies`: it writes all documents anew."""
+
     number: int
     why: str
     statements: tuple[str, ...]
+    copies: bool = False
 
 
 def _searched_in_5(field: str) -> str:
@@ -25,16 +30,7 @@ def _searched_in_5(field: str) -> str:
     return f"GENERATED ALWAYS AS (CASE WHEN kind <> 'snapshot' THEN json_extract(body, '$.{field}') END)"
 
 
-_SEARCHED_SINCE_5 = "by_case, by_state, by_status, by_created, by_started, by_project, by_key"
-_INDEXES_SINCE_5 = (
-    "CREATE INDEX documents_by_case ON documents (kind, by_case, by_state) WHERE by_case IS NOT NULL",
-    "CREATE INDEX documents_by_state ON documents (kind, by_state)",
-    "CREATE INDEX documents_by_status ON documents (kind, by_status) WHERE by_status IS NOT NULL",
-    "CREATE INDEX documents_by_created ON documents (kind, by_created, length(id), id) WHERE by_created IS NOT NULL",
-    "CREATE INDEX cases_by_started ON documents (by_started, length(id), id) WHERE kind = 'case'",
-    "CREATE INDEX cases_by_project ON documents (by_project, by_started, length(id), id) WHERE kind = 'case'",
-    "CREATE INDEX cases_by_key ON documents (by_key) WHERE kind = 'case' AND by_key > ''",
-)
+_SEARCHED_IN_6 = "by_case, by_state, by_status, by_created, by_started, by_project, by_key"
 
 MIGRATIONS = (
     SqliteMigration(
@@ -121,8 +117,16 @@ MIGRATIONS = (
             "INSERT INTO documents (kind, id, version, body)"
             " SELECT kind, id, version, body FROM documents_before ORDER BY rowid",
             "DROP TABLE documents_before",
-            *_INDEXES_SINCE_5,
+            "CREATE INDEX documents_by_case ON documents (kind, by_case, by_state) WHERE by_case IS NOT NULL",
+            "CREATE INDEX documents_by_state ON documents (kind, by_state)",
+            "CREATE INDEX documents_by_status ON documents (kind, by_status) WHERE by_status IS NOT NULL",
+            "CREATE INDEX documents_by_created ON documents (kind, by_created, length(id), id)"
+            " WHERE by_created IS NOT NULL",
+            "CREATE INDEX cases_by_started ON documents (by_started, length(id), id) WHERE kind = 'case'",
+            "CREATE INDEX cases_by_project ON documents (by_project, by_started, length(id), id) WHERE kind = 'case'",
+            "CREATE INDEX cases_by_key ON documents (by_key) WHERE kind = 'case' AND by_key > ''",
         ),
+        copies=True,
     ),
     SqliteMigration(
         6,
@@ -146,17 +150,29 @@ MIGRATIONS = (
                  body        TEXT NOT NULL,
                  UNIQUE (kind, id)
                )""",
-            f"INSERT INTO documents (kind, id, version, {_SEARCHED_SINCE_5}, body)"
-            f" SELECT kind, id, version, {_SEARCHED_SINCE_5}, body FROM documents_before ORDER BY rowid",
+            f"INSERT INTO documents (kind, id, version, {_SEARCHED_IN_6}, body)"
+            f" SELECT kind, id, version, {_SEARCHED_IN_6}, body FROM documents_before ORDER BY rowid",
             "DROP TABLE documents_before",
-            *_INDEXES_SINCE_5,
+            "CREATE INDEX documents_by_case ON documents (kind, by_case, by_state) WHERE by_case IS NOT NULL",
+            "CREATE INDEX documents_by_state ON documents (kind, by_state)",
+            "CREATE INDEX documents_by_status ON documents (kind, by_status) WHERE by_status IS NOT NULL",
+            "CREATE INDEX documents_by_created ON documents (kind, by_created, length(id), id)"
+            " WHERE by_created IS NOT NULL",
+            "CREATE INDEX cases_by_started ON documents (by_started, length(id), id) WHERE kind = 'case'",
+            "CREATE INDEX cases_by_project ON documents (by_project, by_started, length(id), id) WHERE kind = 'case'",
+            "CREATE INDEX cases_by_key ON documents (by_key) WHERE kind = 'case' AND by_key > ''",
             "CREATE INDEX cases_by_stands_for ON documents (by_stands_for)"
             " WHERE kind = 'case' AND by_stands_for IS NOT NULL",
         ),
+        copies=True,
     ),
 )
 
 NEWEST = MIGRATIONS[-1].number
+
+COPY_TAKES: Final = 3.1
+"""How often a step that copies the documents has them on disk beside the file as it was: what is written and what is
+freed in the log, and then what was written in the file, too."""
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
@@ -173,13 +189,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             schema=present,
         )
     if 0 < present < NEWEST:
-        log.warning(
-            "%s (%.1f MB) is brought from schema %d to %d; a large file takes minutes, and as much space again",
-            path,
-            path.stat().st_size / 1e6,
-            present,
-            NEWEST,
-        )
+        _announce(connection, path, present)
     for step in MIGRATIONS[present:]:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -191,3 +201,48 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        if step.copies and present:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the next one takes as much again
+
+
+def _announce(connection: sqlite3.Connection, path: Path, present: int) -> None:
+    """Say what begins now. Refused if the disk has no room for it: it would fail when it has taken minutes."""
+    needed = _needed_bytes(connection) if any(step.copies for step in MIGRATIONS[present:]) else 0
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        needed = int(needed * _share_of_documents(connection))
+    size, room = f"{path.stat().st_size / 1e6:,.1f} MB", f"{needed / 1e6:,.1f} MB"
+    if free < needed:
+        raise StoreUnavailable(
+            f"{path} ({size}) has to be brought from schema {present} to {NEWEST}, which takes about {room} more of its"
+            f" disk for a time, and {free / 1e6:,.1f} MB are free there: make room, or move the file to a larger disk;"
+            " nothing was changed",
+            path=str(path),
+            needed_bytes=needed,
+            free_bytes=free,
+        )
+    log.warning(
+        "%s (%s) is brought from schema %d to %d; a large file takes minutes, and for a time about %s more of its disk",
+        path,
+        size,
+        present,
+        NEWEST,
+        room,
+    )
+
+
+def _needed_bytes(connection: sqlite3.Connection) -> int:
+    """At most so much is needed, whatever is in the file."""
+    size, pages, free = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count", "freelist_count")
+    )
+    return int(COPY_TAKES * size * (pages - free))
+
+
+def _share_of_documents(connection: sqlite3.Connection) -> float:
+    """Which part of the file is copied. To find out takes as long as to read all of it."""
+    documents, entries = (
+        connection.execute(f"SELECT coalesce(sum(length(body)), 0) FROM {table}").fetchone()[0]
+        for table in ("documents", "entries")
+    )
+    return float(documents / (documents + entries)) if documents + entries else 1.0

@@ -21,7 +21,7 @@ import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.keyed_semaphore import KeyedSemaphore
-from mendflow.niceness import give_way
+from mendflow.process_priority import give_way
 from mendflow.stores.contract import READING_COST, FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.fields import check
 from mendflow.stores.file_lock import FileLock

@@ -146,21 +146,33 @@ function readText(text: string, types: unknown[]): unknown {
   return text;
 }
 
+interface MapRow {
+  id: number;
+  name: string;
+  value: string;
+}
+
 /** `known`: what the job has now; a click takes it over, to be changed. */
 function MapInput({ ids, value, onChange, label, known }: { ids: Ids; value: Record<string, unknown>; onChange: (value: unknown) => void; label: string; known: Record<string, string> }) {
-  const [rows, setRows] = useState<[string, string][]>(() => Object.entries(value).map(([name, each]) => [name, typeof each === "string" ? each : JSON.stringify(each)]));
-  const put = (next: [string, string][]) => {
+  const [rows, setRows] = useState<MapRow[]>(() => Object.entries(value).map(([name, each], id) => ({ id, name, value: typeof each === "string" ? each : JSON.stringify(each) })));
+  const [nextId, setNextId] = useState(rows.length);
+  const put = (next: MapRow[]) => {
     setRows(next);
-    onChange(Object.fromEntries(next.filter(([name]) => name)));
+    onChange(Object.fromEntries(next.filter((row) => row.name).map((row) => [row.name, row.value])));
   };
-  const free = Object.entries(known).filter(([name]) => !rows.some(([each]) => each === name)).slice(0, KNOWN_MAX);
+  const add = (name: string, value: string) => {
+    setNextId(nextId + 1);
+    put([...rows, { id: nextId, name, value }]);
+  };
+  const change = (id: number, name: string, value: string) => put(rows.map((row) => (row.id === id ? { id, name, value } : row)));
+  const free = Object.entries(known).filter(([name]) => !rows.some((row) => row.name === name)).slice(0, KNOWN_MAX);
   return (
     <div className="stack tight">
-      {rows.map(([name, each], at) => (
-        <div key={at} className="map-row">
-          <input list={`${ids.id}-names`} {...(at === 0 ? ids : {})} aria-label={`Name ${at + 1} of ${label}`} placeholder="NAME" value={name} onChange={(event) => put(rows.with(at, [event.target.value, each || (known[event.target.value] ?? "")]))} />
-          <button type="button" className="icon-button" aria-label={`Remove ${name || "row"}`} onClick={() => put(rows.toSpliced(at, 1))}><Icon name="close" size={14} /></button>
-          <input className="map-value" aria-label={`Value ${at + 1} of ${label}`} placeholder="value" title={each} value={each} onChange={(event) => put(rows.with(at, [name, event.target.value]))} />
+      {rows.map(({ id, name, value: each }, at) => (
+        <div key={id} className="map-row">
+          <input list={`${ids.id}-names`} {...(at === 0 ? ids : {})} aria-label={`Name ${at + 1} of ${label}`} placeholder="NAME" value={name} onChange={(event) => change(id, event.target.value, each || (known[event.target.value] ?? ""))} />
+          <button type="button" className="icon-button" aria-label={`Remove ${name || "row"}`} onClick={() => put(rows.filter((row) => row.id !== id))}><Icon name="close" size={14} /></button>
+          <input className="map-value" aria-label={`Value ${at + 1} of ${label}`} placeholder="value" title={each} value={each} onChange={(event) => change(id, name, event.target.value)} />
         </div>
       ))}
       <datalist id={`${ids.id}-names`}>
@@ -169,13 +181,13 @@ function MapInput({ ids, value, onChange, label, known }: { ids: Ids; value: Rec
       {free.length > 0 && (
         <span className="row wrap" role="group" aria-label="Variables of the job">
           {free.map(([name, each]) => (
-            <button key={name} type="button" className="chip pick map-known" title={`${name} is ${each} now`} onClick={() => put([...rows, [name, each]])}>
+            <button key={name} type="button" className="chip pick map-known" title={`${name} is ${each} now`} onClick={() => add(name, each)}>
               {name}={shortValue(each, 40)}
             </button>
           ))}
         </span>
       )}
-      <button type="button" id={rows.length ? undefined : ids.id} className="link-button" onClick={() => put([...rows, ["", ""]])}>add a {label === "environment" ? "variable" : "value"}</button>
+      <button type="button" id={rows.length ? undefined : ids.id} className="link-button" onClick={() => add("", "")}>add a {label === "environment" ? "variable" : "value"}</button>
     </div>
   );
 }

@@ -1,17 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Schemas } from "@/api/client";
 import type { CaseView } from "@/api/queries";
+import { effectiveInputs, InputsTree } from "@/components/case-inputs";
 import { JsonTree } from "@/components/json-tree";
 import { Facts, Panel } from "@/components/page";
 import { EmptyState } from "@/components/states-of-page";
 import { Files } from "./files";
 import { flowOfCaseQuery } from "./queries";
-
-/** What it was given, and what the flow says for all that it was not given, in the order of the flow. */
-function withDefaults(given: CaseView["inputs"], wanted: Record<string, Schemas["Input"]>): CaseView["inputs"] {
-  const named = Object.entries(wanted).filter(([name, input]) => name in given || !input.required);
-  return { ...Object.fromEntries(named.map(([name, input]) => [name, input.default ?? null])), ...given };
-}
 
 /** What is known of where it was started: of a case that was started here, nothing. */
 function originFacts({ origin }: CaseView): [string, string][] {
@@ -22,18 +16,14 @@ function originFacts({ origin }: CaseView): [string, string][] {
 
 export default function DataView({ view }: { view: CaseView }) {
   const flow = useQuery({ ...flowOfCaseQuery(view.id), enabled: !view.engine });
-  const inputs = withDefaults(view.inputs, flow.data?.inputs ?? {});
+  const wanted = flow.data?.inputs ?? {};
   const origin = originFacts(view);
   const made = Object.keys(view.outputs).length > 0;
   return (
     <div className="case-scroll">
       <div className="columns">
         <Panel title="Inputs">
-          {Object.keys(inputs).length ? (
-            <JsonTree value={inputs} label="Inputs" beside={(path) => path.length === 1 && !(String(path[0]) in view.inputs) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />
-          ) : (
-            <EmptyState title="No inputs" />
-          )}
+          {Object.keys(effectiveInputs(view, wanted)).length ? <InputsTree view={view} wanted={wanted} /> : <EmptyState title="No inputs" />}
         </Panel>
         <Panel title="Outputs">
           {made ? <JsonTree value={view.outputs} label="Outputs" /> : <EmptyState title={view.ended_at ? "No outputs" : "The outputs are there when it is done"} />}

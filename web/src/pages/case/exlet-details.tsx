@@ -8,7 +8,8 @@ import { caseDecisionsQuery, type DecisionView } from "@/components/recovery/que
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { Word } from "@/components/word";
-import { DecidedBy, repairsOf, useExlet, WhereTold } from "./repairs";
+import { DecidedBy, repairsOf, useExlet } from "./item-repairs";
+import { WhereTold } from "./told-notice";
 
 /** An exlet that was run in a case: what it does, who decided that, and what came of it. */
 export default function ExletDetails({ caseId, task, exlet, onClose }: { caseId: string; task: string; exlet: string; onClose: () => void }) {

@@ -17,7 +17,7 @@ import { Files } from "./files";
 import { Asked, ItemActs } from "./item-acts";
 import { elementOf, itemQuery, readLog } from "./queries";
 import { AttemptRan, Ran, triesOf } from "./ran";
-import { ItemRepairs } from "./repairs";
+import { ItemRepairs } from "./item-repairs";
 
 /** One item: why it is as it is, what it printed, what it asked for and used, what it made. */
 export default function ItemDetails({ caseId, item, onClose }: { caseId: string; item: string; onClose: () => void }) {

@@ -26,7 +26,7 @@ import { Why } from "@/components/why";
 import { standsStill } from "../cases/waiting-reasons";
 import { exletOfNode } from "./queries";
 import { VIEWS, type View } from "./search";
-import { ToldOf } from "./told-of";
+import { ToldNotice } from "./told-notice";
 import "./case.css";
 
 const ItemDetails = lazy(() => import("./item-details"));
@@ -99,7 +99,7 @@ export default function CasePage() {
       }
     >
       <Why subject={data.id} facts={3} />
-      {!data.ended_at && <ToldOf repairs={why.data?.repairs ?? []} />}
+      {!data.ended_at && <ToldNotice repairs={why.data?.repairs ?? []} />}
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
       <Tabs
         label="Views of the case"
@@ -123,7 +123,7 @@ export default function CasePage() {
 
 /** Its jobs wait for a pilot that there is not: what a person can do about that. */
 function aboutWaiting(view: CaseView): Action[] {
-  const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow }, search: { like: view.id } }, "start");
+  const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow }, search: { inputs_of: view.id } }, "start");
   return [goTo("Pilots: see them, add one", { to: "/pilots" }), ...(view.parent || view.mends ? [] : [anew]), caseAction("cancel", view.id)];
 }
 
@@ -193,7 +193,7 @@ function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void
   const offered = CASE_ACTS.filter((each) => may(each.operation) && each.fits(view));
   const first = offered.find((each) => each.name === usualAct(view));
   if (!offered.length) return null;
-  const withInputs = { id: "inputs", label: "Run again with other inputs", hint: "A form with the inputs of this case, to change before it starts.", run: () => void navigate({ to: "/run/$flow", params: { flow: view.flow }, search: { from: view.id } }) };
+  const withInputs = { id: "inputs", label: "Run again with other inputs", hint: "A form with the inputs of this case, to change before it starts.", run: () => void navigate({ to: "/run/$flow", params: { flow: view.flow }, search: { rerun_of: view.id } }) };
   return (
     <>
       {first && (

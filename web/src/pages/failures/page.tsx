@@ -179,7 +179,7 @@ const COLUMNS: Column<FailureGroup>[] = [
   { id: "count", header: "Failures", width: "78px", align: "end", value: (row) => row.count, cell: (row) => number(row.count) },
   { id: "cases", header: "Cases", width: "64px", align: "end", value: (row) => row.cases, cell: (row) => <CountLink count={row.cases} what="cases" link={{ to: "/failures/$group", params: { group: row.id } }} /> },
   { id: "waiting", header: "Waiting", width: "72px", align: "end", value: (row) => row.waiting, cell: (row) => <CountLink count={row.waiting} what="wait for a person" className={row.waiting ? "waiting-count" : ""} link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "waiting" } }} /> },
-  { id: "unhandled", header: "No rule", width: "70px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that nobody took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
+  { id: "unhandled", header: "Nobody", width: "74px", align: "end", value: (row) => row.unhandled, cell: (row) => <CountLink count={row.unhandled} what="that nobody took up" link={{ to: "/failures/$group", params: { group: row.id }, search: { only: "unhandled" } }} /> },
   { id: "handled", header: "Handled by", width: "minmax(100px, 1.2fr)", value: (row) => row.handled[0]?.exlet ?? "", cell: (row) => <Handled group={row} /> },
   { id: "last", header: "Last", width: "92px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
 ];

@@ -39,10 +39,10 @@ const COLUMNS: readonly Column<ListedJob>[] = [
   { id: "case", phone: 1, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
   { id: "why", phone: 2, header: "Why", width: "minmax(170px, 2fr)", cell: (job) => <RowReason text={job.why} /> },
   { id: "asks", header: "Asks for", width: "minmax(110px, 0.9fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
-  { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", isIdle: (job) => !job.pilot, value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
-  { id: "attempts", header: "Attempts", width: "88px", align: "end", isIdle: (job) => !job.history.length, value: (job) => job.history.length, cell: (job) => job.history.length || "" },
+  { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", isBlank: (job) => !job.pilot, value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
+  { id: "attempts", header: "Attempts", width: "88px", align: "end", isBlank: (job) => !job.history.length, value: (job) => job.history.length, cell: (job) => job.history.length || "" },
   { id: "created", phone: 2, header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
-  { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", isIdle: (job) => !job.spec.owner, value: (job) => job.spec.owner ?? "", cell: (job) => job.spec.owner },
+  { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", isBlank: (job) => !job.spec.owner, value: (job) => job.spec.owner ?? "", cell: (job) => job.spec.owner },
 ];
 
 /** Only jobs that ask for as much as one of the samples; what the search has no names for is looked at here. */

@@ -11,18 +11,18 @@ import "@/styles/resources.css";
 
 const route = getRouteApi("/run/$flow");
 
-function Started({ view, from, like }: { view: FlowView; from: string | undefined; like: string | undefined }) {
+function Started({ view, rerunOf, inputsOf }: { view: FlowView; rerunOf: string | undefined; inputsOf: string | undefined }) {
   const mayStart = useMay("start");
-  const id = from ?? like;
+  const id = rerunOf ?? inputsOf;
   const earlier = useQuery({ ...caseQuery(id ?? ""), enabled: Boolean(id) });
   if (!mayStart) return <p>You may look at this flow, and not start it. Ask an administrator for the role of an operator or author in {view.project || "its project"}.</p>;
   if (!id) return <RunForm view={view} />;
-  return <Loaded query={earlier}>{(found) => <RunForm key={found.id} view={view} earlier={found} runsAgain={Boolean(from)} />}</Loaded>;
+  return <Loaded query={earlier}>{(found) => <RunForm key={found.id} view={view} earlier={found} runsAgain={Boolean(rerunOf)} />}</Loaded>;
 }
 
 export default function NewRunPage() {
   const { flow } = route.useParams();
-  const { from, like } = route.useSearch();
+  const { rerun_of: rerunOf, inputs_of: inputsOf } = route.useSearch();
   const query = useQuery(flowQuery(flow));
   return (
     <Page
@@ -39,7 +39,7 @@ export default function NewRunPage() {
         {(view) => (
           <div className="run-columns">
             <Panel title="Inputs">
-              <Started key={view.digest} view={view as FlowView} from={from} like={like} />
+              <Started key={flow} view={view as FlowView} rerunOf={rerunOf} inputsOf={inputsOf} />
             </Panel>
             <Panel title="What will run" className="flush">
               <FlowDrawing name={flow} version={view.version} />

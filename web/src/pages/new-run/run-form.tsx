@@ -4,15 +4,15 @@ import { api, ask, type Schemas } from "@/api/client";
 import { ApiError } from "@/api/errors";
 import type { CaseView, FlowView } from "@/api/queries";
 import { useMay } from "@/api/session";
-import { effectiveInputs } from "@/components/case-inputs";
 import { useRefresh } from "@/components/acts";
 import { SelectField, TextField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
 import { toast, toastError } from "@/components/toasts";
-import { draftOf, readDraft, type Draft } from "@/components/typed-values";
+import type { Draft } from "@/components/typed-values";
 import { ValueField } from "@/components/value-field";
 import { Word } from "@/components/word";
+import { useInputs } from "./input-drafts";
 import { sizeInputs } from "./size-inputs";
 
 type StartBody = Schemas["StartBody"];
@@ -30,31 +30,6 @@ const UNHANDLED = [
   ["fail", "Fail the case"],
 ] as const;
 
-export interface Drafts {
-  [name: string]: Draft;
-}
-
-/** The inputs of a flow as a form: the state of its fields, what is wrong, the values to send, and the files that the server
- * is being given, without which there is nothing to send yet. A default that takes the place of what was `given` is sent, too. */
-export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Record<string, unknown>) {
-  const [drafts, setDrafts] = useState<Drafts>(() =>
-    Object.fromEntries(Object.entries(inputs).map(([name, wanted]) => [name, draftOf(wanted, name in given ? given[name] : wanted.default)])),
-  );
-  const [storingOf, setStoringOf] = useState<Record<string, string>>({});
-  const read = Object.entries(inputs).map(([name, wanted]) => [name, readDraft(wanted, drafts[name] ?? "")] as const);
-  const problems: Record<string, string> = {};
-  const values: Record<string, unknown> = {};
-  for (const [name, each] of read) {
-    if ("problem" in each) problems[name] = each.problem;
-    else if (each.value !== undefined) values[name] = each.value;
-    else if (name in given && inputs[name]?.default != null) values[name] = inputs[name].default;
-  }
-  const set = (name: string, draft: Draft) => setDrafts((before) => ({ ...before, [name]: draft }));
-  const setStoring = (name: string, file: string) => setStoringOf((before) => ({ ...before, [name]: file }));
-  const storing = Object.values(storingOf).filter(Boolean);
-  return { drafts, set, problems, values, storing, setStoring };
-}
-
 /** What an act waits for while files are being stored. */
 export function WaitsForFiles({ id, act, storing }: { id?: string; act: string; storing: readonly string[] }) {
   return (
@@ -71,18 +46,17 @@ export function orderOf(inputs: Record<string, Schemas["Input"]>): [string, Sche
 
 /** With an `earlier` case, the form begins with what that had; the new one runs it again, or only has those inputs. */
 export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; earlier?: CaseView; runsAgain?: boolean }) {
-  const from = runsAgain ? earlier?.id : undefined;
-  const like = runsAgain ? undefined : earlier;
-  const given = useMemo(() => (earlier ? effectiveInputs(earlier) : {}), [earlier]);
-  const mayCancel = useMay("cancel") && like !== undefined && !like.ended_at;
+  const rerunOf = runsAgain ? earlier?.id : undefined;
+  const inputsOf = runsAgain ? undefined : earlier;
+  const mayCancel = useMay("cancel") && inputsOf !== undefined && !inputsOf.ended_at;
   const [cancels, setCancels] = useState(false);
   const navigate = useNavigate();
   const refresh = useRefresh();
   const inputs = view.flow?.inputs ?? {};
-  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, given);
+  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, earlier?.inputs, earlier?.defaults);
   const sizes = useMemo(() => sizeInputs(view.flow), [view.flow]);
   const waits = useId();
-  const act = from ? "Run again" : "Start";
+  const act = rerunOf ? "Run again" : "Start";
   const [tried, setTried] = useState(false);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>(null);
@@ -106,9 +80,9 @@ export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; 
     try {
       const body: StartBody = { flow: view.name, inputs: values, cache, on_unhandled: unhandled, ...(key ? { key } : {}) };
       const again = { inputs: values, ...(cache ? { cache } : {}) };
-      const started = from ? await ask(api.POST("/api/v1/cases/{case}/rerun", { params: { path: { case: from } }, body: again })) : await ask(api.POST("/api/v1/cases", { body }));
+      const started = rerunOf ? await ask(api.POST("/api/v1/cases/{case}/rerun", { params: { path: { case: rerunOf } }, body: again })) : await ask(api.POST("/api/v1/cases", { body }));
       toast("good", `${started.id} has started`);
-      if (like && mayCancel && cancels) await cancelled(like.id, started.id);
+      if (inputsOf && mayCancel && cancels) await cancelled(inputsOf.id, started.id);
       void refresh("cases", "overview");
       await navigate({ to: "/cases/$case", params: { case: started.id } });
     } catch (error) {
@@ -127,12 +101,12 @@ export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; 
         void start();
       }}
     >
-      {like && (
+      {inputsOf && (
         <p className="notice">
-          The fields begin with the inputs of {like.id}{Object.keys(like.defaults ?? {}).length > 0 && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case. {like.id} stays as it is{like.ended_at ? "" : " and goes on waiting"}.
+          The fields begin with the inputs of {inputsOf.id}{Object.keys(inputsOf.defaults ?? {}).length > 0 && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case. {inputsOf.id} stays as it is{inputsOf.ended_at ? "" : " and goes on waiting"}.
         </p>
       )}
-      {from && <p className="notice">The fields begin with the inputs of {from}. Change what is to be different: results that do not depend on it are taken over.</p>}
+      {rerunOf && <p className="notice">The fields begin with the inputs of {rerunOf}. Change what is to be different: results that do not depend on it are taken over.</p>}
       {!names.length && <p className="muted">This flow needs no inputs.</p>}
       {names.map(([name, wanted]) => (
         <ValueField key={name} name={name} wanted={wanted} isSize={sizes.has(name)} draft={drafts[name] ?? ""} onChange={(draft) => change(name, draft)} onStoring={(file) => setStoring(name, file)} problem={told.of[name] ?? (tried || wanted.type === "number" ? shownProblem(problems[name], drafts[name], tried) : null)} />
@@ -141,13 +115,13 @@ export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; 
         <summary>More settings</summary>
         <div className="stack">
           <SelectField label="Earlier results" value={cache} onChange={setCache} choices={CACHE} hint="A job whose result is known from the same inputs is not run again." />
-          {!from && <SelectField label="A failure that no rule takes up" value={unhandled} onChange={setUnhandled} choices={UNHANDLED} />}
-          {!from && <TextField label="Key" value={key} onChange={setKey} hint={<>Started again with the same key, it is the same case. <Word of="Key">What is a key for?</Word></>} />}
+          {!rerunOf && <SelectField label="A failure that no rule takes up" value={unhandled} onChange={setUnhandled} choices={UNHANDLED} />}
+          {!rerunOf && <TextField label="Key" value={key} onChange={setKey} hint={<>Started again with the same key, it is the same case. <Word of="Key">What is a key for?</Word></>} />}
         </div>
       </details>
-      {like && mayCancel && (
+      {inputsOf && mayCancel && (
         <label className="row">
-          <input type="checkbox" checked={cancels} onChange={(event) => setCancels(event.target.checked)} /> Cancel {like.id} when the new one has started
+          <input type="checkbox" checked={cancels} onChange={(event) => setCancels(event.target.checked)} /> Cancel {inputsOf.id} when the new one has started
         </label>
       )}
       {tried && Object.keys(problems).length > 0 && <p className="field-problem" role="alert">{act} waits for {Object.keys(problems).join(", ")}: see there.</p>}

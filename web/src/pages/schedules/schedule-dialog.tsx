@@ -10,7 +10,8 @@ import { SelectField, TextField, TimeField } from "@/components/form-fields";
 import { readTime, writeTime } from "@/components/quantities";
 import { toast } from "@/components/toasts";
 import { ValueField } from "@/components/value-field";
-import { orderOf, useInputs, WaitsForFiles } from "../new-run/run-form";
+import { useInputs } from "../new-run/input-drafts";
+import { orderOf, WaitsForFiles } from "../new-run/run-form";
 import type { FlowView } from "@/api/queries";
 import type { ScheduleSpec } from "./queries";
 
@@ -112,7 +113,7 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
             <>
               <h3>Inputs of {flow}</h3>
               <Inputs
-                key={`${flow}-${view.data.version}`}
+                key={flow}
                 view={view.data as FlowView}
                 given={spec?.inputs ?? {}}
                 act={act}

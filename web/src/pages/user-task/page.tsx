@@ -174,7 +174,7 @@ export default function UserTaskPage() {
     );
   }
   return query.data ? (
-    <TaskView task={query.data} />
+    <TaskView key={query.data.id} task={query.data} />
   ) : (
     <Page title="Task">
       <Loaded query={query}>{() => null}</Loaded>

@@ -9,6 +9,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.repair import CASE_LEVEL, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
+from mendflow.core.scheduling.reported_outcomes import reported_fault
 from mendflow.services.base.engine_interfaces import CaseFacts
 from mendflow.services.recovery.external_triggers import demand_trigger
 
@@ -62,7 +63,7 @@ def _with_item(event: ExceptionEvent) -> ExceptionEvent:
 def _with_fault(event: ExceptionEvent) -> ExceptionEvent:
     told = event.facts.get("fault")
     if told is None:
-        return event
+        return msgspec.structs.replace(event, fault=reported_fault(event.fault)) if event.fault is not None else event
     if event.fault is not None:
         raise InvalidRequest("say the fault once: in `fault`, or in `facts.fault`", field="facts.fault")
     if not isinstance(told, dict):
@@ -75,7 +76,7 @@ def _with_fault(event: ExceptionEvent) -> ExceptionEvent:
             f"the event does not say rightly what the fault is: {error}", field="facts.fault"
         ) from error
     facts = {name: fact for name, fact in event.facts.items() if name != "fault"}
-    return msgspec.structs.replace(event, fault=fault, facts=facts)
+    return msgspec.structs.replace(event, fault=reported_fault(fault), facts=facts)
 
 
 def _demand_size(facts: dict[str, Value], where: str) -> None:

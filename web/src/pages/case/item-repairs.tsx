@@ -2,7 +2,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { whyQuery } from "@/api/queries";
-import { useMay } from "@/api/session";
 import { Panel } from "@/components/page";
 import { cameOf, changes } from "@/components/recovery/decision-words";
 import { stepWords } from "@/components/recovery/exlets";
@@ -11,6 +10,7 @@ import { setWords, treeKey } from "@/components/recovery/rule-walk";
 import { Time } from "@/components/time";
 import type { Job } from "../jobs/needs";
 import { jobQuery } from "./queries";
+import { WhereTold } from "./told-notice";
 
 const SHOWN = 10;
 
@@ -72,16 +72,6 @@ export function useExlet(decision: DecisionView | undefined): Flow | undefined {
 function About({ decision }: { decision: DecisionView }) {
   const description = useExlet(decision)?.description;
   return description ? <p className="muted">{description}</p> : null;
-}
-
-/** Where people see what an exlet has told them. */
-export function WhereTold() {
-  const may = useMay("alerts");
-  return (
-    <p className="muted">
-      What was told stands among the {may ? <Link to="/administration" search={{ view: "alerts" }}>alerts</Link> : "alerts"} until somebody has seen it, on Home too, and goes to the webhooks that there are.
-    </p>
-  );
 }
 
 /** What the job asks for otherwise since then: of the submission that failed, and of the one after it. */

@@ -1,8 +1,7 @@
-"""Functions that can run cooperatively: they check a rule against all cornerstones, or against the past, and let others
-go first after each of them.
+"""Work in pieces: a rule is checked against all cornerstones, or against the past, and a large flow is compiled.
 
-Such a function is written as a generator that pauses. Whoever has nothing else to do calls it; a server, which has,
-takes its `pieces`, and lets others go first in between."""
+It is written as a generator that pauses. Whoever has nothing else to do has it done at once; a server, which has, lets
+others go first after each piece."""
 
 from collections.abc import Callable, Generator, Iterator
 from functools import update_wrapper
@@ -27,6 +26,13 @@ class PiecewiseWork(Generic[T]):
         self.result = yield from self._pieces
 
 
+def done_at_once(pieces: Pieces[T]) -> T:
+    work = PiecewiseWork(pieces)
+    for _ in work:
+        pass
+    return work.result
+
+
 class CooperativeFunction(Generic[P, T]):
     """A function that can be done at once, or in pieces."""
 
@@ -35,7 +41,4 @@ class CooperativeFunction(Generic[P, T]):
         update_wrapper(self, pieces)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        work = PiecewiseWork(self.pieces(*args, **kwargs))
-        for _ in work:
-            pass
-        return work.result
+        return done_at_once(self.pieces(*args, **kwargs))

@@ -7,7 +7,7 @@ from mendflow.cli.printing import say
 SAY_AFTER_S = 2.0
 
 
-class NoticedWait:
+class AnnouncedWait:
     """`reason` is what a person is told, once."""
 
     def __init__(self, reason: str, most_s: float) -> None:

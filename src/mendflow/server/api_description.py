@@ -23,7 +23,7 @@ class DescriptionPage:
         self.digest = hashlib.sha256(plain).hexdigest()[:32]
 
 
-class DescriptionPages:
+class ApiDescription:
     """The forms of one description."""
 
     def __init__(self, description: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from mendflow.core.model.retention import SweptFiles
 from mendflow.core.model.values import FileRef
 
 
-class EmptyFileStore:
+class ContentlessFileStore:
     """The product's `FileStore`."""
 
     reason = "there are no files in this world"

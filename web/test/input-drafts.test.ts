@@ -1,0 +1,47 @@
+// @vitest-environment jsdom
+import { act, renderHook } from "@testing-library/react";
+import { expect, it } from "vitest";
+import type { Schemas } from "@/api/client";
+import { effectiveInputs } from "@/components/case-inputs";
+import { useInputs } from "@/pages/new-run/input-drafts";
+
+type Inputs = Record<string, Schemas["Input"]>;
+
+const input = (more: Partial<Schemas["Input"]> = {}) => ({ type: "", required: false, default: null, description: "", ...more }) as Schemas["Input"];
+
+it("keeps what was typed with its name when the flow has other inputs meanwhile", () => {
+  const { result, rerender } = renderHook(({ inputs }: { inputs: Inputs }) => useInputs(inputs), { initialProps: { inputs: { a: input(), b: input({ default: 1 }) } as Inputs } });
+  act(() => result.current.set("a", "mine"));
+  rerender({ inputs: { first: input({ default: "new" }), b: input({ default: 2 }), a: input() } });
+  expect(result.current.drafts).toEqual({ first: "new", b: "2", a: "mine" });
+  expect(result.current.values).toEqual({ a: "mine" });
+  rerender({ inputs: { b: input({ default: 2 }) } });
+  expect(result.current.values).toEqual({});
+});
+it("waits for no file of an input that the flow no longer has", () => {
+  const { result, rerender } = renderHook(({ inputs }: { inputs: Inputs }) => useInputs(inputs), { initialProps: { inputs: { a: input({ type: "file" }) } as Inputs } });
+  act(() => result.current.setStoring("a", "large.csv"));
+  expect(result.current.storing).toEqual(["large.csv"]);
+  rerender({ inputs: {} });
+  expect(result.current.storing).toEqual([]);
+});
+it("sends a default in place of what was given, and not what nobody gave", () => {
+  const inputs = { given: input({ default: 5 }), left: input({ default: 7 }), old: input({ default: 8 }) };
+  const { result } = renderHook(() => useInputs(inputs, { given: 6 }, { left: 7, old: 3 }));
+  expect(result.current.drafts).toEqual({ given: "6", left: "7", old: "3" });
+  expect(result.current.values).toEqual({ given: 6, old: 3 });
+  act(() => result.current.set("given", "5"));
+  act(() => result.current.set("old", "8"));
+  expect(result.current.values).toEqual({ given: 5 });
+});
+it("leaves a field empty that was given as nothing, and one that was emptied", () => {
+  const { result } = renderHook(() => useInputs({ a: input({ type: "string", default: "x" }), b: input({ default: "y" }) }, { a: null }));
+  expect(result.current.drafts).toEqual({ a: "", b: "y" });
+  act(() => result.current.set("b", ""));
+  expect(result.current.drafts["b"]).toBe("");
+});
+it("shows all defaults in the flow's order where the flow is known", () => {
+  const wanted = { rows: input({ required: true }), depth: input({ default: 3 }), large: input({ default: "x".repeat(9) }), note: input() };
+  expect(Object.entries(effectiveInputs({ inputs: { note: "n" }, defaults: { depth: 2 } }, wanted))).toEqual([["depth", 2], ["large", "x".repeat(9)], ["note", "n"]]);
+  expect(effectiveInputs({ inputs: { note: "n" }, defaults: { depth: 2 } })).toEqual({ depth: 2, note: "n" });
+});
