@@ -14,7 +14,7 @@ import pytest
 from mendflow.stores.urls import store_at
 from tests.patience import PATIENCE_S
 
-FOLDER_MODULES_MAX = 700
+FOLDER_MODULES_MAX = 720
 PILOT_MODULES_MAX = 150
 SLOT_MODULES_MAX = 93
 ON_FIRST_USE = frozenset(
