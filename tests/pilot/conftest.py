@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -398,6 +398,10 @@ def command_line(tmp_path: Path) -> Iterator[CommandLine]:
         process.stdout.close()
 
 
+GOING_S = 10
+"""What was killed is there for a moment more, on a busy machine for longer."""
+
+
 @asynccontextmanager
 async def hiring(server: Server, work_folder: Path) -> AsyncIterator[Callable[..., Pilot]]:
     """Starts pilots; at the end they are told to leave, and must leave nothing behind."""
@@ -409,7 +413,6 @@ async def hiring(server: Server, work_folder: Path) -> AsyncIterator[Callable[..
         return pilot
 
     yield start
-    left: list[int] = []
     for pilot in pilots:
         if pilot.process.poll() is None:
             pilot.process.send_signal(signal.SIGTERM)
@@ -417,9 +420,12 @@ async def hiring(server: Server, work_folder: Path) -> AsyncIterator[Callable[..
             await asyncio.to_thread(pilot.process.wait, 20)
         assert pilot.process.stderr is not None
         print(pilot.process.stderr.read().decode())
-        left += pilot.pids()
+    end = time.monotonic() + GOING_S
+    while (left := [pid for pilot in pilots for pid in pilot.pids()]) and time.monotonic() < end:
+        await asyncio.sleep(0.02)
     for pid in left:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     assert not left, "the pilots left processes behind"
 
 

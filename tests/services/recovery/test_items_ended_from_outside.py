@@ -26,9 +26,10 @@ async def told(world: World, case: str, name: str = "a") -> tuple[str, str, dict
     """The state of an item in the list, in the answer to why, and in the counts."""
     [item] = [each for each in await world.domain.items(case) if each.item == name]
     why = await world.domain.why(f"{case}:{name}")
-    [count] = [each for each in (await world.case(case)).counts if each.name == name]
+    counts = [each for each in (await world.case(case)).counts if each.name == name]
     counted = {
         word: number
+        for count in counts  # one, as soon as it has been counted
         for word in ("done", "running", "waiting", "failed", "cancelled", "skipped")
         if (number := getattr(count, word))
     }
