@@ -4269,7 +4269,7 @@ export interface components {
             /** @default  */
             group: string;
             /** @default  */
-            handling: ("handled" | "rejected" | "run-again" | "told" | "unhandled" | "waiting") | "";
+            handling: ("handled" | "rejected" | "run-again" | "settled" | "told" | "unhandled" | "waiting") | "";
             id: string;
             /** @default null */
             item: string | null;
@@ -4768,8 +4768,9 @@ export interface components {
          * FailureGroup
          * @description Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
          *         are decisions that wait for a person; their cases are suspended until then. No rule took up the `unhandled`, and
-         *         nobody has run their cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a
-         *         user task. Of `told` a person was told, and nothing else was done.
+         *         nobody has run their cases again; of `run_again` somebody has, and the cases of `settled` have completed all the
+         *         same, or were cancelled. `rejected` are decisions of people, who rejected a user task. Of `told` a person was told,
+         *         and nothing else was done.
          */
         FailureGroup: {
             cases: number;
@@ -4786,6 +4787,8 @@ export interface components {
             rejected: number;
             /** @default 0 */
             run_again: number;
+            /** @default 0 */
+            settled: number;
             tasks: string[];
             /** @default 0 */
             told: number;
@@ -4798,8 +4801,9 @@ export interface components {
         /**
          * FailureTrend
          * @description Failures of one cause in the last day, by the hour. No rule took up the `unhandled`, and nobody has run their
-         *         cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a user task. Of `told` a
-         *         person was told, and nothing else was done.
+         *         cases again; of `run_again` somebody has, and the cases of `settled` have completed all the same, or were cancelled.
+         *         `rejected` are decisions of people, who rejected a user task. Of `told` a person was told, and nothing else was
+         *         done.
          */
         FailureTrend: {
             count: number;
@@ -4811,6 +4815,8 @@ export interface components {
             rejected: number;
             /** @default 0 */
             run_again: number;
+            /** @default 0 */
+            settled: number;
             /** @default 0 */
             told: number;
             type: string;
@@ -11088,7 +11094,7 @@ export interface operations {
             query?: {
                 case?: string;
                 group?: string;
-                handling?: "waiting" | "unhandled" | "run-again" | "rejected" | "told" | "handled";
+                handling?: "waiting" | "unhandled" | "run-again" | "settled" | "rejected" | "told" | "handled";
                 item?: string;
                 /** @description At most so many. */
                 limit?: number;

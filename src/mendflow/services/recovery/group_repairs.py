@@ -23,8 +23,8 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failures import DecisionSummary, is_rejection
-from mendflow.services.recovery.later_runs import failed_cases, starts_of_later_runs
 from mendflow.services.recovery.reopening import CaseReopener
+from mendflow.services.recovery.settled_cases import SettledCase, failed_cases, run_again
 from mendflow.stores.contract import Store
 
 RUNS_KEPT: Final = 100
@@ -224,10 +224,10 @@ class GroupRepairs:
             if root not in self._manager.live:
                 trees.setdefault(root, []).append(member)
         failed = await failed_cases(self._store, trees)
-        later = await starts_of_later_runs(self._store, failed)
-        left = {
-            root: [each for each in found if later.get(root, -1) < each.occurred_at]
-            for root, found in trees.items()
-            if root in failed
+        again = await run_again(self._store, failed)
+        open_failures = {
+            case: [each for each in found if again.get(case, SettledCase()).run_again_at < each.occurred_at]
+            for case, found in trees.items()
+            if case in failed
         }
-        return {root: found for root, found in left.items() if found}
+        return {case: found for case, found in open_failures.items() if found}

@@ -177,7 +177,7 @@ function usualAct(view: CaseView): CaseAct["name"] {
 function TeachLink({ view }: { view: CaseView }) {
   const wanted = useMay("add_rule") && (view.status === "failed" || view.held.length > 0);
   const decisions = useQuery({ ...caseDecisionsQuery(view.id), enabled: wanted });
-  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again");
+  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again" && each.handling !== "settled");
   if (!failure) return null;
   return (
     <Link to="/failures/$group/teach" params={{ group: failure.group }} search={{ decision: failure.id }} className="button">
