@@ -173,11 +173,10 @@ async def _rerun_with_flow(
         made,
         inputs,
         cache=cache,
-        cache_from=earlier.id,
+        rerun_of=earlier.id,
         origin=came_from,
         again=again,
         on_unhandled=earlier.on_unhandled,
-        rerun=True,
     )
 
 

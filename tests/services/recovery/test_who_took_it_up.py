@@ -229,7 +229,7 @@ async def test_ui_1_who_runs_a_case_again_with_a_corrected_flow_has_taken_its_fa
     corrected = msgspec.structs.replace(counted, outputs={"done": "yes"})
     await world.domain.start_with_flow(corrected, {"n": 2}, who="me", cache_from=case)
     assert await told(world) == (1, 0, 0)
-    await world.domain.start_with_flow(corrected, {"n": 2}, who="me", cache_from=case, rerun=True)
+    await world.domain.start_with_flow(corrected, {"n": 2}, who="me", rerun_of=case)
     assert await told(world) == (0, 1, 0)
 
 

@@ -539,7 +539,7 @@ export interface paths {
         put?: never;
         /**
          * Start a case of a flow that is sent along
-         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. With `rerun` the case of `cache_from` is run again, with what was corrected: what that failed by is taken up.
+         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. `rerun_of` names a case that is run again by this one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but not with "none" as `cache`. It has to be over.
          */
         post: operations["start_with_flow"];
         delete?: never;
@@ -3939,6 +3939,8 @@ export interface components {
             rerun_of: string | null;
             /** @default  */
             server: string;
+            /** @default null */
+            stands_for: string | null;
             started_at: number;
             /** @enum {unknown} */
             status: "cancelled" | "completed" | "failed" | "running" | "suspended";
@@ -8711,8 +8713,8 @@ export interface components {
              * @default
              */
             project?: string;
-            /** @default false */
-            rerun?: boolean;
+            /** @default  */
+            rerun_of?: string;
             /** @default false */
             resume?: boolean;
         };

@@ -140,9 +140,14 @@ function Lead({ view }: { view: CaseView }) {
       <span>
         {view.ended_at ? "took" : "for"} <Duration from={view.started_at} to={view.ended_at} />
       </span>
-      {view.rerun_of && (
+      {view.stands_for && (
         <span>
-          runs <Link to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link> again
+          runs <Link to="/cases/$case" params={{ case: view.stands_for }}>{view.stands_for}</Link> again
+        </span>
+      )}
+      {view.rerun_of && !view.stands_for && (
+        <span>
+          uses results of <Link to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>
         </span>
       )}
       {view.ended_at > 0 && <LaterRun view={view} />}
