@@ -94,7 +94,7 @@ async def test_it_ends_when_the_failure_is_taken_up_and_comes_back_if_it_fails_a
     await world.domain.apply_rules(group.id, who="me", retry=True)
     async with asyncio.timeout(PATIENCE_S):
         await told
-    assert (await world.domain.apply_progress(group.id)).failures == 1
+    assert len((await world.domain.apply_progress(group.id)).taken_up) == 1
     assert await world.take() == ["a"] and await open_alerts(world) == [], "it is under way again"
     await world.report(a=FAILED)
     await world.until_status(case, "failed")

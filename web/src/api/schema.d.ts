@@ -3379,9 +3379,9 @@ export interface components {
         /**
          * ApplyProgress
          * @description How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
-         *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. `failures` of the group were
-         *         taken up: those that waited, and those of the `cases` that go on. Who sees some of the group's failures is told of
-         *         these alone. Servers that do it together call it by the same `application`.
+         *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. All is told, and counted, in
+         *         failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. Who sees some of
+         *         the group's failures is told of these alone. Servers that do it together call it by the same `application`.
          */
         ApplyProgress: {
             /** @default  */
@@ -3392,8 +3392,6 @@ export interface components {
             done: number;
             /** @default 0 */
             ended_at: number;
-            /** @default 0 */
-            failures: number;
             group: string;
             /** @default [] */
             left: string[];
@@ -3411,8 +3409,10 @@ export interface components {
         };
         /**
          * ApplyResult
-         * @description What came of applying the rules now to those of a group that wait, or that their cases failed by. `cases` had
-         *         failed and go on from where they stood; `refused` are those that could not, with the reason.
+         * @description What came of applying the rules now to those of a group that wait, or that their cases failed by. All is told in
+         *         failures, by the ids of their decisions: those that were taken up, those that were left as they are, and those that
+         *         could not be taken up, with the reason. Only `cases` are cases: those that had failed and go on from where they
+         *         stood.
          */
         ApplyResult: {
             /** @default [] */

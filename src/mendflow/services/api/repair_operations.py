@@ -61,6 +61,7 @@ from mendflow.services.recovery.failures import (
     group_failures,
     handling_of,
     settled_by,
+    started_case,
 )
 from mendflow.services.recovery.settled_cases import SettledCases
 from mendflow.stores.contract import FieldCondition
@@ -185,7 +186,7 @@ class RepairOperations(LevelOperations):
         case goes on from where it stood, unless it is in `skip` or was run again. `retry`: what no rule takes up is
         tried again as it is."""
         view, members, _ = await find_group(await self._read(), group, sight)
-        members = [each for each in members if root_of(each.case) not in skip]
+        members = [each for each in members if {started_case(each), root_of(each.case)}.isdisjoint(skip)]
         groups = self._server.runtime.recovery.groups
         applied = await groups.apply(view.id, members, who=who, retry=retry, application=application)
         await self._settled()
