@@ -10,10 +10,8 @@ import pytest
 from mendflow.client.files import cases_begun_by_messages
 from mendflow.core.engine.messages import Cancel
 from mendflow.core.model.errors import Conflict, NotFound, RequestError, StoreUnavailable, TemporarilyUnavailable
-from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope, Throw
 from mendflow.core.model.ids import CaseId, FlowName
-from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.principals import EVERYTHING
 from mendflow.core.model.values import Value
 from mendflow.services.api.domain import Domain
@@ -27,7 +25,7 @@ from mendflow.stores.contract import Store, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.core.engine.xml.conversations import on_message, process, receive, reply, said, sequence, step
 from tests.patience import PATIENCE_S
-from tests.services.conftest import HandPilot, server_on
+from tests.services.conftest import server_on
 
 YES = said(1, "yes")
 """What every reply here says."""
@@ -268,24 +266,6 @@ async def test_a_case_that_a_message_began_is_run_again_by_a_message_alone(post:
     with pytest.raises(Conflict, match="begins with a message: send one to /soap/flows/talks"):
         await Domain(post.server).rerun("talks-soap.1", who="ada")
     assert list(await post.cases()) == ["talks-soap.1"]
-
-
-async def test_failures_of_a_case_that_a_message_began_are_refused_with_the_reason(tmp_path: Path) -> None:  # EX-7
-    post = await opened(MemoryStore(), tmp_path, talk(step("work")))
-    server = post.server
-    await post.send("begin", said(1))
-    fault = Fault(name="exit", category=Category.JOB, message="it ended with exit code 3", exit_code=3)
-    await HandPilot(Domain(server)).run_all(lambda spec: Outcome(fault=fault))
-    async with asyncio.timeout(PATIENCE_S):
-        while await post.cases() != {"talks-soap.1": "failed"}:
-            await asyncio.sleep(0.01)
-    await server.runtime.ledger.settled()
-    [group] = await Domain(server).failures()
-    assert (group.unhandled, (await Domain(server).failure(group.id)).open_failed) == (1, 0)
-    applied = await Domain(server).apply_rules(group.id, who="ada", retry=True)
-    [(failure, reason)] = applied.refused.items()
-    assert failure.startswith("talks-soap.1/") and "was begun by a message" in reason
-    await server.close()
 
 
 async def test_a_flow_that_begins_with_a_message_is_not_called(post: Post) -> None:

@@ -1,5 +1,6 @@
 """What is kept of applications of rules to groups of failures."""
 
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.services.recovery.apply_runs import IDS_KEPT, RUNS_KEPT, ApplyRun, ApplyRuns
 
@@ -38,7 +39,7 @@ def test_ex_7_of_those_that_are_over_so_many_failures_are_kept() -> None:
 def test_ex_7_failures_are_the_one_unit_of_what_is_told() -> None:
     run = begun(ApplyRuns(), "g", "red", "blue")
     run.total.update({"red": 3, "blue": 2})
-    run.add_case("f-1", "red")  # type: ignore[arg-type]
+    run.add_case(CaseId("f-1"), "red")
     run.add_taken_up(["f-1/1", "f-1/2"], "red")
     run.add_refused(["g-1/1"], "blue", "it is not over")
     run.done.update({"red": 2, "blue": 1})

@@ -206,11 +206,13 @@ async def told_open(world: World) -> str:
     raise AssertionError("the changes have ended")
 
 
-async def test_it_comes_back_after_a_crash_when_the_later_run_was_cancelled(world: World) -> None:  # FM-8
+async def test_it_comes_back_after_a_crash_when_the_later_run_was_cancelled(  # FM-8
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = await failed_case(world)
     again = await rerun(world, case)
     assert await open_alerts(world) == []
-    world.runtime.monitor._look_again = lambda: None  # type: ignore[method-assign]  # it dies before it can
+    monkeypatch.setattr(world.runtime.monitor, "_look_again", lambda: None)  # it dies before it can
     await cancelled(world, again)
     await world.restart()
     assert await open_alerts(world) == [case]

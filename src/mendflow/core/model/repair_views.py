@@ -328,10 +328,9 @@ class TrialView(View, frozen=True):
 
 
 class ApplyResult(View, frozen=True):
-    """What came of applying the rules now to those of a group that wait, or that their cases failed by. All is told in
-    failures, by the ids of their decisions: those that were taken up, those that were left as they are, and those that
-    could not be taken up, with the reason. Only `cases` are cases: those that had failed and go on from where they
-    stood."""
+    """What came of applying the rules now to those of a group that wait, or that their cases failed by, told in
+    failures, by the ids of their decisions: `refused` are those that could not be taken up, with the reason. Only
+    `cases` are cases, those that had failed and go on from where they stood."""
 
     group: str
     taken_up: list[str]

@@ -120,10 +120,10 @@ def is_rejection(decision: Decided) -> bool:
     """Whether this is what a person has decided, who rejected a user task: nothing broke, and no rule is to be taught
     of it. What a rule took up all the same is handled by that rule."""
     by_person = decision.fault is not None and bool(decision.fault.rejected_by)
-    return by_person and (decision.state == "waiting" or _is_left(decision))
+    return by_person and (decision.state == "waiting" or _is_unrepaired(decision))
 
 
-def _is_left(decision: Decided) -> bool:
+def _is_unrepaired(decision: Decided) -> bool:
     """Whether no rule took it up, and nobody tries it again."""
     return decision.state in ("ignored", "passive") and decision.result != RETRIES
 
@@ -135,7 +135,7 @@ def handling_of(decision: DecisionSummary | Decision, settled: SettledCases) -> 
         return "waiting"
     if decision.result == TOLD:
         return "told"
-    if not _is_left(decision):
+    if not _is_unrepaired(decision):
         return "handled"
     if is_rejection(decision):
         return "rejected"
