@@ -54,8 +54,8 @@ async def restart_group(client: Client, group: str, *, unchanged: bool = False) 
 
 
 def refused_cases(applied: ApplyResult) -> dict[str, str]:
-    """The cases of failures that could not be taken up, with the reason."""
-    return {_case_of(id): reason for id, reason in applied.refused.items()}
+    """The cases that cannot go on, with the reason."""
+    return {_case_of(id): reason for id, reason in applied.refused.items() if _case_of(id) not in applied.cases}
 
 
 async def _with_changed_files(client: Client, group: str) -> dict[str, CaseView]:
@@ -113,6 +113,8 @@ def _say_applied(applied: ApplyResult, reasons: Mapping[str, str], started: Mapp
             say(f"{case} cannot go on: {reason}")
         else:
             say(f"{case} cannot go on: {reason}; instead: mendflow rerun {case} --from-failed")
+    for id in [each for each in applied.refused if _case_of(each) in applied.cases]:
+        say(f"{id} waits for a person: {applied.refused[id]}")
     if not (applied.taken_up or applied.cases or applied.left or reasons):
         say("No case of this group waits, or has failed and was not run again: there is nothing to go on with.")
 

@@ -152,22 +152,20 @@ def merge_apply_progress(by_server: PeerAnswers) -> bytes:
 def _applied(answers: Sequence[ApplyResult] | Sequence[ApplyProgress]) -> dict[str, Any]:
     taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
     cases = list(dict.fromkeys(case for each in answers for case in each.cases))
-    done = {
-        *taken_up,
-        *cases,
-    }  # of a case that goes on, another server may name the decisions that its failures got then
-    refused = {
-        id: reason
-        for each in answers
-        for id, reason in each.refused.items()
-        if done.isdisjoint((id, first_case_of(id)))
-    }
+    refused = {id: reason for each in answers for id, reason in _own_refusals(each, cases).items()}
+    done = {*taken_up, *cases, *refused}
     left = [
         id
         for id in dict.fromkeys(id for each in answers for id in each.left)
-        if id not in refused and done.isdisjoint((id, first_case_of(id)))
+        if done.isdisjoint((id, first_case_of(id)))
     ]
     return {"taken_up": taken_up, "left": left, "cases": cases, "refused": refused}
+
+
+def _own_refusals(answer: ApplyResult | ApplyProgress, cases: Sequence[str]) -> dict[str, str]:
+    """Those that no other server has made void: of a case that goes on, only the server that let it do so knows."""
+    elsewhere = {*cases}.difference(answer.cases)
+    return {id: reason for id, reason in answer.refused.items() if first_case_of(id) not in elsewhere}
 
 
 APPLYING: Final = re.compile("/failures/[^/]+/apply")

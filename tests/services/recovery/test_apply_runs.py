@@ -1,8 +1,14 @@
-"""What is kept of applications of rules to groups of failures."""
+"""What is told, and kept, of applications of rules to groups of failures."""
 
+from pathlib import Path
+
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.services.recovery.apply_runs import IDS_KEPT, RUNS_KEPT, ApplyRun, ApplyRuns
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.memory import MemoryStore
+from tests.services.recovery.kit import FAILED, World, flow
 
 
 def begun(runs: ApplyRuns, group: str, *projects: str) -> ApplyRun:
@@ -53,3 +59,22 @@ def test_ex_7_failures_are_the_one_unit_of_what_is_told() -> None:
         [],
         {"g-1/1": "it is not over"},
     )
+
+
+async def test_ex_7_what_waits_in_a_case_that_goes_on_is_told_with_the_reason(tmp_path: Path) -> None:
+    world = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None))  # no rules say how to try again
+    await world.server.open()
+    cases = []
+    for _ in range(2):
+        cases.append(await world.start(flow(JobActivity(name="a", command="true"))))
+        await world.take()
+        await world.report(a=FAILED)
+        await world.until_status(cases[-1], "failed")
+    [group] = await world.domain.failures()
+    applied = await world.domain.apply_rules(group.id, who="ann", retry=True)
+    assert (sorted(applied.cases), applied.taken_up, applied.left) == (sorted(cases), [], [])
+    assert {id.partition("/")[0] for id in applied.refused} == {*cases}
+    assert all("there is no exlet 'try-again'" in reason for reason in applied.refused.values())
+    told = await world.domain.apply_progress(group.id)
+    assert (told.running, told.total, told.done) == (False, 2, 2)
+    await world.server.close()

@@ -18,6 +18,7 @@ from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.apply_runs import ApplyRun, ApplyRuns
+from mendflow.services.recovery.decisions import first_id
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failures import DecisionSummary, is_rejection, started_case
 from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere
@@ -129,9 +130,19 @@ class GroupRepairs:
             run.add_refused(failures, project, error.message)
             return
         run.add_case(case, project)
-        run.add_taken_up(failures, project)
+        reasons: dict[str, str] = {}
         for id in waiting:
-            await self._take_up(id, who=who, retry=True)
+            try:
+                await self._take_up(id, who=who, retry=True)
+            except StoreUnavailable:
+                raise
+            except RequestError as error:  # it waits for a person, in a case that goes on
+                reasons[first_id(id)] = error.message
+        for failure in failures:
+            if reason := reasons.get(first_id(failure)):
+                run.add_refused([failure], project, reason)
+            else:
+                run.add_taken_up([failure], project)
 
     def progress(self, group: str, sight: Sight) -> ApplyProgress:
         """How far the last application to a group has come, as far as it is in sight."""
