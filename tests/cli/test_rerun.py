@@ -54,6 +54,9 @@ def test_a_file_of_the_flow_that_was_corrected_since_is_taken_by_a_rerun(shell: 
     shell.write("own.txt", "corrected again\n")
     assert "own.txt" not in shell("rerun", "last", "--from-failed", "--quiet", "--unchanged").stderr
     assert "corrected again" not in shell.ok("logs", "last:late")
+    anew = shell("rerun", "last", "--no-cache", "--quiet")
+    assert "own.txt has changed since" in anew.stderr and "leave one away" not in anew.stderr
+    assert "corrected again" in shell.ok("logs", "last:late")
 
 
 LANES = """

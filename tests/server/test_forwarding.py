@@ -300,3 +300,25 @@ async def test_nobody_but_servers_says_what_an_application_is_called(
     assert (await two[0].domain.apply_progress(group.id)).application == ""
     await apply(**{"X-Mendflow-Passed-On": f"Bearer {SERVERS_TOKEN}"})
     assert (await two[0].domain.apply_progress(group.id)).application == "mine", "a server may say so"
+
+
+async def test_ex_7_what_another_server_has_made_its_own_is_left_to_it_at_once(
+    two: tuple[Citizen, Citizen], east: Client, west: Client
+) -> None:
+    await east.deploy(job_flow())
+    cases = []
+    for server in (east, west, east):
+        cases.append((await server.start("one")).id)
+        await do_jobs(server, 1, fail=True)
+    [group] = await west.failures(flow="one")
+    homes = two[0].server.runtime.homes
+    async with asyncio.timeout(PATIENCE_S):
+        while not all([await homes.claim(case, "reopening") for case in cases[:2] if not homes.mine(case)]):
+            await asyncio.sleep(0.05)
+    tree = RuleTree({1: Rule(id=1, condition="true", exlet="again", cornerstone={})}, 1)
+    await west.put_rules(RuleSet(name="one", trees={ExceptionType.ABORT: {"work": tree}}, exlets={"again": AGAIN}))
+    began = asyncio.get_running_loop().time()
+    applied = await two[1].domain.apply_rules(group.id, who="boss")
+    assert asyncio.get_running_loop().time() - began < 3, "nobody waits for what has another home"
+    assert (applied.cases, applied.refused) == (cases[2:], {})
+    assert [id.partition("/")[0] for id in applied.left] == [case for case in reversed(cases[:2])]

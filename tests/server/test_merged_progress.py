@@ -19,14 +19,17 @@ def merged(*answers: bytes) -> ApplyProgress:
 
 
 NEVER = progress("", 0, total=0, done=0, by="")
-OLD = progress("old", 1_000, cases=["f-1"], left=["f-9/1"], refused={"f-8": "no"}, total=9, done=9, stopped=True)
+OLD = progress("old", 1_000, taken_up=["f-1/1"], left=["f-9/1"], refused={"f-8/1": "no"}, total=9, done=9, stopped=True)
 
 
 def test_ex_7_parts_of_one_application_are_told_as_one() -> None:
-    here = progress("new", 90_000, cases=["f-2"], left=["f-3/1"], ended_at=90_005)
-    there = progress("new", 90_003, cases=["f-3"], left=["f-2/1"], ended_at=90_009)
+    here = progress("new", 90_000, taken_up=["f-2/1"], cases=["f-2"], left=["f-3/1", "f-4/1", "f-5/1"], ended_at=90_005)
+    refused = {"f-4/1": "jobs of it are not over", "f-2/1": "it is not over"}
+    there = progress("new", 90_003, taken_up=["f-3/1"], cases=["f-3"], left=["f-5/1"], refused=refused, ended_at=90_009)
     told = merged(here, NEVER, there)
-    assert (told.started_at, told.ended_at, told.cases, told.left) == (90_000, 90_009, ["f-2", "f-3"], [])
+    assert (told.started_at, told.ended_at, told.cases) == (90_000, 90_009, ["f-2", "f-3"])
+    assert (told.taken_up, told.left) == (["f-2/1", "f-3/1"], ["f-5/1"])
+    assert told.refused == {"f-4/1": "jobs of it are not over"}, "what one has taken up is refused by the others"
 
 
 def test_ex_7_what_a_server_that_was_not_reached_still_tells_of_another_time_is_left_out() -> None:

@@ -109,6 +109,14 @@ async def test_cases_of_another_project_are_not_there(people: As) -> None:  # SE
     assert (await people("vera").case(case)).project == "red"
 
 
+async def test_a_case_of_another_project_is_not_run_again_with_a_flow_of_ones_own(people: As) -> None:  # SE-1
+    case = await started(people)
+    await people("ann").cancel(case)
+    assert await refused(people("boris").start_with_flow(job_flow("of-boris"), rerun_of=case)) == "not-found"
+    again = await people("ann").start_with_flow(job_flow("of-ann"), rerun_of="last")
+    assert again.stands_for == case
+
+
 async def test_a_viewer_looks_and_an_operator_steers(people: As) -> None:  # SE-1
     case = await started(people)
     for asked in (people("vera").suspend(case), people("vera").cancel(case), people("vera").start("of-ann")):

@@ -23,7 +23,7 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.views import JobQuery
+from mendflow.core.model.views import CaseQuery, JobQuery
 from mendflow.services.api.domain import Domain
 from mendflow.stores.contract import WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
@@ -102,7 +102,9 @@ async def test_a_rerun_from_failed_wants_a_failure(domain: Domain, pilot: Any) -
     with pytest.raises(Conflict, match="nothing failed"):
         await domain.rerun(case, who="me", from_failed=True)
     again = await domain.rerun("last", who="me")
-    assert (again.rerun_of, (await domain.case(again.id)).flow) == (case, "f")
+    assert (again.rerun_of, again.stands_for, (await domain.case(again.id)).flow) == (case, case, "f")
+    [found] = (await domain.find_cases(CaseQuery(where=f"stands_for == '{case}'"))).rows
+    assert found.id == again.id
 
 
 async def test_a_manual_task_is_offered_claimed_and_completed(domain: Domain) -> None:

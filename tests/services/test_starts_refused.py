@@ -1,8 +1,10 @@
 """Starts that are refused, with a sentence that says why."""
 
+from typing import Any
+
 import pytest
 
-from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.services.api.domain import Domain
@@ -19,6 +21,27 @@ async def test_a_case_whose_results_are_to_be_used_has_to_be_there(domain: Domai
     earlier = (await domain.start("f", {}, who="me")).id
     with pytest.raises(InvalidRequest, match="no earlier results at all: leave one away"):
         await domain.start("f", {}, who="me", cache_from=earlier, cache="none")
+
+
+async def test_a_case_is_run_again_with_another_flow_when_it_is_over(domain: Domain) -> None:  # DU-2
+    await domain.deploy(FLOW)
+    case = (await domain.start("f", {}, who="me")).id
+    with pytest.raises(Conflict, match=f"case {case} has not ended, it is running: .* mendflow cancel {case} ends it"):
+        await domain.start_with_flow(FLOW, {}, who="me", rerun_of=case)
+    with pytest.raises(Conflict, match="has not ended"):
+        await domain.rerun(case, who="me")
+    await domain.cancel(case, who="me")
+    more: list[dict[str, Any]] = [{"cache_from": case}, {"resume": True}]
+    for also in more:
+        with pytest.raises(InvalidRequest, match=r"(cache_from|resume): a case that is run again by `rerun_of`"):
+            await domain.start_with_flow(FLOW, {}, who="me", rerun_of=case, **also)
+    with pytest.raises(NotFound):
+        await domain.start_with_flow(FLOW, {}, who="me", rerun_of="nobody-123456")
+    again = await domain.start_with_flow(FLOW, {}, who="me", rerun_of=case)
+    assert (again.rerun_of, again.stands_for) == (case, case)
+    await domain.cancel(again.id, who="me")
+    anew = await domain.start_with_flow(FLOW, {}, who="me", rerun_of=again.id, cache="none")
+    assert (anew.rerun_of, anew.stands_for, anew.cache) == (again.id, again.id, "none")
 
 
 async def test_a_key_is_one_line_that_is_not_too_long(domain: Domain) -> None:

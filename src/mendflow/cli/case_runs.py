@@ -16,7 +16,7 @@ from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.printing import say
 from mendflow.cli.progress import follow, progress
 from mendflow.cli.remote_runs import Begin, RunOptions, print_result
-from mendflow.cli.rule_applying import restart_group, say_applied
+from mendflow.cli.rule_applying import restart_group, say_rerun
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
 from mendflow.cli.summary import print_held
@@ -60,7 +60,7 @@ async def rerun_group_locally(
                 return ExitCode.INTERRUPTED
             restarted = await restart_group(cluster.client, group, unchanged=unchanged)
             if not options.json:
-                say_applied(restarted.applied, restarted.started)
+                say_rerun(restarted)
             for case in [await cluster.client.resume(id) for id in restarted.waited(stopped)] + [
                 await cluster.client.case(id) for id in restarted.running
             ]:

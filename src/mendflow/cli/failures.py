@@ -126,6 +126,8 @@ def handled_text(group: FailureGroup) -> str:
         parts.append(f"no rule: {group.unhandled:,}")
     if group.run_again:
         parts.append(f"run again: {group.run_again:,}")
+    if group.settled:
+        parts.append(f"settled: {group.settled:,}")
     if group.rejected:
         parts.append(f"a person rejected {group.rejected:,}")
     if group.waiting:
@@ -162,6 +164,8 @@ def _show(view: FailureView, *, every: bool) -> None:
         say(f"  {count_text(group.unhandled, 'time')} no rule fitted it, and nothing was done")
     if group.run_again:
         say(f"  {count_text(group.run_again, 'time')} no rule fitted it, and somebody has run the case again since")
+    if group.settled:
+        say(f"  {count_text(group.settled, 'time')} no rule fitted it, and the case completed or was cancelled")
     if group.rejected:
         say(f"  {count_text(group.rejected, 'time')} a person rejected a user task, and the case ended by that")
     say("newest:")

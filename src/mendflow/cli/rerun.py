@@ -25,7 +25,7 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.remote_runs import Begin, RunOptions, run_on_server
-from mendflow.cli.rule_applying import restart_group, say_applied
+from mendflow.cli.rule_applying import restart_group, say_rerun
 from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, Wait, with_run_arguments
 from mendflow.cli.unfinished_cases import say_continued
 from mendflow.client import Client
@@ -144,7 +144,7 @@ async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool, un
     if json:
         print_json(restarted)
     else:
-        say_applied(restarted.applied, restarted.started)
+        say_rerun(restarted)
     return ExitCode.OK
 
 
@@ -173,11 +173,10 @@ async def _rerun_with_flow(
         made,
         inputs,
         cache=cache,
-        cache_from=earlier.id,
+        rerun_of=earlier.id,
         origin=came_from,
         again=again,
         on_unhandled=earlier.on_unhandled,
-        rerun=True,
     )
 
 

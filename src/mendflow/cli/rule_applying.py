@@ -16,14 +16,18 @@ from mendflow.core.model.views import CaseView
 from mendflow.pages.formatting import count_text
 
 DECISIONS_READ = 10_000
+MESSAGES = "-soap"
+"""The end of the name under which the cases are numbered that messages begin."""
 NO_CASES: Mapping[str, str] = {}
 
 
 class GroupRerun(msgspec.Struct, frozen=True, kw_only=True):
-    """`started` are new cases, by the failed ones that they run again."""
+    """`started` are new cases, by the failed ones that they run again, and `reasons` say of each of these why it could
+    not go on itself."""
 
     applied: ApplyResult
     started: dict[str, str] = {}
+    reasons: dict[str, str] = {}
 
     @property
     def running(self) -> list[str]:
@@ -31,7 +35,7 @@ class GroupRerun(msgspec.Struct, frozen=True, kw_only=True):
 
     def waited(self, cases: Iterable[CaseId]) -> list[CaseId]:
         """Those of the cases that waited for a person, and go on."""
-        going = {_root_of(id) for id in self.applied.taken_up}
+        going = {_case_of(id) for id in self.applied.taken_up}
         return [case for case in cases if case in going]
 
 
@@ -41,12 +45,17 @@ async def restart_group(client: Client, group: str, *, unchanged: bool = False) 
     `unchanged`: these are meant."""
     other = {} if unchanged else await _with_changed_files(client, group)
     applied = await client.apply_rules(group, retry=True, skip=list(other))
-    refused = dict.fromkeys(other, "its inputs have changed") | applied.refused
+    reasons = dict.fromkeys(other, "its inputs have changed") | refused_cases(applied)
     started = {}
-    for case in refused:
+    for case in [each for each in reasons if not is_begun_by_message(each)]:
         changed = {} if unchanged else await changed_inputs(client, await client.case(case), await client.flow_of(case))
         started[case] = str((await client.rerun(case, from_failed=True, inputs=changed)).id)
-    return GroupRerun(applied=msgspec.structs.replace(applied, refused=refused), started=started)
+    return GroupRerun(applied=applied, started=started, reasons=reasons)
+
+
+def refused_cases(applied: ApplyResult) -> dict[str, str]:
+    """The cases that cannot go on, with the reason."""
+    return {_case_of(id): reason for id, reason in applied.refused.items() if _case_of(id) not in applied.cases}
 
 
 async def _with_changed_files(client: Client, group: str) -> dict[str, CaseView]:
@@ -63,8 +72,8 @@ async def _with_changed_files(client: Client, group: str) -> dict[str, CaseView]
 async def group_cases(client: Client, group: str) -> list[CaseView]:
     """The outermost cases of a group that have failed, or in which one of its failures waits for a person."""
     decisions = await client.decisions(DecisionQuery(group=group, limit=DECISIONS_READ))
-    waiting = {_root_of(each.id) for each in decisions if each.state == "waiting"}
-    cases = [await client.case(root) for root in dict.fromkeys(_root_of(each.id) for each in decisions)]
+    waiting = {_case_of(each.id) for each in decisions if each.state == "waiting"}
+    cases = [await client.case(case) for case in dict.fromkeys(_case_of(each.id) for each in decisions)]
     return [case for case in cases if case.status == "failed" or case.id in waiting]
 
 
@@ -77,30 +86,47 @@ async def apply_now(client: Client, group: str) -> ApplyResult:
     return applied
 
 
-def say_applied(applied: ApplyResult, started: Mapping[str, str] = NO_CASES) -> None:
+def say_rerun(restarted: GroupRerun) -> None:
+    _say_applied(restarted.applied, restarted.reasons, restarted.started)
+
+
+def say_applied(applied: ApplyResult) -> None:
+    _say_applied(applied, refused_cases(applied), NO_CASES)
+
+
+def _say_applied(applied: ApplyResult, reasons: Mapping[str, str], started: Mapping[str, str]) -> None:
     """What was taken up, which cases go on, and why others do not. `started` run in the place of those that could not
     go on."""
     if cases := applied.cases:
         go = "goes on from where it" if len(cases) == 1 else "go on from where they"
         say(f"{count_text(len(cases), 'case')} {go} stood: {names(cases)}")
-    if waited := [id for id in applied.taken_up if _root_of(id) not in cases]:
+    if waited := [id for id in applied.taken_up if _case_of(id) not in cases]:
         say(f"{count_text(len(waited), 'failure')} that waited {'is' if len(waited) == 1 else 'are'} taken up:")
         for id in waited[:TRIED_SHOWN]:
             say(f"  {id}")
     if applied.left:
         say(f"the rules say nothing of {count_text(len(applied.left), 'failure')}: {names(applied.left)}")
-    for case, reason in applied.refused.items():
+    for case, reason in reasons.items():
         if case in started:
             say(f"{started[case]} started in the place of {case}: {reason}")
+        elif is_begun_by_message(case):
+            say(f"{case} cannot go on: {reason}")
         else:
             say(f"{case} cannot go on: {reason}; instead: mendflow rerun {case} --from-failed")
-    if not (applied.taken_up or applied.cases or applied.left or applied.refused):
+    for id in [each for each in applied.refused if _case_of(each) in applied.cases]:
+        say(f"{id} waits for a person: {applied.refused[id]}")
+    if not (applied.taken_up or applied.cases or applied.left or reasons):
         say("No case of this group waits, or has failed and was not run again: there is nothing to go on with.")
 
 
-def _root_of(decision: str) -> str:
-    """The outermost case of a decision."""
-    return decision.partition("/")[0].partition(".")[0]
+def _case_of(decision: str) -> str:
+    """The outermost case of a decision; those that messages began are numbered under one name."""
+    name, *numbers = decision.partition("/")[0].split(".")
+    return ".".join((name, *numbers[:1])) if name.endswith(MESSAGES) else name
+
+
+def is_begun_by_message(case: str) -> bool:
+    return case.partition(".")[0].endswith(MESSAGES)
 
 
 def names(ids: Sequence[str]) -> str:

@@ -69,13 +69,14 @@ class CaseCalls(Calls, tag="cases"):
         again: list[str] = [],
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
-        rerun: bool = False,
+        rerun_of: str = "",
         project: ProjectName = "",
     ) -> CaseView:
         """Start a case of a flow that is sent along. The flow model as JSON; all else as for a deployed flow. A flow
         that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where
-        none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. With `rerun` the
-        case of `cache_from` is run again, with what was corrected: what that failed by is taken up."""
+        none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. `rerun_of` names
+        a case that is run again by this one, with what was corrected: what that failed by is taken up, and its results
+        are used for unchanged jobs, but not with "none" as `cache`. It has to be over."""
 
     @operation("GET", "/cases", VIEWERS, LISTED, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:

@@ -24,7 +24,7 @@ from mendflow.server.case_forwarding import EVENT_STREAM, CaseHomeLookup
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.request_body import read_body
 from mendflow.server.routes.parameters import APPLICATION
-from mendflow.services.base.cluster import ServerDocument, root_of
+from mendflow.services.base.cluster import ServerDocument, first_case_of
 
 LAST_ID_HEADER: Final = b"last-event-id"
 _ID_LINE: Final = re.compile(rb"^id: (\d+)$", re.MULTILINE)
@@ -123,7 +123,7 @@ def own_answer(answers: PeerAnswers) -> bytes:
 
 
 def merge_applied(by_server: PeerAnswers) -> bytes:
-    """A decision that any server has applied, or whose case it has taken up, is not counted as left."""
+    """A failure that any server has taken up, or was refused by, is not counted as left."""
     answers = list(_read(by_server, ApplyResult).values())
     return _encode(msgspec.structs.replace(answers[0], **_applied(answers)))
 
@@ -145,7 +145,6 @@ def merge_apply_progress(by_server: PeerAnswers) -> bytes:
         done=min(each.done for each in begun) if running else max(each.done for each in begun),
         stopped=any(each.stopped for each in begun),
         ended_at=0 if running else max(each.ended_at for each in begun),
-        failures=sum(each.failures for each in begun),
         **_applied(begun),
     )
     return _encode(progress)
@@ -154,12 +153,20 @@ def merge_apply_progress(by_server: PeerAnswers) -> bytes:
 def _applied(answers: Sequence[ApplyResult] | Sequence[ApplyProgress]) -> dict[str, Any]:
     taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
     cases = list(dict.fromkeys(case for each in answers for case in each.cases))
-    taken = {*taken_up, *cases}
+    refused = {id: reason for each in answers for id, reason in _own_refusals(each, cases).items()}
+    done = {*taken_up, *cases, *refused}
     left = [
-        id for id in dict.fromkeys(id for each in answers for id in each.left) if taken.isdisjoint((id, root_of(id)))
+        id
+        for id in dict.fromkeys(id for each in answers for id in each.left)
+        if done.isdisjoint((id, first_case_of(id)))
     ]
-    refused = {case: reason for each in answers for case, reason in each.refused.items() if case not in set(cases)}
     return {"taken_up": taken_up, "left": left, "cases": cases, "refused": refused}
+
+
+def _own_refusals(answer: ApplyResult | ApplyProgress, cases: Sequence[str]) -> dict[str, str]:
+    """Those that no other server has made void: of a case that goes on, only the server that let it do so knows."""
+    elsewhere = {*cases}.difference(answer.cases)
+    return {id: reason for id, reason in answer.refused.items() if first_case_of(id) not in elsewhere}
 
 
 APPLYING: Final = re.compile("/failures/[^/]+/apply")

@@ -12,17 +12,21 @@ if TYPE_CHECKING:
     from mendflow.server.gate import ProjectGate
 
 Arguments = dict[str, Any]
+EARLIER_CASES: Final = {
+    "cache_from": "its results are not used in this one",
+    "rerun_of": "it is not run again in this one",
+}
 Check = Callable[["ProjectGate", Arguments, str], Awaitable[None]]
 
 
 async def start(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
-    """Results of an earlier case are used in the same project only."""
+    """Results of an earlier case are used, and a case is run again, in the same project only."""
     await given_files(gate, arguments, project)
-    if not arguments["cache_from"]:
-        return
-    arguments["cache_from"] = await gate.named(arguments["cache_from"])
-    if await gate.demand_seen("case", arguments["cache_from"]) != project:
-        raise Forbidden(f"case {arguments['cache_from']} is of another project: its results are not used in this one")
+    for name, refused in EARLIER_CASES.items():
+        if arguments.get(name):
+            arguments[name] = await gate.named(arguments[name])
+            if await gate.demand_seen("case", arguments[name]) != project:
+                raise Forbidden(f"case {arguments[name]} is of another project: {refused}")
 
 
 async def mend(gate: "ProjectGate", arguments: Arguments, project: str) -> None:

@@ -8,20 +8,26 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import ForEach, JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.rules import RuleSet
+from mendflow.services.base.alerts import ALERT_KIND, AlertDocument
 from mendflow.services.base.notices import ALERT_CLOSED
 from mendflow.services.observe.monitor_settings import MonitorSettings
+from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.contract import Put
 from mendflow.stores.memory import MemoryStore
 from tests.patience import PATIENCE_S
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
 
 A = JobActivity(name="a", command="true")
-
+LOOP = ForEach(name="l", first=1, last=2, body=A, tolerate=1)
+OTHER = Fault(name="exit", category=Category.JOB, message="it ran out of ideas", exit_code=4)
+DAY = 86_400_000
 
 SHIPPED = RuleSet(name="*", exlets={"try-again": exlet("try-again", mend(Primitive.RESUBMIT))})
 
@@ -88,7 +94,7 @@ async def test_it_ends_when_the_failure_is_taken_up_and_comes_back_if_it_fails_a
     await world.domain.apply_rules(group.id, who="me", retry=True)
     async with asyncio.timeout(PATIENCE_S):
         await told
-    assert (await world.domain.apply_progress(group.id)).failures == 1
+    assert len((await world.domain.apply_progress(group.id)).taken_up) == 1
     assert await world.take() == ["a"] and await open_alerts(world) == [], "it is under way again"
     await world.report(a=FAILED)
     await world.until_status(case, "failed")
@@ -163,3 +169,130 @@ async def test_what_was_run_again_is_not_counted_as_what_rules_can_be_applied_to
     await done_again(world, first)
     view = await world.domain.failure(group.id)
     assert (view.open_waiting, view.open_failed) == (0, 1)
+
+
+async def rerun(world: World, case: CaseId) -> CaseId:
+    return (await world.domain.rerun(case, who="me")).id
+
+
+async def cancelled(world: World, case: CaseId) -> CaseId:
+    await world.domain.cancel(case, who="me")
+    await world.until_status(case, "cancelled")
+    return case
+
+
+async def test_it_comes_back_when_the_later_run_is_cancelled(world: World) -> None:  # FM-8, UI-1
+    case = await failed_case(world)
+    again = await rerun(world, case)
+    assert await open_alerts(world) == []
+    told = asyncio.create_task(told_open(world))
+    await asyncio.sleep(0)
+    await cancelled(world, again)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await told, "without that the monitor has looked"
+    assert [alert.case for alert in await world.domain.alerts()] == [case]
+    again = await rerun(world, again)
+    assert await open_alerts(world) == [], "who runs the cancelled one again has taken up the first"
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(again, "completed")
+    assert await open_alerts(world) == []
+
+
+async def told_open(world: World) -> str:
+    async for event in world.domain.events(kind="alert"):
+        if event.state != ALERT_CLOSED:
+            return event.message
+    raise AssertionError("the changes have ended")
+
+
+async def test_it_comes_back_after_a_crash_when_the_later_run_was_cancelled(  # FM-8
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = await failed_case(world)
+    again = await rerun(world, case)
+    assert await open_alerts(world) == []
+    monkeypatch.setattr(world.runtime.monitor, "_look_again", lambda: None)  # it dies before it can
+    await cancelled(world, again)
+    await world.restart()
+    assert await open_alerts(world) == [case]
+
+
+async def test_it_comes_back_when_a_later_run_that_had_failed_goes_on_and_is_cancelled(world: World) -> None:  # FM-8
+    case = await failed_case(world)
+    again = await rerun(world, case)
+    await world.take()
+    await world.report(a=Outcome(fault=OTHER))
+    await world.until_status(again, "failed")
+    assert await open_alerts(world) == [again], "of another cause"
+    await world.runtime.recovery.reopener.reopen(again, who="me")
+    await cancelled(world, again)
+    assert await open_alerts(world) == [case]
+
+
+async def test_one_that_somebody_has_seen_does_not_come_back_when_the_later_run_is_cancelled(world: World) -> None:
+    # FM-8
+    case = await failed_case(world)
+    [alert] = await world.domain.alerts()
+    await world.domain.acknowledge(alert.id, who="me")
+    await cancelled(world, await rerun(world, case))
+    assert await open_alerts(world) == []
+
+
+async def test_it_never_tells_of_another_task(world: World) -> None:  # FM-8
+    other = JobActivity(name="b", command="true")
+    first, second = await failed_case(world), await world.start(flow(other))
+    await world.take()
+    await world.report(b=FAILED)
+    await world.until_status(second, "failed")
+    found = await alerts_of(world)
+    assert found == [("f/a", first, "a"), ("f/b", second, "b")], "the same cause, and an alert for each task"
+    await done_again(world, first)
+    assert await alerts_of(world) == [("f/b", second, "b")]
+
+
+async def test_it_tells_of_another_item_of_the_same_case_that_is_left(world: World) -> None:  # FM-8
+    case = await world.start(flow(LOOP))
+    one, two = await world.take(items=2)
+    await world.pilot.exchange({one: FAILED, two: FAILED})
+    await world.until_status(case, "failed")
+    [(_, at, item)] = await alerts_of(world)
+    decisions = {str(each.item): each for each in await world.decisions(case)}
+    other = two if item == one else one
+    replaced = msgspec.structs.replace(decisions[str(item)], replaced_by="another")
+    found = await world.store.get(DECISION_KIND, replaced.id)
+    assert at == case and found is not None
+    await world.store.write([Put(DECISION_KIND, replaced.id, msgspec.json.encode(replaced), found.version)])
+    assert await alerts_of(world) == [("f/a", case, other)]
+
+
+async def alerts_of(world: World) -> list[tuple[str, str, str | None]]:
+    await world.runtime.ledger.settled()
+    await world.runtime.monitor.look()
+    return sorted((each.subject, each.case, each.item) for each in await world.domain.alerts())
+
+
+async def test_attempts_that_the_queue_tries_again_push_no_failure_out_of_sight(world: World) -> None:  # FM-8
+    first, second = await failed_case(world), await failed_case(world)
+    [decision] = await world.decisions(second)
+    retried = msgspec.structs.replace(decision, result="retried", case=CaseId("f-0"))
+    many = [msgspec.structs.replace(retried, id=f"f-0/{n}", at=decision.at + 1) for n in range(300)]
+    await world.store.write([Put(DECISION_KIND, each.id, msgspec.json.encode(each), 0) for each in many])
+    await done_again(world, first)
+    assert await open_alerts(world) == [second]
+    await done_again(world, second)
+    assert await open_alerts(world) == []
+
+
+async def test_failures_of_the_day_are_those_of_when_it_failed_not_of_when_it_was_told(world: World) -> None:  # FM-8
+    first, second = await failed_case(world), await failed_case(world)
+    await world.runtime.ledger.settled()
+    [alert] = await world.domain.alerts()
+    found = await world.store.get(ALERT_KIND, alert.id)
+    assert found is not None
+    late = msgspec.structs.replace(msgspec.json.decode(found.body, type=AlertDocument), raised_at=alert.raised_at + DAY)
+    await world.store.write([Put(ALERT_KIND, alert.id, msgspec.json.encode(late), found.version)])
+    await done_again(world, first)
+    assert await open_alerts(world) == [second]
+    await done_again(world, second)
+    assert await open_alerts(world) == []

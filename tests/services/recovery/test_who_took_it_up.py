@@ -8,14 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Call, Input, JobActivity, Throw, UserTask
+from mendflow.core.model.flow import Call, Catch, Empty, Input, JobActivity, Parallel, Scope, Throw, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery, FailureGroup
+from mendflow.core.model.retention import PruneRequest
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.learning.learned_failures import decode_decided, learned_failure
 from mendflow.services.recovery.failures import is_rejection
+from mendflow.services.recovery.settled_cases import PRUNED_RUNS_KIND
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
@@ -23,7 +25,7 @@ from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_s
 A = JobActivity(name="a", command="true")
 SHIPPED = RuleSet(name="*", exlets={"try-again": exlet("try-again", mend(Primitive.RESUBMIT))})
 ASKED = UserTask(name="approve", role="boss", title="Publish?")
-KINDS = ("waiting", "unhandled", "run-again", "rejected", "told", "handled")
+KINDS = ("waiting", "unhandled", "run-again", "settled", "rejected", "told", "handled")
 
 
 @pytest.fixture
@@ -60,15 +62,15 @@ async def only_group(world: World) -> FailureGroup:
         "waiting": group.waiting,
         "unhandled": group.unhandled,
         "run-again": group.run_again,
+        "settled": group.settled,
         "rejected": group.rejected,
         "told": group.told,
     }
     counted["handled"] = group.count - sum(counted.values())
     [trend] = (await type(world.domain)(world.server).overview()).failures  # an answer is kept for a while
-    assert (trend.count, trend.unhandled, trend.run_again, trend.rejected, trend.waiting, trend.told) == (
-        group.count,
-        *(counted[kind] for kind in ("unhandled", "run-again", "rejected", "waiting", "told")),
-    )
+    trends = (trend.unhandled, trend.run_again, trend.settled, trend.rejected, trend.waiting, trend.told)
+    counts_told = tuple(counted[kind] for kind in ("unhandled", "run-again", "settled", "rejected", "waiting", "told"))
+    assert (trend.count, trends) == (group.count, counts_told)
     counts = await world.domain.failure_counts(group.id)
     assert sum(each.unhandled for each in counts.periods) == group.unhandled
     listed = [each for each in await world.domain.decisions(DecisionQuery(group=group.id)) if not each.replaced_by]
@@ -109,6 +111,102 @@ async def test_ui_1_a_later_run_that_was_cancelled_stands_for_nothing(world: Wor
     assert await told(world) == (1, 0, 0)
 
 
+async def cancelled_rerun(world: World, case: CaseId) -> CaseId:
+    again = (await world.domain.rerun(case, who="me")).id
+    await world.domain.cancel(again, who="me")
+    await world.until_status(again, "cancelled")
+    return again
+
+
+async def completed_rerun(world: World, case: CaseId) -> CaseId:
+    again = (await world.domain.rerun(case, who="me")).id
+    await world.take()
+    await world.report(a=Outcome())
+    await world.until_status(again, "completed")
+    return again
+
+
+async def prune(world: World, *cases: CaseId) -> None:
+    run = await world.domain.prune(PruneRequest(cases=[*cases]), who="me")
+
+    async def is_over() -> bool:
+        return (await world.domain.prune_run(run.id)).state != "running"
+
+    await world.until(is_over, "the prune")
+    done = await world.domain.prune_run(run.id)
+    assert (done.state, done.cases) == ("done", len(cases)), done
+
+
+async def test_ui_1_who_runs_a_cancelled_run_again_has_taken_up_what_that_stood_for(world: World) -> None:
+    case = await failed_case(world)
+    twice = await cancelled_rerun(world, await cancelled_rerun(world, case))
+    assert await told(world) == (1, 0, 0)
+    last = (await world.domain.rerun(twice, who="me")).id
+    assert await told(world) == (0, 1, 0)
+    await world.domain.cancel(last, who="me")
+    await world.until_status(last, "cancelled")
+    assert await told(world) == (1, 0, 0)
+    await completed_rerun(world, last)
+    assert await told(world) == (0, 1, 0)
+
+
+async def test_ui_1_a_failure_stays_taken_up_when_the_later_run_is_pruned(world: World) -> None:
+    case = await failed_case(world)
+    await prune(world, await completed_rerun(world, case))
+    assert await told(world) == (0, 1, 0)
+    for waiting in await world.runtime.recovery.reopener.reopen(case, who="me"):
+        await world.runtime.administration.retry(waiting, who="me")
+    await fails(world, case)
+    assert await told(world) == (1, 0, 0), "what it fails by anew is another failure"
+
+
+async def test_ui_1_a_failure_stays_taken_up_whichever_of_its_later_runs_are_pruned_first(world: World) -> None:
+    first, second, third = [await failed_case(world) for _ in range(3)]
+    for case, order in ((first, "between"), (second, "last"), (third, "together")):
+        between = await cancelled_rerun(world, case)
+        last = await completed_rerun(world, between)
+        match order:
+            case "between":
+                await prune(world, between)
+                assert (await told(world))[1] == 1
+                await prune(world, last)
+            case "last":
+                await prune(world, last)
+                assert (await told(world))[1] == 2
+                await prune(world, between)
+            case _:
+                await prune(world, last, between)
+    assert await told(world) == (0, 3, 0)
+    await prune(world, first, second, third)
+    assert [found.id async for found in world.store.scan(PRUNED_RUNS_KIND)] == []
+
+
+async def test_ui_1_a_run_that_was_cancelled_stands_for_nothing_when_it_is_pruned_either(world: World) -> None:
+    case = await failed_case(world)
+    between = await cancelled_rerun(world, case)
+    await prune(world, between)
+    assert await told(world) == (1, 0, 0)
+
+
+async def test_ui_1_a_failure_whose_case_completed_or_was_cancelled_is_left_to_nobody(world: World) -> None:
+    caught = flow(Scope(name="s", body=A, catches=(Catch(body=Empty(name="e")),)), name="caught")
+    case = await world.start(caught)
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_status(case, "completed")
+    group = await only_group(world)
+    assert (group.unhandled, group.settled) == (0, 1)
+    two = Parallel(name="p", branches=(A, JobActivity(name="b", command="true")), on_fault="finish")
+    both = flow(two, name="both")
+    case = await world.start(both)
+    await world.take(items=2)
+    await world.report(a=FAILED)
+    await world.domain.cancel(case, who="me")
+    await world.until_status(case, "cancelled")
+    group = await only_group(world)
+    assert (group.unhandled, group.settled) == (0, 2)
+
+
 async def test_ui_1_who_corrects_the_inputs_has_taken_the_failure_up(world: World) -> None:
     counted = flow(A, inputs={"n": Input(type="number", default=1)})
     case = await fails(world, await world.start(counted))
@@ -132,7 +230,7 @@ async def test_ui_1_who_runs_a_case_again_with_a_corrected_flow_has_taken_its_fa
     corrected = msgspec.structs.replace(counted, outputs={"done": "yes"})
     await world.domain.start_with_flow(corrected, {"n": 2}, who="me", cache_from=case)
     assert await told(world) == (1, 0, 0)
-    await world.domain.start_with_flow(corrected, {"n": 2}, who="me", cache_from=case, rerun=True)
+    await world.domain.start_with_flow(corrected, {"n": 2}, who="me", rerun_of=case)
     assert await told(world) == (0, 1, 0)
 
 

@@ -36,11 +36,11 @@ export function casesQuery(wish: CasesWish) {
   });
 }
 
-/** The cases that run a case again, the newest first. */
+/** The cases that were run in place of a case, the newest first. */
 export function laterRunsQuery(id: string) {
   return queryOptions({
     queryKey: ["cases", "later-runs", id],
-    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases", { params: { query: { where: `rerun_of == ${quoted(id)} && parent == null`, order: "-started", limit: 20 } }, signal })),
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases", { params: { query: { where: `stands_for == ${quoted(id)}`, order: "-started", limit: 20 } }, signal })),
   });
 }
 

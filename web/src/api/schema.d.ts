@@ -539,7 +539,7 @@ export interface paths {
         put?: never;
         /**
          * Start a case of a flow that is sent along
-         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. With `rerun` the case of `cache_from` is run again, with what was corrected: what that failed by is taken up.
+         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. `rerun_of` names a case that is run again by this one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but not with "none" as `cache`. It has to be over.
          */
         post: operations["start_with_flow"];
         delete?: never;
@@ -3379,9 +3379,9 @@ export interface components {
         /**
          * ApplyProgress
          * @description How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
-         *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. `failures` of the group were
-         *         taken up: those that waited, and those of the `cases` that go on. Who sees some of the group's failures is told of
-         *         these alone. Servers that do it together call it by the same `application`.
+         *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. All is told, and counted, in
+         *         failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. Who sees some of
+         *         the group's failures is told of these alone. Servers that do it together call it by the same `application`.
          */
         ApplyProgress: {
             /** @default  */
@@ -3392,8 +3392,6 @@ export interface components {
             done: number;
             /** @default 0 */
             ended_at: number;
-            /** @default 0 */
-            failures: number;
             group: string;
             /** @default [] */
             left: string[];
@@ -3411,8 +3409,9 @@ export interface components {
         };
         /**
          * ApplyResult
-         * @description What came of applying the rules now to those of a group that wait, or that their cases failed by. `cases` had
-         *         failed and go on from where they stood; `refused` are those that could not, with the reason.
+         * @description What came of applying the rules now to those of a group that wait, or that their cases failed by, told in
+         *         failures, by the ids of their decisions: `refused` are those that could not be taken up, with the reason. Only
+         *         `cases` are cases, those that had failed and go on from where they stood.
          */
         ApplyResult: {
             /** @default [] */
@@ -3939,6 +3938,8 @@ export interface components {
             rerun_of: string | null;
             /** @default  */
             server: string;
+            /** @default null */
+            stands_for: string | null;
             started_at: number;
             /** @enum {unknown} */
             status: "cancelled" | "completed" | "failed" | "running" | "suspended";
@@ -4269,7 +4270,7 @@ export interface components {
             /** @default  */
             group: string;
             /** @default  */
-            handling: ("handled" | "rejected" | "run-again" | "told" | "unhandled" | "waiting") | "";
+            handling: ("handled" | "rejected" | "run-again" | "settled" | "told" | "unhandled" | "waiting") | "";
             id: string;
             /** @default null */
             item: string | null;
@@ -4768,8 +4769,9 @@ export interface components {
          * FailureGroup
          * @description Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
          *         are decisions that wait for a person; their cases are suspended until then. No rule took up the `unhandled`, and
-         *         nobody has run their cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a
-         *         user task. Of `told` a person was told, and nothing else was done.
+         *         nobody has run their cases again; of `run_again` somebody has, and the cases of `settled` have completed all the
+         *         same, or were cancelled. `rejected` are decisions of people, who rejected a user task. Of `told` a person was told,
+         *         and nothing else was done.
          */
         FailureGroup: {
             cases: number;
@@ -4786,6 +4788,8 @@ export interface components {
             rejected: number;
             /** @default 0 */
             run_again: number;
+            /** @default 0 */
+            settled: number;
             tasks: string[];
             /** @default 0 */
             told: number;
@@ -4798,8 +4802,9 @@ export interface components {
         /**
          * FailureTrend
          * @description Failures of one cause in the last day, by the hour. No rule took up the `unhandled`, and nobody has run their
-         *         cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a user task. Of `told` a
-         *         person was told, and nothing else was done.
+         *         cases again; of `run_again` somebody has, and the cases of `settled` have completed all the same, or were cancelled.
+         *         `rejected` are decisions of people, who rejected a user task. Of `told` a person was told, and nothing else was
+         *         done.
          */
         FailureTrend: {
             count: number;
@@ -4811,6 +4816,8 @@ export interface components {
             rejected: number;
             /** @default 0 */
             run_again: number;
+            /** @default 0 */
+            settled: number;
             /** @default 0 */
             told: number;
             type: string;
@@ -8705,8 +8712,8 @@ export interface components {
              * @default
              */
             project?: string;
-            /** @default false */
-            rerun?: boolean;
+            /** @default  */
+            rerun_of?: string;
             /** @default false */
             resume?: boolean;
         };
@@ -11088,7 +11095,7 @@ export interface operations {
             query?: {
                 case?: string;
                 group?: string;
-                handling?: "waiting" | "unhandled" | "run-again" | "rejected" | "told" | "handled";
+                handling?: "waiting" | "unhandled" | "run-again" | "settled" | "rejected" | "told" | "handled";
                 item?: string;
                 /** @description At most so many. */
                 limit?: number;

@@ -30,8 +30,9 @@ class WaitingReason(View, frozen=True):
 
 class FailureTrend(View, frozen=True):
     """Failures of one cause in the last day, by the hour. No rule took up the `unhandled`, and nobody has run their
-    cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a user task. Of `told` a
-    person was told, and nothing else was done."""
+    cases again; of `run_again` somebody has, and the cases of `settled` have completed all the same, or were cancelled.
+    `rejected` are decisions of people, who rejected a user task. Of `told` a person was told, and nothing else was
+    done."""
 
     group: str
     type: str
@@ -43,6 +44,7 @@ class FailureTrend(View, frozen=True):
     per_hour: list[int]
     told: int = 0
     run_again: int = 0
+    settled: int = 0
     rejected: int = 0
 
 

@@ -124,10 +124,11 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ordered_by: str = ""  # the person who ordered it, if no rule concluded it
 
 
-Handling = Literal["waiting", "unhandled", "run-again", "rejected", "told", "handled"]
+Handling = Literal["waiting", "unhandled", "run-again", "settled", "rejected", "told", "handled"]
 """Who has taken up a failure. waiting: a person is asked. unhandled: no rule did, and nobody has run the case again.
-run-again: no rule did, and somebody has run the case again since. rejected: it is a person's decision, who has rejected
-a user task. told: a person was told, and nothing else was done. handled: a rule, a person's choice, or another try."""
+run-again: no rule did, and somebody has run the case again since. settled: no rule did, and the case has completed all
+the same, or was cancelled. rejected: it is a person's decision, who has rejected a user task. told: a person was told,
+and nothing else was done. handled: a rule, a person's choice, or another try."""
 
 DecisionState = Literal["running", "done", "failed", "passive", "ignored", "rejected", "waiting"]
 """running: its exlet runs. done, failed: the exlet has ended so. passive: a rule on trial would have acted. ignored: no

@@ -166,8 +166,9 @@ class HandlingCount(View, frozen=True):
 class FailureGroup(View, frozen=True):
     """Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
     are decisions that wait for a person; their cases are suspended until then. No rule took up the `unhandled`, and
-    nobody has run their cases again; of `run_again` somebody has. `rejected` are decisions of people, who rejected a
-    user task. Of `told` a person was told, and nothing else was done."""
+    nobody has run their cases again; of `run_again` somebody has, and the cases of `settled` have completed all the
+    same, or were cancelled. `rejected` are decisions of people, who rejected a user task. Of `told` a person was told,
+    and nothing else was done."""
 
     id: str
     type: ExceptionType
@@ -182,6 +183,7 @@ class FailureGroup(View, frozen=True):
     waiting: int = 0
     unhandled: int = 0
     run_again: int = 0
+    settled: int = 0
     rejected: int = 0
     told: int = 0
     handled: list[HandlingCount] = []
@@ -326,8 +328,9 @@ class TrialView(View, frozen=True):
 
 
 class ApplyResult(View, frozen=True):
-    """What came of applying the rules now to those of a group that wait, or that their cases failed by. `cases` had
-    failed and go on from where they stood; `refused` are those that could not, with the reason."""
+    """What came of applying the rules now to those of a group that wait, or that their cases failed by, told in
+    failures, by the ids of their decisions: `refused` are those that could not be taken up, with the reason. Only
+    `cases` are cases, those that had failed and go on from where they stood."""
 
     group: str
     taken_up: list[str]

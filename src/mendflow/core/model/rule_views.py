@@ -251,9 +251,9 @@ class TrialAgreement(View, frozen=True):
 
 class ApplyProgress(View, frozen=True):
     """How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
-    stopped it. Where `started_at` is 0 nobody has applied any since the server started. `failures` of the group were
-    taken up: those that waited, and those of the `cases` that go on. Who sees some of the group's failures is told of
-    these alone. Servers that do it together call it by the same `application`."""
+    stopped it. Where `started_at` is 0 nobody has applied any since the server started. All is told, and counted, in
+    failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. Who sees some of
+    the group's failures is told of these alone. Servers that do it together call it by the same `application`."""
 
     group: str
     by: str
@@ -268,7 +268,6 @@ class ApplyProgress(View, frozen=True):
     refused: dict[str, str] = {}
     stopped: bool = False
     ended_at: Instant = 0
-    failures: int = 0
 
 
 class UnknownTaskView(View, frozen=True):

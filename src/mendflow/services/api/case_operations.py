@@ -1,6 +1,7 @@
 """The part of the domain that starts cases and steers them."""
 
 from collections.abc import Callable
+from typing import Final
 
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
@@ -14,6 +15,11 @@ from mendflow.services.cases.case_starter import CaseStarter, StartOptions, dema
 from mendflow.services.cases.flows import FlowDocument
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.decisions import EngineCaseId
+
+NOT_WITH_RERUN: Final = {
+    "cache_from": "a case that is run again by `rerun_of` gives its own results",
+    "resume": "a case that is run again by `rerun_of` is over, and another begins in its place",
+}
 
 
 class CaseOperations(AlertOperations):
@@ -66,12 +72,12 @@ class CaseOperations(AlertOperations):
         again: list[str] | None = None,
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
-        rerun: bool = False,
+        rerun_of: str = "",
         project: str = "",
     ) -> CaseView:
         """Start a case of a flow that is sent along. What is deployed under its name stays as it is; where nobody has
-        deployed anything, the flow is known by its name from then on, in this project. With `rerun` the case stands in
-        the place of that of `cache_from`."""
+        deployed anything, the flow is known by its name from then on, in this project. `rerun_of` names
+        a case that this one runs again, and in whose place it stands."""
         options = StartOptions(
             cache=cache,
             cache_from=cache_from,
@@ -81,7 +87,7 @@ class CaseOperations(AlertOperations):
             again=again,
             on_unhandled=on_unhandled,
             resume=resume,
-            rerun=rerun,
+            rerun_of=rerun_of,
         )
         version = await self._server.runtime.flows.version_sent_with_start(flow, who=who, project=project)
         return await self._start(flow.name, inputs, version, who, options)
@@ -92,18 +98,31 @@ class CaseOperations(AlertOperations):
         if options.notify:
             self._check(options.notify)
         demand_key(options.key, "key")
+        if options.rerun_of and (options.cache_from or options.resume):
+            field = "cache_from" if options.cache_from else "resume"
+            raise InvalidRequest(f"{field}: {NOT_WITH_RERUN[field]}; leave it away", field=field)
         starter, is_stopped = self._starter(), self._server.stopped.holds
         if options.resume and (like := await starter.find_like(name, inputs, is_stopped, options, version)):
             starter.update_run_options(like, options.origin, options.on_unhandled)
             return await self.resume(like, who=who)
-        earlier = await self._earlier_case(options.cache_from, name, options.cache) if options.cache_from else None
+        earlier = await self._earlier_case(name, options)
         return self._view(await starter.start(name, inputs, who, options, cache_from=earlier, version=version))
 
-    async def _earlier_case(self, cache_from: str, flow: str, cache: CachePolicy) -> CaseId:
-        if cache == "none":
-            text = f"it is to use the results of case {cache_from!r:.80} and no earlier results at all: leave one away"
+    async def _earlier_case(self, flow: str, options: StartOptions) -> CaseId | None:
+        """The case that is run again, or whose results are used."""
+        if options.rerun_of:
+            document = await self._document(await self._id(options.rerun_of, flow=flow))
+            _demand_over(document)
+            return document.id
+        if not options.cache_from:
+            return None
+        if options.cache == "none":
+            text = (
+                f"it is to use the results of case {options.cache_from!r:.80} and no earlier results at all:"
+                " leave one away"
+            )
             raise InvalidRequest(text, field="cache_from")
-        return (await self._document(await self._id(cache_from, flow=flow))).id
+        return (await self._document(await self._id(options.cache_from, flow=flow))).id
 
     async def rerun(
         self,
@@ -119,11 +138,7 @@ class CaseOperations(AlertOperations):
         completed are used again, and those of other cases as `cache` says; with "none" everything runs; `again` names
         jobs that run with all that depends on them. `from_failed` refuses if nothing failed."""
         document = await self._document(await self._id(case))
-        if document.live:
-            raise Conflict(
-                f"case {document.id} has not ended, it is {document.status}: mendflow resume {document.id} continues it"
-                f" if it was stopped, mendflow cancel {document.id} ends it"
-            )
+        _demand_over(document)
         if from_failed and document.status == "completed":
             raise Conflict(f"nothing failed in case {document.id}; without `from_failed` it is run again")
         flow = await self.flow_of(document.id)
@@ -199,3 +214,12 @@ class CaseOperations(AlertOperations):
             await self._server.runtime.manager.command(id, command)
         await self._settled()
         return await self.case(id)
+
+
+def _demand_over(document: CaseDocument) -> None:
+    """Refuse to run a live case again: two would do the same work, and whether the first fails is not known yet."""
+    if document.live:
+        raise Conflict(
+            f"case {document.id} has not ended, it is {document.status}: mendflow resume {document.id} continues it"
+            f" if it was stopped, mendflow cancel {document.id} ends it"
+        )

@@ -33,8 +33,8 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failure_counts import HELPED
-from mendflow.services.recovery.failures import DecisionSummary, group_id, handling_of, is_replaced, later_starts
-from mendflow.services.recovery.later_runs import LaterStarts
+from mendflow.services.recovery.failures import DecisionSummary, group_id, handling_of, is_replaced, settled_by
+from mendflow.services.recovery.settled_cases import NONE_SETTLED, SettledCases
 from mendflow.services.runtime.server import Runtime
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.stores.contract import FieldCondition, Store
@@ -121,7 +121,7 @@ class RecentFailures:
         self._failed_later = set[tuple[str, CaseId, ItemId | None]]()  # read so far, and the newest are read first
         self._unsure: list[DecisionSummary] = []  # whether their items have gone on
         self._causes: dict[tuple[ExceptionType, str], list[DecisionSummary]] = {}
-        self._later: LaterStarts = {}
+        self._settled: SettledCases = NONE_SETTLED
         self._mended = Counter[MendedBy]()
         self._mended_by_hand = Counter[MendedBy]()
 
@@ -135,7 +135,7 @@ class RecentFailures:
                 break
             last = page[-1]
         await self._settle(store)
-        self._later = await later_starts(store, (each for members in self._causes.values() for each in members))
+        self._settled = await settled_by(store, (each for members in self._causes.values() for each in members))
 
     async def _settle(self, store: Store) -> None:
         """Count those whose items went on. Of a case that another server runs that is known when the case is over."""
@@ -176,7 +176,7 @@ class RecentFailures:
     def causes(self) -> list[FailureTrend]:
         """Those that most wait for first, then the most frequent."""
         found = [
-            _trend(type, signature, members, self._since, self._later)
+            _trend(type, signature, members, self._since, self._settled)
             for (type, signature), members in self._causes.items()
         ]
         return sorted(found, key=lambda each: (-each.waiting, -each.count, -each.last_at))[:CAUSES_SHOWN]
@@ -203,9 +203,9 @@ def _trend(
     signature: str,
     members: list[DecisionSummary],
     since: Instant,
-    later: LaterStarts,
+    settled: SettledCases,
 ) -> FailureTrend:
-    hours, kinds = [0] * HOURS, Counter(handling_of(each, later) for each in members)
+    hours, kinds = [0] * HOURS, Counter(handling_of(each, settled) for each in members)
     for each in members:
         hours[_hour(each.occurred_at, since)] += 1
     return FailureTrend(
@@ -216,6 +216,7 @@ def _trend(
         waiting=kinds["waiting"],
         unhandled=kinds["unhandled"],
         run_again=kinds["run-again"],
+        settled=kinds["settled"],
         rejected=kinds["rejected"],
         told=kinds["told"],
         last_at=max(each.occurred_at for each in members),

@@ -60,9 +60,10 @@ from mendflow.services.recovery.failures import (
     find_group,
     group_failures,
     handling_of,
-    later_starts,
+    settled_by,
+    started_case,
 )
-from mendflow.services.recovery.later_runs import LaterStarts
+from mendflow.services.recovery.settled_cases import SettledCases
 from mendflow.stores.contract import FieldCondition
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class RepairOperations(LevelOperations):
         case goes on from where it stood, unless it is in `skip` or was run again. `retry`: what no rule takes up is
         tried again as it is."""
         view, members, _ = await find_group(await self._read(), group, sight)
-        members = [each for each in members if root_of(each.case) not in skip]
+        members = [each for each in members if {started_case(each), root_of(each.case)}.isdisjoint(skip)]
         groups = self._server.runtime.recovery.groups
         applied = await groups.apply(view.id, members, who=who, retry=retry, application=application)
         await self._settled()
@@ -209,7 +210,7 @@ class RepairOperations(LevelOperations):
         if query.group:
             found = await find_group(await self._read(), query.group, sight)
             if query.handling:
-                return await self._views(await self._of_handling(found, query, where), found.later)
+                return await self._views(await self._of_handling(found, query, where), found.settled)
             members = found.members
             where += [FieldCondition("signature", members[0].signature), FieldCondition("type", members[0].type.value)]
         where += in_sight(sight)
@@ -219,8 +220,9 @@ class RepairOperations(LevelOperations):
         self, found: FoundGroup, query: DecisionQuery, where: Sequence[FieldCondition]
     ) -> list[Decision]:
         """Those of a group that were handled as the query says, and of which all else holds, the newest first."""
-        handled = (each for each in found.members if handling_of(each, found.later) == query.handling)
-        kept = sorted((each for each in handled if _holds(where, each)), key=lambda each: (-each.at, each.id))
+        handled = (each for each in found.members if handling_of(each, found.settled) == query.handling)
+        kept = [each for each in handled if _holds(where, each)]
+        kept.sort(key=lambda each: (each.at, len(each.id), each.id), reverse=True)  # as they are searched
         return await self._decisions.get_many([each.id for each in kept[query.offset : query.offset + query.limit]])
 
     async def _about(self, case: CaseId) -> list[FieldCondition]:
@@ -273,12 +275,12 @@ class RepairOperations(LevelOperations):
     def _conditions(self) -> RuleVersionCache:
         return RuleVersionCache(self._server.runtime.exceptions.rules)
 
-    async def _views(self, decisions: Sequence[Decision], known: LaterStarts | None = None) -> list[DecisionView]:
-        """`known`: when later runs began, where that was read just now."""
-        later = await later_starts(self._server.store, decisions) if known is None else known
+    async def _views(self, decisions: Sequence[Decision], known: SettledCases | None = None) -> list[DecisionView]:
+        """`known`: the cases that are settled, where that was read just now."""
+        settled = await settled_by(self._server.store, decisions) if known is None else known
         conditions = self._conditions
         return [
-            msgspec.structs.replace(await view_of(each, conditions), handling=handling_of(each, later))
+            msgspec.structs.replace(await view_of(each, conditions), handling=handling_of(each, settled))
             for each in decisions
         ]
 

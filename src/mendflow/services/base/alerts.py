@@ -44,6 +44,7 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: Instant = 0
     acknowledged_at: Instant = 0
     acknowledged_by: str = ""
+    may_reopen: bool = False  # over because of cases that are under way: if these are cancelled, it is raised again
 
     @property
     def finding(self) -> "AlertFinding":
@@ -72,13 +73,21 @@ class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind}/{self.subject}/{self.episode}"
 
 
+class OpenFailure(NamedTuple):
+    """A failure that nobody has taken up, as an alert; or None. `may_reopen`: there may be one again, because somebody
+    runs a case again, and may cancel that."""
+
+    finding: AlertFinding | None
+    may_reopen: bool = False
+
+
 class UnhandledFailures(Protocol):
     def held_failures(self) -> list[UnhandledFailure]: ...
 
-    async def left_of(self, alert: AlertDocument) -> AlertFinding | None:
-        """What is left of the failures of one cause that the alert is about: one that nobody has taken up, of its own
-        case first; the alert itself where that cannot be seen; None if each was tried again, its case completed after
-        all or was run again, or somebody has cancelled it."""
+    async def open_failure(self, alert: AlertDocument) -> OpenFailure:
+        """Which failure of those that the alert is about nobody has taken up, its own first; the alert itself where
+        that cannot be seen; none if each was tried again, its case completed after all or was run again, or somebody
+        has cancelled it."""
         ...
 
 
@@ -117,7 +126,7 @@ class AlertStore:
         self._kept_ms = kept_ms
         self.open: dict[str, StoredAlert] = {}
         self._seen: set[str] = set()  # open or over: clients were notified of these episodes
-        self._passed: dict[str, int] = {}  # over without that anybody acknowledged them, by version: they may come back
+        self._over: dict[str, StoredAlert] = {}  # without that anybody acknowledged them: they may come back
         self._unwritten: dict[str, AlertDocument] = {}  # the store did not take them, and they last
         self._hub = hub
 
@@ -129,8 +138,8 @@ class AlertStore:
         """Read what other servers have raised, closed and acknowledged; delete what has been over for long."""
         now, found = self._clock.now(), [each async for each in self._store.scan(ALERT_KIND)]
         known = {each.id: StoredAlert(_decode(each.body), each.version) for each in found}
-        self._passed = {id: each.version for id, each in known.items() if _may_come_back(each.alert)}
-        self._seen = set(known) - set(self._passed)
+        self._over = {id: each for id, each in known.items() if _may_come_back(each.alert)}
+        self._seen = set(known) - set(self._over)
         self.open = {id: each for id, each in known.items() if each.alert.open}
         old = [each for each in known.values() if not each.alert.open and each.alert.closed_at < now - self._kept_ms]
         if old:
@@ -157,7 +166,8 @@ class AlertStore:
             raised_by=self._server(),
         )
         try:
-            is_first = await self._put(alert, self._passed.pop(alert.id, 0))
+            earlier = self._over.pop(alert.id, None)
+            is_first = await self._put(alert, earlier.version if earlier is not None else 0)
         except StoreUnavailable:
             self._seen.discard(alert.id)
             self._unwritten[alert.id] = alert
@@ -169,14 +179,27 @@ class AlertStore:
         self._hub.publish(AlertRaised(alert))
         return True
 
-    async def close(self, known: StoredAlert) -> None:
-        closed = msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now())
+    def over_since(self, at: Instant | None) -> list[StoredAlert]:
+        """Those that may come back: that were over then or later, or are over because of cases that are under way."""
+        return [
+            each
+            for each in self._over.values()
+            if each.alert.may_reopen or (at is not None and each.alert.closed_at >= at)
+        ]
+
+    async def close(self, known: StoredAlert, *, may_reopen: bool = False) -> None:
+        now = self._clock.now()
+        closed = msgspec.structs.replace(known.alert, open=False, closed_at=now, may_reopen=may_reopen)
         if await self._put(closed, known.version):
             self._hub.publish(AlertChanged(closed))
 
+    async def keep_closed(self, known: StoredAlert) -> None:
+        """What it was over by is done: it does not come back by itself."""
+        await self._put(msgspec.structs.replace(known.alert, may_reopen=False), known.version)
+
     async def retarget(self, known: StoredAlert, finding: AlertFinding) -> None:
         """What it told of first is over, and it lasts for another."""
-        fields = {name: getattr(finding, name) for name in ("subject", "sentence", "case", "item", "group")}
+        fields = {name: getattr(finding, name) for name in ("sentence", "case", "item")}
         changed = msgspec.structs.replace(known.alert, **fields)
         if await self._put(changed, known.version):
             self._hub.publish(AlertChanged(changed))
@@ -231,7 +254,7 @@ class AlertStore:
             self.open.pop(alert.id, None)
         if isinstance(result, WriteDone) and _may_come_back(alert):
             self._seen.discard(alert.id)
-            self._passed[alert.id] = result.version
+            self._over[alert.id] = StoredAlert(alert, result.version)
         return isinstance(result, WriteDone)
 
 

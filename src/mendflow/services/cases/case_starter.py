@@ -58,8 +58,8 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What whoever starts a case may say besides its inputs. `cache` says which results of other cases are used,
     `cache_from` names a case whose results are used for unchanged jobs, and `again` jobs that use none. Under one `key`
     there is one case. `notify` is an address that is told of the end. `origin` is where flow and inputs came from. With
-    `resume`, a stopped case of the same flow and inputs is continued instead. `rerun`: that of `cache_from` is run
-    again by this one, which stands in its place whatever was corrected."""
+    `resume`, a stopped case of the same flow and inputs is continued instead. `rerun_of` names a case that this one
+    runs again, and in whose place it stands whatever was corrected; unless `cache` is "none", its results are used."""
 
     cache: CachePolicy = ""
     cache_from: str = ""
@@ -69,7 +69,7 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: list[str] | None = None
     on_unhandled: UnhandledPolicy = ""
     resume: bool = False
-    rerun: bool = False
+    rerun_of: str = ""
 
 
 class CaseStarter:
@@ -93,7 +93,8 @@ class CaseStarter:
         version: FlowDocument | None = None,
     ) -> CaseDocument:
         """Start a case of the newest version of a flow, or of the given one, unless there is one under the key.
-        `cache_from` is the case that the options name. Without an origin, inputs that are paths come from there."""
+        `cache_from` is the case that the options name, by `cache_from` or by `rerun_of`. Without an origin, inputs that
+        are paths come from there."""
         if (known := version) is None:
             await self._runtime.flows.refresh(name)
             known = self._runtime.flows.newest(name)
@@ -118,7 +119,7 @@ class CaseStarter:
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
         wanted.rerun_of, wanted.cache, wanted.origin = cache_from, options.cache, origin
-        wanted.stands_for = cache_from if options.rerun else await self._same_before(wanted, known.flow)
+        wanted.stands_for = cache_from if options.rerun_of else await self._same_before(wanted, known.flow)
         wanted.again, wanted.on_unhandled = again, options.on_unhandled
         return await self.begin(wanted, known.flow)
 

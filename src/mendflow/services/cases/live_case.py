@@ -121,6 +121,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             owner=self.owner,
             project=self.project,
             rerun_of=self.rerun_of,
+            stands_for=self.stands_for,
             origin=self.origin,
             cache=self.cache,
             again=self.again,

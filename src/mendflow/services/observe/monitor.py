@@ -13,7 +13,7 @@ import msgspec
 
 from mendflow.core.model.alerts import AlertView, Notification
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.projects import is_quota_name
 from mendflow.core.scheduling.queue import WaitingGroup
@@ -115,6 +115,7 @@ class Monitor:
         self._raising: asyncio.Task[None] | None = None
         self._went_on: set[CaseId] = set()
         self._done_again = False
+        self._cancelled_since: Instant | None = None  # the first of the later runs that were cancelled began then
         self._closing: asyncio.Task[None] | None = None
         hub.subscribe(PilotPaused, lambda _: self.look_at_disks())
         hub.subscribe(PilotLost, lambda lost: self.pilot_lost(lost.pilot))
@@ -220,6 +221,7 @@ class Monitor:
                 await self.alerts.raise_(finding)
         for known in list(self.alerts.open.values()):
             await self._close_if_over(known)
+        await self._reopen_over(self._cancelled_since)
         await self.alerts.tell_for_ended(self._is_orphaned)
         if self._announced:
             await self._ledger.settled()
@@ -302,29 +304,41 @@ class Monitor:
         """A case that went on after its failure, runs another again, or was cancelled: failures may be settled."""
         if document.reopened or document.stands_for is not None or document.status == "cancelled":
             self._done_again = True
+            if document.stands_for is not None and document.status == "cancelled":
+                self._run_cancelled(document.started_at)
             self._look_again()
 
+    def _run_cancelled(self, started_at: Instant) -> None:
+        since = self._cancelled_since
+        self._cancelled_since = started_at if since is None else min(since, started_at)
+
     def _look_again(self) -> None:
-        if not self.alerts.open:
+        if not (self.alerts.open or self.alerts.over_since(self._cancelled_since)):
             self._went_on.clear()
-            self._done_again = False
+            self._done_again, self._cancelled_since = False, None
         elif self._closing is None or self._closing.done():
             self._closing = asyncio.get_running_loop().create_task(
                 self._close_over(), name="alerts that are over", context=context_for_everybody()
             )
 
     async def _close_over(self) -> None:
+        cancelled_since: Instant | None = None
         try:
             while self._went_on or self._done_again:
                 await self._ledger.settled()
                 roots, again = self._went_on, self._done_again
-                self._went_on, self._done_again = set(), False
+                cancelled_since = self._cancelled_since
+                self._went_on, self._done_again, self._cancelled_since = set(), False, None
                 for known in list(self.alerts.open.values()):
                     kind, root = known.alert.kind, root_of(known.alert.case)
                     if (root in roots and kind in ("case-held", "failure")) or (again and kind == "failure"):
                         await self._close_if_over(known)
+                if again:
+                    await self._reopen_over(cancelled_since)
                 await self._clock.sleep(LOOK_AGAIN_MS)
         except StoreUnavailable as error:
+            if cancelled_since is not None:
+                self._run_cancelled(cancelled_since)
             log.warning("alerts that are over stay until the next look: %s", error.message)
 
     async def _close_if_over(self, known: StoredAlert) -> None:
@@ -334,11 +348,24 @@ class Monitor:
             if await self._is_over(alert):
                 await self.alerts.close(known)
             return
-        left = await failures.left_of(alert)
-        if left is None:
-            await self.alerts.close(known)
-        elif left.case != alert.case:
-            await self.alerts.retarget(known, left)
+        found = await failures.open_failure(alert)
+        if found.finding is None:
+            await self.alerts.close(known, may_reopen=found.may_reopen)
+        elif (found.finding.case, found.finding.item) != (alert.case, alert.item):
+            await self.alerts.retarget(known, found.finding)
+
+    async def _reopen_over(self, cancelled_since: Instant | None) -> None:
+        """Raise alerts again that were over because a case was run again, when that was cancelled; its server may have
+        ended since."""
+        failures = self._hub.provider(UnhandledFailures)
+        if failures is None:
+            return
+        for known in self.alerts.over_since(cancelled_since):
+            found = await failures.open_failure(known.alert)
+            if found.finding is not None:
+                await self.alerts.raise_(found.finding)
+            elif known.alert.may_reopen and not found.may_reopen:
+                await self.alerts.keep_closed(known)
 
     async def _is_over(self, alert: AlertDocument) -> bool:
         episode = alert.id.rpartition("/")[2]

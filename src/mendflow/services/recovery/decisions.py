@@ -103,6 +103,11 @@ def is_by_hand(conclusion: Conclusion | None) -> bool:
     return conclusion is not None and conclusion.rule == BY_HAND
 
 
+def first_id(decision: str) -> str:
+    """Of the decisions about one failure, each in the place of the one before, the id of the first."""
+    return decision.partition("!")[0]
+
+
 def successor_id(before: Decision) -> str:
     base, _, number = before.id.partition("!")
     return f"{base}!{int(number or 1) + 1}"

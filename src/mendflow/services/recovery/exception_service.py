@@ -18,7 +18,7 @@ from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import REPAIRS_MAX, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.rules.evaluation import RuleVerdict
-from mendflow.services.base.alerts import AlertDocument, AlertFinding, ProblemFound
+from mendflow.services.base.alerts import AlertDocument, OpenFailure, ProblemFound
 from mendflow.services.base.contracts import Clock, Failure, MendableJobs, UnhandledFailure
 from mendflow.services.base.engine_interfaces import CaseFacts
 from mendflow.services.base.events import EventStream
@@ -39,10 +39,10 @@ from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
 from mendflow.services.recovery.failures import unhandled_finding
 from mendflow.services.recovery.new_decisions import decision_about
+from mendflow.services.recovery.open_failures import open_failure
 from mendflow.services.recovery.repair_runner import RepairRunner
 from mendflow.services.recovery.rule_errors import RuleErrorCounts, error_text
 from mendflow.services.recovery.rules.store import RuleStore
-from mendflow.services.recovery.settled_failures import unsettled_of
 from mendflow.services.recovery.statistics import ExceptionHistory
 from mendflow.services.recovery.worklet_choices import NO_CHOICE
 from mendflow.stores.contract import Store
@@ -213,8 +213,8 @@ class ExceptionService(RepairRunner):
     def held_failures(self) -> list[UnhandledFailure]:
         return self._holding.held_failures()
 
-    async def left_of(self, alert: AlertDocument) -> AlertFinding | None:
-        return await unsettled_of(self._store, self._manager, alert)
+    async def open_failure(self, alert: AlertDocument) -> OpenFailure:
+        return await open_failure(self._store, alert)
 
     def _demand_ours(self, known: Decision) -> None:
         """An open decision is in memory at the home of its case. One that is not there was made by a server that had

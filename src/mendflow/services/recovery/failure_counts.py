@@ -21,7 +21,7 @@ from mendflow.core.model.rules import Rule, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.candidates import conditions_for, distinguishes, leaves, root_weight
 from mendflow.services.recovery.failures import DecisionSummary, FoundGroup, briefs, handling_of
-from mendflow.services.recovery.later_runs import LaterStarts
+from mendflow.services.recovery.settled_cases import SettledCases
 from mendflow.stores.contract import Store
 
 MINUTE_MS: Final = 60_000
@@ -48,16 +48,18 @@ def counts_over_time(found: FoundGroup, period_ms: int, since: Instant) -> Failu
     counted: dict[int, list[DecisionSummary]] = {}
     for member in members:
         counted.setdefault((member.at - start) // step, []).append(member)
-    periods = [_period(start + at * step, counted.get(at, []), found.later) for at in range((last - start) // step + 1)]
+    periods = [
+        _period(start + at * step, counted.get(at, []), found.settled) for at in range((last - start) // step + 1)
+    ]
     return FailureCounts(group=group, period_ms=step, periods=periods)
 
 
-def _period(at: Instant, members: Sequence[DecisionSummary], later: LaterStarts) -> PeriodCount:
+def _period(at: Instant, members: Sequence[DecisionSummary], settled: SettledCases) -> PeriodCount:
     return PeriodCount(
         at=at,
         count=len(members),
         waiting=sum(member.state == "waiting" for member in members),
-        unhandled=sum(handling_of(member, later) == "unhandled" for member in members),
+        unhandled=sum(handling_of(member, settled) == "unhandled" for member in members),
         recovered=sum(member.result in HELPED for member in members),
     )
 

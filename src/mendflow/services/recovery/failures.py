@@ -21,7 +21,7 @@ from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.cluster import first_case_of
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.later_runs import LaterStarts, starts_of_later_runs
+from mendflow.services.recovery.settled_cases import NONE_SETTLED, SettledCase, SettledCases, settled_cases
 from mendflow.stores.contract import Store
 
 DAY_MS = 86_400_000
@@ -120,26 +120,33 @@ def is_rejection(decision: Decided) -> bool:
     """Whether this is what a person has decided, who rejected a user task: nothing broke, and no rule is to be taught
     of it. What a rule took up all the same is handled by that rule."""
     by_person = decision.fault is not None and bool(decision.fault.rejected_by)
-    return by_person and (decision.state == "waiting" or _is_left(decision))
+    return by_person and (decision.state == "waiting" or _is_unrepaired(decision))
 
 
-def _is_left(decision: Decided) -> bool:
+def _is_unrepaired(decision: Decided) -> bool:
     """Whether no rule took it up, and nobody tries it again."""
     return decision.state in ("ignored", "passive") and decision.result != RETRIES
 
 
-def handling_of(decision: DecisionSummary | Decision, later: LaterStarts) -> Handling:
-    """Who has taken up this failure; `later` says when later runs of the cases that failed by it began."""
+def handling_of(decision: DecisionSummary | Decision, settled: SettledCases) -> Handling:
+    """Who has taken up this failure; `settled` are those of the cases that failed by it that are. Whatever counts,
+    lists or tells of failures that nobody took up asks this, with what `settled_by` has read."""
     if decision.state == "waiting":
         return "waiting"
     if decision.result == TOLD:
         return "told"
-    if not _is_left(decision):
+    if not _is_unrepaired(decision):
         return "handled"
     if is_rejection(decision):
         return "rejected"
-    begun_at = later.get(started_case(decision))
-    return "unhandled" if begun_at is None or begun_at < _occurred_at(decision) else "run-again"
+    return _handling_in(settled.get(started_case(decision)), _occurred_at(decision))
+
+
+def _handling_in(case: SettledCase | None, failed_at: Instant) -> Handling:
+    """Of a failure that no rule took up, by what became of its case."""
+    if case is not None and case.run_again_at >= failed_at:
+        return "run-again"
+    return "settled" if case is not None and case.has_ended else "unhandled"
 
 
 def started_case(decision: DecisionSummary | Decision) -> CaseId:
@@ -151,10 +158,10 @@ def _occurred_at(decision: DecisionSummary | Decision) -> Instant:
     return decision.failed_at or decision.at
 
 
-async def later_starts(store: Store, decisions: Iterable[DecisionSummary | Decision]) -> LaterStarts:
-    """When cases began that stand for those that failed by these, as far as nothing else was done about them."""
-    left = (each for each in decisions if handling_of(each, NO_LATER_STARTS) == "unhandled")
-    return await starts_of_later_runs(store, {started_case(each) for each in left} - {CaseId("")})
+async def settled_by(store: Store, decisions: Iterable[DecisionSummary | Decision]) -> SettledCases:
+    """Which of the cases are settled that failed by these, as far as nothing else was done about them."""
+    unhandled = (each for each in decisions if handling_of(each, NONE_SETTLED) == "unhandled")
+    return await settled_cases(store, {started_case(each) for each in unhandled} - {CaseId("")})
 
 
 def is_replaced(decision: DecisionSummary | Decision) -> bool:
@@ -164,7 +171,6 @@ def is_replaced(decision: DecisionSummary | Decision) -> bool:
 
 MESSAGE_CHARS_MAX = 300
 RETRIES = "retried"
-NO_LATER_STARTS: LaterStarts = {}
 THE_QUEUE = "the queue"
 """Failures that no rule matched, and that the meta-scheduler retried by itself."""
 
@@ -238,7 +244,7 @@ class _GroupBuilder:
         self.category = first.fault.category if first.fault else ""
         self.count = 0
         self.by_handling = Counter[Handling]()
-        self.left: dict[CaseId, list[Instant]] = {}  # when failed what nobody took up, by cases that may be run again
+        self.failed_at: dict[CaseId, list[Instant]] = {}  # what no rule took up, by cases that may be settled
         self.first_at = self.last_at = first.occurred_at
         self.cases: set[CaseId] = set()
         self.flows: Counter[str] = Counter()
@@ -252,10 +258,10 @@ class _GroupBuilder:
         self.tasks[brief.task] += 1
         self.first_at = min(self.first_at, brief.occurred_at)
         self.last_at = max(self.last_at, brief.occurred_at)
-        handling = handling_of(brief, NO_LATER_STARTS)
+        handling = handling_of(brief, NONE_SETTLED)
         self.by_handling[handling] += 1
         if handling == "unhandled" and (case := started_case(brief)):
-            self.left.setdefault(case, []).append(brief.occurred_at)
+            self.failed_at.setdefault(case, []).append(brief.occurred_at)
         for trial in brief.trials:
             key = _Key(trial.rules, trial.task, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
@@ -271,8 +277,10 @@ class _GroupBuilder:
             )
             self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1
 
-    def group(self, later: LaterStarts) -> FailureGroup:
-        again = sum(sum(at <= later[case] for at in failed) for case, failed in self.left.items() if case in later)
+    def group(self, settled: SettledCases) -> FailureGroup:
+        by_case = Counter[Handling]()
+        for case, failed in self.failed_at.items():
+            by_case.update(_handling_in(settled.get(case), at) for at in failed)
         return FailureGroup(
             id=group_id(self.type, self.signature),
             type=self.type,
@@ -285,8 +293,9 @@ class _GroupBuilder:
             flows=_names(self.flows),
             tasks=_names(self.tasks),
             waiting=self.by_handling["waiting"],
-            unhandled=self.by_handling["unhandled"] - again,
-            run_again=again,
+            unhandled=self.by_handling["unhandled"] - by_case["run-again"] - by_case["settled"],
+            run_again=by_case["run-again"],
+            settled=by_case["settled"],
             rejected=self.by_handling["rejected"],
             told=self.by_handling["told"],
             handled=sorted(map(_handling, self.handled.items()), key=lambda handling: -handling.count),
@@ -322,16 +331,16 @@ async def group_failures(
                 cause = gathered[brief.type, brief.signature] = _GroupBuilder(brief)
             cause.take(brief)
     found = sorted(gathered.values(), key=lambda cause: (-cause.count, -cause.last_at))
-    later = await starts_of_later_runs(store, {case for cause in found[:limit] for case in cause.left})
-    return [cause.group(later) for cause in found[:limit]]
+    settled = await settled_cases(store, {case for cause in found[:limit] for case in cause.failed_at})
+    return [cause.group(settled) for cause in found[:limit]]
 
 
 class FoundGroup(NamedTuple):
-    """A cause, its failures, and when later runs of the cases that failed by it began."""
+    """A cause, its failures, and those of the cases that failed by it that are settled."""
 
     group: FailureGroup
     members: list[DecisionSummary]
-    later: LaterStarts
+    settled: SettledCases
 
 
 async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> FoundGroup:
@@ -353,5 +362,5 @@ async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> Foun
     cause = _GroupBuilder(members[0])
     for member in members:
         cause.take(member)
-    later = await starts_of_later_runs(store, cause.left)
-    return FoundGroup(cause.group(later), sorted(members, key=lambda member: (not member.job, -member.at)), later)
+    settled = await settled_cases(store, cause.failed_at)
+    return FoundGroup(cause.group(settled), sorted(members, key=lambda member: (not member.job, -member.at)), settled)

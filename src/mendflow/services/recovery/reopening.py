@@ -43,6 +43,10 @@ _decode_runs = msgspec.json.Decoder(ItemRuns).decode
 TakeUp = Callable[[Sequence[CaseTree]], Awaitable[None]]
 
 
+class HasHomeElsewhere(Conflict):
+    """Another server has the tree of a case."""
+
+
 class CasePlan(msgspec.Struct, kw_only=True):
     """How one case of the tree is reopened. `held` are the decisions that its failed jobs wait for; `replaced` are
     those in whose place they stand, of each job the last one last; `restarted` are items that begin again."""
@@ -79,6 +83,8 @@ class CaseReopener:
         """Let the tree of a case that failed go on; returns the ids of the decisions that now wait for its failed jobs.
         Refused, with the reason, if it cannot go on."""
         root = root_of(case)
+        if root != case:
+            raise Conflict(f"case {case} was begun by a message, and its partner was told of its end", case=case)
         await self._ledger.settled()
         if root in self._manager.live:
             raise Conflict(f"case {root} is not over, so there is nothing to reopen", case=root)
@@ -97,12 +103,20 @@ class CaseReopener:
         return [decision.id for plan in plans for decision in plan.held]
 
     async def _claim(self, root: CaseId) -> None:
-        """Make the tree ours. One that has just failed is held for a moment by what still ends."""
+        """Make the tree ours. One that has just failed is held for a moment by what still ends; where another server
+        has it, there is nothing to wait for."""
         give_up_at = self._clock.now() + ENDING_MS
+        await self._demand_not_elsewhere(root)
         while not await self._homes.claim(root, REOPENING):
+            await self._demand_not_elsewhere(root)
             if self._clock.now() >= give_up_at:
                 raise TemporarilyUnavailable(f"something of case {root} is still under way; ask again in a moment")
             await self._clock.sleep(LOOK_AGAIN_MS)
+
+    async def _demand_not_elsewhere(self, root: CaseId) -> None:
+        home = await self._homes.home_of(root, afresh=True)
+        if home not in ("", self._homes.server):
+            raise HasHomeElsewhere(f"case {root} is on server {home}, which lets it go on, or still ends it", case=root)
 
     async def _plans(self, case: CaseId) -> list[CasePlan]:
         """The case, and the cases that it called and failed by, those that were called last first."""

@@ -30,6 +30,7 @@ class CaseSummary(msgspec.Struct):
     ended_at: Instant = 0
     project: str = DEFAULT_PROJECT
     rerun_of: CaseId | None = None
+    stands_for: CaseId | None = None
     key: str = ""
     posted: bool = False
     void: bool | None = None

@@ -16,6 +16,7 @@ from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES, first_case_
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import RESULT_KIND, Ledger
 from mendflow.services.cases.live_case import journal_of
+from mendflow.services.recovery.settled_cases import PRUNED_RUNS_KIND, PrunedRun, remember_pruned
 from mendflow.services.retention.pruned_cases import PrunedCases, PrunedDocument
 from mendflow.services.retention.references import IMPORTED_KIND, CaseGroupContents, ReferenceReader
 from mendflow.stores.contract import Delete, FieldCondition, RemoveStream, Store, Write, WriteConflict, WriteDone
@@ -60,11 +61,33 @@ class CaseRemover:
             await self._ledger.settled()
             unchanged = await self._unchanged(held, contents)
             await self._notes.put(unchanged)
+            await self._remember_runs(unchanged)
             gone = await self._remove_roots(unchanged, contents)
             await self._remove_rest(gone, contents)
             return gone
         finally:
             self._release(held)
+
+    async def _remember_runs(self, going: Sequence[PrunedDocument]) -> None:
+        """The cases that stay remember which of those that go stood for them, at once or by way of others that go, or
+        have gone, and were cancelled."""
+        runs = [(each, await self._stays_behind(each, {one.id: one for one in going})) for each in going]
+        await remember_pruned(
+            self._store,
+            [PrunedRun(each.id, case, each.status, each.started_at) for each, case in runs if case is not None],
+        )
+
+    async def _stays_behind(self, run: PrunedDocument, going: Mapping[CaseId, PrunedDocument]) -> CaseId | None:
+        """The case that stays, of those that this one stands for; none where another run stands between the two."""
+        passed, case = {run.id}, run.stands_for
+        while case is not None and case not in passed:
+            gone = going.get(case)
+            if gone is None and await self._store.get(CASE_KIND, case) is not None:
+                return case
+            gone = gone or await self._notes.find(case)
+            passed.add(case)
+            case = gone.stands_for if gone is not None and gone.status == "cancelled" else None
+        return None
 
     async def is_whole(self, note: PrunedDocument) -> bool:
         """Whether nothing is removed yet of a group that is noted to go: its first case goes first."""
@@ -76,7 +99,7 @@ class CaseRemover:
         if not all(await self._claim([note])):
             return False
         try:
-            await self._remove_rest([note], {note.id: await self._reader.left_of(note.id)})
+            await self._remove_rest([note], {note.id: await self._reader.remaining_contents(note.id)})
             return True
         finally:
             self._release([note])
@@ -130,7 +153,8 @@ class CaseRemover:
         writes += await self._alerts(gone)
         writes += [
             Delete(found.kind, found.id, found.version)
-            for found in await self._store.get_many(IMPORTED_KIND, [each.id for each in gone])
+            for kind in (IMPORTED_KIND, PRUNED_RUNS_KIND)
+            for found in await self._store.get_many(kind, [each.id for each in gone])
         ]
         for start in range(0, len(writes), WRITES_TOGETHER):
             await self._write(writes[start : start + WRITES_TOGETHER])

@@ -22,7 +22,8 @@ WRITTEN_TOGETHER: Final = 1_000
 
 
 class PrunedDocument(msgspec.Struct, kw_only=True):
-    """`state` is removing until all documents and journals are gone, sweeping while files may be left, then gone."""
+    """`stands_for` is the case whose failures it had taken up. `state` is removing until all documents and journals are
+    gone, sweeping while files may be left, then gone."""
 
     id: CaseId
     flow: str
@@ -33,6 +34,7 @@ class PrunedDocument(msgspec.Struct, kw_only=True):
     by: str = ""
     project: str = DEFAULT_PROJECT
     reason: str = ""
+    stands_for: CaseId | None = None
     state: Literal["removing", "sweeping", "gone"] = "removing"
     cases: list[CaseId] = []
     files: list[str] = []

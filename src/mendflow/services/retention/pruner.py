@@ -231,6 +231,7 @@ def _note(group: CaseGroup, reason: str, view: PruneView, now: Instant, files: s
         by=view.by,
         project=root.project,
         reason=reason,
+        stands_for=root.stands_for,
         cases=list(group.cases),
         files=sorted(files),
     )

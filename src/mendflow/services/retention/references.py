@@ -141,15 +141,15 @@ class ReferenceReader:
                     cases.setdefault(group, f"{kind} {document.id}")
                 yield document.body
 
-    async def left_of(self, group: CaseId) -> CaseGroupContents:
-        """What is left of a group whose removal was cut short."""
-        left = CaseGroupContents()
+    async def remaining_contents(self, group: CaseId) -> CaseGroupContents:
+        """What is still there of a group whose removal was cut short."""
+        remaining = CaseGroupContents()
         for kind in set(OWN_KINDS).intersection(await self._store.kinds()):
             async for document in self._store.scan(kind, group):
                 if first_case_of(document.id) == group:
-                    left.documents.append((kind, document.id, document.version))
-                    left.results += filter(None, [_decode_key(document.body).key] if kind == JOB_KIND else [])
-        return left
+                    remaining.documents.append((kind, document.id, document.version))
+                    remaining.results += filter(None, [_decode_key(document.body).key] if kind == JOB_KIND else [])
+        return remaining
 
     async def _documents(self, kind: str) -> AsyncIterator[StoredDocument]:
         passed = 0

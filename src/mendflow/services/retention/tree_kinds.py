@@ -12,6 +12,7 @@ from mendflow.services.messaging.message_store import ENDPOINT_KIND, MESSAGE_KIN
 from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND
 from mendflow.services.recovery.levels import LEVEL_KIND
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
+from mendflow.services.recovery.settled_cases import PRUNED_RUNS_KIND
 
 TREE_KINDS: Final = (
     JOB_KIND,
@@ -28,6 +29,7 @@ TREE_KINDS: Final = (
     MESSAGE_REPLY_KIND,
     CALLBACK_KIND,
     ROUTE_KIND,
+    PRUNED_RUNS_KIND,
     CASE_KIND,
 )
 """Documents that are named after a case of the tree. Cases come last: when one is there, all that it needs is. The tree

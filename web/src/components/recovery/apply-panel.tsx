@@ -9,7 +9,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
+import { applyQuery, applyRules, caseOfDecision, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
 
 interface ApplyProps {
   view: FailureView;
@@ -130,8 +130,9 @@ export function ApplyPanel({ view, onTrial = false }: ApplyProps) {
 
 function Progress({ state, group }: { state: ApplyProgress; group: string }) {
   const decisions = useQuery(groupDecisionsQuery(group));
-  const touched = new Set([...state.taken_up, ...state.cases]);
-  const rows = (decisions.data ?? []).filter((each) => touched.has(each.id) || touched.has(each.case) || state.left.includes(each.id) || each.case in state.refused || each.id in state.refused);
+  const reasons = new Map(Object.entries(state.refused).map(([id, why]) => [caseOfDecision(id), why]));
+  const asked = new Set([...[...state.taken_up, ...state.left].map(caseOfDecision), ...reasons.keys()]);
+  const rows = (decisions.data ?? []).filter((each) => asked.has(each.case));
   const newest = new Map(rows.map((each) => [each.case, rows.find((one) => one.case === each.case) ?? each]));
   const recovered = [...newest.values()].filter((each) => each.result === "recovered").length;
   const { taken, cases, left, refused } = countsOfApply(state);
@@ -153,8 +154,8 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
               <Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link>
               <span className="muted">{each.exlet ? `${each.exlet}${each.rule === null ? "" : ` (rule ${each.rule})`}` : "nothing was done"}</span>
               <span className="apply-result">
-                {state.refused[each.case] ?? state.refused[each.id] ? (
-                  <StateBadge state="failed" word={`refused: ${state.refused[each.case] ?? state.refused[each.id]}`} />
+                {reasons.has(each.case) ? (
+                  <StateBadge state="failed" word={`refused: ${reasons.get(each.case)}`} />
                 ) : each.result === "recovered" ? (
                   <StateBadge state="done" word="recovered" />
                 ) : each.state === "waiting" ? (
@@ -169,7 +170,7 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
           ))}
         </ul>
       )}
-      {Object.entries(state.refused).filter(([id]) => !rows.some((each) => each.id === id || each.case === id)).map(([id, why]) => (
+      {[...reasons].filter(([id]) => !newest.has(id)).map(([id, why]) => (
         <p key={id}>{id}: {why}</p>
       ))}
     </div>

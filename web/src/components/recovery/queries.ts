@@ -178,14 +178,14 @@ export function applyQuery(group: string, asked: boolean) {
 }
 
 /** The id of a decision begins with its case. */
-function caseOfDecision(id: string): string {
+export function caseOfDecision(id: string): string {
   return id.split("/", 1)[0] ?? id;
 }
 
-/** How many failures were taken up, in how many cases, left as they are, and refused: what the button counts. */
-export function countsOfApply(state: Pick<ApplyProgress, "taken_up" | "cases" | "left" | "refused" | "failures">): { taken: number; cases: number; left: number; refused: number } {
-  const cases = new Set([...state.taken_up.map(caseOfDecision), ...state.cases]);
-  return { taken: state.failures, cases: cases.size, left: state.left.length, refused: Object.keys(state.refused).length };
+/** How many failures were taken up, left as they are, and refused: what the button counts; and of how many cases those are that were taken up. */
+export function countsOfApply(state: Pick<ApplyProgress, "taken_up" | "left" | "refused">): { taken: number; cases: number; left: number; refused: number } {
+  const cases = new Set(state.taken_up.map(caseOfDecision));
+  return { taken: state.taken_up.length, cases: cases.size, left: state.left.length, refused: Object.keys(state.refused).length };
 }
 
 export function tryRule(spec: RuleSpec, signal?: AbortSignal): Promise<TrialView> {

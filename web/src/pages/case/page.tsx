@@ -140,9 +140,14 @@ function Lead({ view }: { view: CaseView }) {
       <span>
         {view.ended_at ? "took" : "for"} <Duration from={view.started_at} to={view.ended_at} />
       </span>
-      {view.rerun_of && (
+      {view.stands_for && (
         <span>
-          runs <Link to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link> again
+          runs <Link to="/cases/$case" params={{ case: view.stands_for }}>{view.stands_for}</Link> again
+        </span>
+      )}
+      {view.rerun_of && !view.stands_for && (
+        <span>
+          uses results of <Link to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>
         </span>
       )}
       {view.ended_at > 0 && <LaterRun view={view} />}
@@ -177,7 +182,7 @@ function usualAct(view: CaseView): CaseAct["name"] {
 function TeachLink({ view }: { view: CaseView }) {
   const wanted = useMay("add_rule") && (view.status === "failed" || view.held.length > 0);
   const decisions = useQuery({ ...caseDecisionsQuery(view.id), enabled: wanted });
-  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again");
+  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again" && each.handling !== "settled");
   if (!failure) return null;
   return (
     <Link to="/failures/$group/teach" params={{ group: failure.group }} search={{ decision: failure.id }} className="button">

@@ -40,7 +40,8 @@ export function CaseDetails({ id, onClose }: { id: string; onClose: () => void }
                 [view.ended_at ? "Took" : "So far", <Duration key="took" from={view.started_at} to={view.ended_at} />],
                 ["Started by", view.owner],
                 ["Items", <CaseProgress key="items" view={view} />],
-                ["Runs again", view.rerun_of && <Link key="rerun" to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>],
+                ["Runs again", view.stands_for && <Link key="again" to="/cases/$case" params={{ case: view.stands_for }}>{view.stands_for}</Link>],
+                ["Uses results of", !view.stands_for && view.rerun_of && <Link key="rerun" to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>],
               ]}
             />
             {Object.keys(effectiveInputs(view)).length > 0 && (

@@ -164,7 +164,7 @@ function isReplaced(decision: DecisionView): boolean {
   return Boolean(decision.replaced_by) && decision.state !== "rejected";
 }
 
-const ONLY_WORDS = { waiting: "Failures that wait for a person", unhandled: "Failures that nobody took up", "run-again": "Failures whose cases were run again", rejected: "Rejected by a person", told: "Failures that a person was only told of", handled: "Failures that a rule handled" } as const;
+const ONLY_WORDS = { waiting: "Failures that wait for a person", unhandled: "Failures that nobody took up", "run-again": "Failures whose cases were run again", settled: "Failures whose cases completed all the same, or were cancelled", rejected: "Rejected by a person", told: "Failures that a person was only told of", handled: "Failures that a rule handled" } as const;
 
 export function DecisionState({ decision }: { decision: DecisionView }) {
   if (decision.state === "waiting") return <StateBadge state="person" word="waits" />;
@@ -173,6 +173,7 @@ export function DecisionState({ decision }: { decision: DecisionView }) {
   if (decision.state === "running") return <StateBadge state="repairing" />;
   if (decision.handling === "rejected") return <StateBadge state="stopped" word="a person rejected it" />;
   if (decision.handling === "run-again") return <StateBadge state="stopped" word="run again" />;
+  if (decision.handling === "settled") return <StateBadge state="stopped" word="settled" />;
   if (!decision.exlet) return <StateBadge state="failed" word="no rule" />;
   return <StateBadge state={decision.result && decision.result !== "failed" ? "stopped" : "failed"} word={decision.result || decision.state} />;
 }
@@ -183,6 +184,7 @@ function Lead({ group }: { group: FailureGroup }) {
     `${group.rejected === group.count ? "a person's decision in" : `${group.category || group.type} failure of`} ${group.flows.join(", ")}: ${group.tasks.join(", ")}`,
     ...(group.unhandled && group.unhandled < group.count ? [`${number(group.unhandled)} that nobody took up`] : []),
     ...(group.run_again ? [`of ${number(group.run_again)} the case was run again`] : []),
+    ...(group.settled ? [`of ${number(group.settled)} the case completed all the same, or was cancelled`] : []),
     ...(group.told ? [`of ${group.told} a person was told, and nothing else was done`] : []),
     ...(group.waiting ? [`${plural(group.waiting, "waits", "wait")} for a person`] : []),
   ];

@@ -29,6 +29,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
           {group.waiting > 0 && <p>{plural(group.waiting, "failure")} {group.waiting === 1 ? "waits" : "wait"} for a person.</p>}
           {group.unhandled > 0 && <p>{plural(group.unhandled, "time")} no rule fitted it, and nothing was done.</p>}
           {group.run_again > 0 && <p>{plural(group.run_again, "time")} no rule fitted it, and somebody has run the case again since.</p>}
+          {group.settled > 0 && <p>{plural(group.settled, "time")} no rule fitted it, and the case completed all the same, or was cancelled.</p>}
           {group.rejected > 0 && <p>{plural(group.rejected, "time")} a person rejected a task, and the case ended by that. It is a decision: no rule is wanted for it.</p>}
           {group.handled.map((each) => (
             <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>
@@ -43,7 +44,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
               {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${word === "told" ? "only told to a person" : word}`).join(", ")}`}
             </p>
           ))}
-          {!group.waiting && !group.unhandled && !group.run_again && !group.rejected && !group.handled.length && <p className="muted">Nothing yet.</p>}
+          {!group.waiting && !group.unhandled && !group.run_again && !group.settled && !group.rejected && !group.handled.length && <p className="muted">Nothing yet.</p>}
         </section>
         {mayEvaluate && decision && !isDecided && (
           <section className="stack tight">

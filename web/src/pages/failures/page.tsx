@@ -19,7 +19,7 @@ const route = getRouteApi("/failures");
 const HOUR = 3_600_000;
 const SINCE: Record<string, number> = { hour: HOUR, day: 24 * HOUR, week: 7 * 24 * HOUR };
 const PERIOD_WORDS = { hour: "last hour", day: "last day", week: "last week", all: "all time" } as const;
-const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "nobody took them up", "run-again": "somebody ran the case again", rejected: "a person rejected it", told: "a person was only told", handled: "handled by a rule" } as const;
+const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "nobody took them up", "run-again": "somebody ran the case again", settled: "the case completed or was cancelled", rejected: "a person rejected it", told: "a person was only told", handled: "handled by a rule" } as const;
 
 /** The moment that the list begins with, by whole minutes, so that the same list is not read under many names. */
 function sinceOf(period: string): number {
@@ -101,7 +101,7 @@ export default function FailuresPage() {
   );
 }
 
-const COUNTED = { waiting: "waiting", unhandled: "unhandled", "run-again": "run_again", rejected: "rejected", told: "told" } as const;
+const COUNTED = { waiting: "waiting", unhandled: "unhandled", "run-again": "run_again", settled: "settled", rejected: "rejected", told: "told" } as const;
 
 function shown(groups: readonly FailureGroup[], only: (typeof HANDLING)[number] | undefined): FailureGroup[] {
   const kept = groups.filter((each) => !only || (only === "handled" ? each.handled.some((one) => one.count > (one.results["told"] ?? 0)) : each[COUNTED[only]] > 0));
@@ -120,6 +120,7 @@ function TakenUpByPeople({ group }: { group: FailureGroup }) {
   const ways = [
     { only: "rejected", count: group.rejected, said: "a person rejected it" },
     { only: "run-again", count: group.run_again, said: "run again" },
+    { only: "settled", count: group.settled, said: "settled" },
   ] as const;
   const [way] = ways.filter((each) => each.count > 0);
   if (!way) return <span className="muted">{group.waiting ? "" : "nobody"}</span>;
@@ -136,7 +137,7 @@ function Handled({ group }: { group: FailureGroup }) {
   if (!first) return <TakenUpByPeople group={group} />;
   const told = first.results["told"] ?? 0;
   const helped = told === first.count ? "told a person" : `${first.results["recovered"] ?? 0}/${first.count}`;
-  const people = group.rejected + group.run_again > 0 && (
+  const people = group.rejected + group.run_again + group.settled > 0 && (
     <>
       , <TakenUpByPeople group={group} />
     </>
@@ -186,7 +187,7 @@ const COLUMNS: Column<FailureGroup>[] = [
 
 /** On a phone a row has its numbers in words. */
 function Numbers({ group }: { group: FailureGroup }) {
-  const parts = [plural(group.count, "failure"), group.waiting && `${plural(group.waiting, "waits", "wait")} for a person`, group.unhandled && `${number(group.unhandled)} that nobody took up`, group.run_again && `${number(group.run_again)} run again`, group.rejected && `${number(group.rejected)} rejected by a person`];
+  const parts = [plural(group.count, "failure"), group.waiting && `${plural(group.waiting, "waits", "wait")} for a person`, group.unhandled && `${number(group.unhandled)} that nobody took up`, group.run_again && `${number(group.run_again)} run again`, group.settled && `${number(group.settled)} settled`, group.rejected && `${number(group.rejected)} rejected by a person`];
   return <>{parts.filter(Boolean).join(" · ")}</>;
 }
 

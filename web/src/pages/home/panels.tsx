@@ -45,7 +45,7 @@ function TakenUp({ failure }: { failure: Overview["failures"][number] }) {
   if (failure.unhandled > 0) return <StateBadge state="failed" word={`${number(failure.unhandled)} unhandled`} />;
   if (failure.told > 0) return <StateBadge state="person" word={`${number(failure.told)} told a person`} />;
   if (failure.rejected > 0) return <StateBadge state="stopped" word={failure.rejected === failure.count ? "by a person" : `${number(failure.rejected)} by a person`} />;
-  return <StateBadge state="done" word={failure.run_again === failure.count ? "run again" : "handled"} />;
+  return <StateBadge state="done" word={failure.run_again === failure.count ? "run again" : failure.settled === failure.count ? "settled" : "handled"} />;
 }
 
 export function WaitingPanel({ overview }: { overview: Overview }) {

@@ -211,7 +211,7 @@ class DataSetController:
         try:
             inputs = batch_inputs(state, batch)
             cache_from = batch.earlier or None
-            options = StartOptions(key=key, rerun=cache_from is not None)  # whoever has a batch tried again means that
+            options = StartOptions(key=key, rerun_of=cache_from or "")
             case = await self._launcher.start(batch.rule.flow, inputs, state.owner, options, cache_from=cache_from)
         except (StoreUnavailable, TemporarilyUnavailable):
             self._wanted[state.name] = None  # at the next look
