@@ -45,6 +45,7 @@ from mendflow.core.model.sync import (
 )
 from mendflow.core.model.values import FileRef, Value
 from tests.patience import PATIENCE_S
+from tests.pilot.processes import environment, living
 
 
 @dataclass
@@ -336,25 +337,6 @@ class Pilot:
             return []
         mark = f"MENDFLOW_PILOT={name}".encode()
         return [pid for pid in living() if mark in environment(pid)]
-
-
-def living() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and state(int(name)) not in ("", "Z")]
-
-
-def environment(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-def state(pid: int) -> str:
-    """The state letter of a process, or an empty string if there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
 
 
 class CommandLine:

@@ -15,7 +15,8 @@ import pytest
 from mendflow.core.model.software import CONDA, LOCK, PROJECT, REQUIREMENTS, Software
 from mendflow.pilot.software import builders
 from mendflow.pilot.software.environments import Environments, environment_key
-from tests.pilot.conftest import Pilot, Server, environment, living
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.processes import environment, living
 
 Hire = Callable[..., Pilot]
 WHERE = "import greeting, sys\n\ndef where():\n    return [greeting.WORD, sys.prefix]\n"

@@ -12,7 +12,8 @@ from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import AttemptControl
 from tests.patience import until
-from tests.pilot.conftest import Pilot, Server, living, state
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.processes import living, state
 
 Hire = Callable[..., Pilot]
 ONE_LOOP = pytest.mark.asyncio(loop_scope="module")

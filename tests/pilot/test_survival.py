@@ -15,7 +15,8 @@ import pytest
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
 from tests.patience import PATIENCE_S
-from tests.pilot.conftest import Pilot, Server, living, state
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.processes import living, state
 from tests.pilot.test_limits import dead, pids_in
 
 Hire = Callable[..., Pilot]
