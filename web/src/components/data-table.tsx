@@ -3,8 +3,9 @@
  * `j` and `k` walk, Enter opens, `x` selects. Columns are given in the page; widths are CSS grid tracks. */
 import { createSortedRowModel, rowSortingFeature, sortFns, tableFeatures, useTable, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, startTransition, useEffect, useMemo, useRef, useState, useSyncExternalStore, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
+import { memo, startTransition, useEffect, useMemo, useRef, useState, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
 import { useKeys } from "@/app/keys";
+import { usePhone } from "@/app/screen";
 import type { GlossaryWord } from "./glossary";
 import { Icon } from "./icon";
 import { Word } from "./word";
@@ -59,18 +60,6 @@ export interface DataTableProps<Row> {
 
 const ROW_PX = 28;
 const PHONE_ROW_PX = 54;
-const phone = matchMedia("(max-width: 640px)");
-
-/** Whether the screen is a phone's, as long as it is. */
-export function usePhone(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      phone.addEventListener("change", listener);
-      return () => phone.removeEventListener("change", listener);
-    },
-    () => phone.matches,
-  );
-}
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel(), sortFns });
 
