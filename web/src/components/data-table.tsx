@@ -25,6 +25,8 @@ export interface Column<Row> {
   /** On a phone, where a row has two lines: in which of them it stands; without it, it is left out there. If no column says so,
    * the table is as on a large screen, and is moved sideways. */
   phone?: 1 | 2;
+  /** What stands there, where no heading says what it is; without it, what stands in the cell. */
+  phoneCell?: (row: Row) => ReactNode;
   /** A word of the glossary that explains what is in it. */
   about?: GlossaryWord;
 }
@@ -250,7 +252,7 @@ const TableRow = memo(function TableRow(props: {
         <span role="gridcell" className="cell lines">
           {([1, 2] as const).map((line) => (
             <span key={line} className="line">
-              {props.columns.filter((column) => column.phone === line).map((column) => <span key={column.id}>{column.cell(props.row)}</span>)}
+              {props.columns.filter((column) => column.phone === line).map((column) => <span key={column.id}>{(column.phoneCell ?? column.cell)(props.row)}</span>)}
             </span>
           ))}
         </span>

@@ -2,7 +2,7 @@
  * only when there are others; what changes while it runs is drawn where it stands. */
 import "@xyflow/react/dist/style.css";
 import { Background, BaseEdge, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
-import { createContext, memo, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
+import { createContext, memo, useCallback, useContext, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
 import { usePhone } from "@/app/screen";
@@ -161,17 +161,20 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     },
     [onOpen],
   );
+  // It has its place at once, and is drawn in small parts, between which the page answers.
+  const begun = useDeferredValue(places !== null, false);
+  const high = down && width && nodes.length ? firstViewOnPhone(nodes, width, selected).height : 0;
+  const style = high ? { flex: "none", height: high } : undefined;
   if (error !== null) return <ErrorState error={error} />;
-  if (!places) {
+  if (!places || !begun) {
     return (
-      <div ref={frame} className="case-graph">
+      <div ref={frame} className="case-graph" style={style}>
         <Loading lines={6} label="The graph is being placed" />
       </div>
     );
   }
-  const high = down && width ? firstViewOnPhone(nodes, width, selected).height : 0;
   return (
-    <div ref={frame} className="case-graph" role="region" aria-label={props.label} style={high ? { flex: "none", height: high } : undefined}>
+    <div ref={frame} className="case-graph" role="region" aria-label={props.label} style={style}>
       <HandsContext value={hands}>
         <ReactFlowProvider>
           <ReactFlow

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, startTransition, Suspense, useCallback, useEffect, useState } from "react";
+import { lazy, startTransition, Suspense, useCallback, useDeferredValue, useEffect, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { caseDecisionsQuery, caseQuery, laterRunsQuery, whyQuery, type CaseView } from "@/api/queries";
 import { useMay, useMayAll } from "@/api/session";
@@ -77,7 +77,9 @@ export default function CasePage() {
     "Case",
     VIEWS.map((each, at) => ({ keys: String(at + 1), does: WORDS[each], run: () => void navigate({ search: (before) => ({ ...before, view: each }) }) })),
   );
-  if (!query.data || why.isPending || toTeach === undefined) {
+  // Drawn in small parts, between which the page answers.
+  const isWhole = useDeferredValue(query.data !== undefined && !why.isPending && toTeach !== undefined);
+  if (!query.data || !isWhole) {
     return (
       <Page key="coming" title={id} crumbs={<Link to="/cases">Cases</Link>}>
         {query.isError ? <ErrorState error={query.error} again={() => void query.refetch()} /> : <Loading lines={8} />}
