@@ -61,7 +61,8 @@ function askCase(id: string, search: ReturnType<typeof caseSearch>): void {
     void queryClient.prefetchInfiniteQuery(itemsQuery(id, { name, state: itemState(state), where }));
   } else if (view === "history") {
     void import("@/pages/case/history-view");
-    void queryClient.prefetchQuery(historyQuery(id, { all: entries === "all", brief: !full }));
+    void queryClient.prefetchQuery(historyQuery(id, { all: entries === "all", brief: true }));
+    if (full) void queryClient.prefetchQuery(historyQuery(id, { all: entries === "all", brief: false }));
   } else if (view === "timeline") void import("@/pages/case/timeline-view");
 }
 
