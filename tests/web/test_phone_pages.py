@@ -31,6 +31,15 @@ def test_lists_have_two_lines_a_row_on_a_phone(server: WebServer, phone: Page, a
     assert sizes[0] == sizes[1], "it is moved sideways"
 
 
+def test_columns_that_have_no_room_on_a_tablet_are_lines_of_a_row(server: WebServer, phone: Page) -> None:
+    phone.goto(f"/cases/{server.ended('survey')}?view=items")
+    for width, lines in ((820, 1), (1280, 0), (900, 1)):
+        phone.set_viewport_size({"width": width, "height": 900})
+        expect(phone.locator("[data-row]").first.locator(".lines")).to_have_count(lines)
+    grid = phone.get_by_role("grid", name="Items").evaluate("each => [each.scrollWidth, each.clientWidth]")
+    assert grid[0] == grid[1], "it is moved sideways"
+
+
 @pytest.mark.parametrize("address", ["/cases/CASE?view=compare", "/administration?view=versions"])
 def test_the_tab_that_is_shown_is_in_sight_on_a_phone(server: WebServer, phone: Page, address: str) -> None:
     phone.goto(address.replace("CASE", server.ended("survey")))

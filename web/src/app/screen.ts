@@ -1,7 +1,11 @@
 /** What kind of screen the app is shown on. */
-import { useSyncExternalStore } from "react";
+import { useMemo, useSyncExternalStore } from "react";
 
-const phone = matchMedia("(max-width: 640px)");
+export const PHONE_PX = 640;
+/** As wide, or less, a page has no navigation beside it, and no details. */
+export const TABLET_PX = 900;
+
+const phone = matchMedia(`(max-width: ${PHONE_PX}px)`);
 
 export function isPhone(): boolean {
   return phone.matches;
@@ -9,8 +13,21 @@ export function isPhone(): boolean {
 
 /** Whether the screen is a phone's, as long as it is. */
 export function usePhone(): boolean {
-  return useSyncExternalStore((listener) => {
-    phone.addEventListener("change", listener);
-    return () => phone.removeEventListener("change", listener);
-  }, isPhone);
+  return useMedia(phone);
+}
+
+/** Whether the screen is so narrow, as long as it is. */
+export function useNarrow(px: number): boolean {
+  return useMedia(useMemo(() => matchMedia(`(max-width: ${px}px)`), [px]));
+}
+
+function useMedia(media: MediaQueryList): boolean {
+  const listen = useMemo(
+    () => (listener: () => void) => {
+      media.addEventListener("change", listener);
+      return () => media.removeEventListener("change", listener);
+    },
+    [media],
+  );
+  return useSyncExternalStore(listen, () => media.matches);
 }

@@ -5,7 +5,7 @@ import { createSortedRowModel, rowSortingFeature, sortFns, tableFeatures, useTab
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, startTransition, useEffect, useMemo, useRef, useState, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
 import { useKeys } from "@/app/keys";
-import { usePhone } from "@/app/screen";
+import { PHONE_PX, TABLET_PX, useNarrow } from "@/app/screen";
 import type { GlossaryWord } from "./glossary";
 import { Icon } from "./icon";
 import { Word } from "./word";
@@ -22,8 +22,8 @@ export interface Column<Row> {
   /** It says nothing of a row. Where it says nothing of any row, it is left out, and the others get its room. */
   isIdle?: (row: Row) => boolean;
   align?: "end";
-  /** On a phone, where a row has two lines: in which of them it stands; without it, it is left out there. If no column says so,
-   * the table is as on a large screen, and is moved sideways. */
+  /** On a phone, and on other narrow screens where the columns have no room, a row has two lines: in which of them it stands;
+   * without it, it is left out there. If no column says so, the table is as on a large screen, and is moved sideways. */
   phone?: 1 | 2;
   /** What stands there, where no heading says what it is; without it, what stands in the cell. */
   phoneCell?: (row: Row) => ReactNode;
@@ -63,13 +63,22 @@ export interface DataTableProps<Row> {
 const ROW_PX = 28;
 const PHONE_ROW_PX = 54;
 
+/** What is beside a table, and its checkboxes. */
+const BESIDE_PX = 60;
+
+/** Where a screen is no wider, the columns have no room beside each other, though the table has the whole width. */
+function neededPx(columns: readonly { width?: string }[]): number {
+  const least = columns.reduce((sum, { width = "" }) => sum + Number(/\d+(?=px)/.exec(width)?.[0] ?? 0), BESIDE_PX);
+  return Math.min(TABLET_PX, Math.max(PHONE_PX, least));
+}
+
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel(), sortFns });
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rows, rowId, onSelect, selected, onOpen, onEnd } = props;
   const idle = props.columns.filter((column) => column.isIdle && rows.length > 0 && rows.every(column.isIdle)).map((column) => column.id).join();
   const columns = useMemo(() => props.columns.filter((column) => !idle.split(",").includes(column.id)), [props.columns, idle]);
-  const narrow = usePhone() && columns.some((column) => column.phone);
+  const narrow = useNarrow(neededPx(columns)) && columns.some((column) => column.phone);
   const rowPx = narrow ? PHONE_ROW_PX : ROW_PX;
   const [ownSort, setOwnSort] = useState<Sort | null>(null);
   const sort = props.onSort ? (props.sort ?? null) : ownSort;
