@@ -5,11 +5,11 @@ import { Background, BaseEdge, Controls, Handle, MarkerType, MiniMap, Position, 
 import { createContext, memo, useCallback, useContext, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
-import { usePhone } from "@/app/screen";
+import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
 import { useTheme } from "@/app/theme";
 import { pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";
-import { firstViewOnPhone, letPageScroll, placeOnPhone } from "./graph-on-phone";
+import { firstViewOnPhone, isTooLong, letPageScroll, placeOnPhone } from "./graph-on-phone";
 import { number } from "./format";
 import { Icon } from "./icon";
 import { ErrorState, Loading } from "./states-of-page";
@@ -82,7 +82,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   }, [graph]);
   const [folded, setFolded] = useState<ReadonlySet<string>>(() => new Set(graph.nodes.length > FOLDED_FROM ? [...inner.keys()] : []));
   const { dark } = useTheme();
-  const down = usePhone();
+  const [phone, tablet] = [usePhone(), useNarrow(TABLET_PX)];
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const shown = useMemo(() => visible(graph, folded), [graph, folded]);
@@ -96,6 +96,8 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     return [...seen.values()];
   }, [graph, shown]);
   const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
+  const isLong = useMemo(() => tablet && isTooLong(shown.nodes, lines, { width: WIDTH, height: HEIGHT }, innerWidth), [tablet, structure]);
+  const down = phone || isLong;
   const [placed, setPlaced] = useState<Places | null>(null);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => {

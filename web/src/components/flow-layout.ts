@@ -42,6 +42,7 @@ export interface Layout {
 const LEAF_HEIGHT = 40;
 const BETWEEN: Record<Direction, { layers: number; nodes: number }> = { right: { layers: 44, nodes: 14 }, down: { layers: 34, nodes: 20 } };
 const LANE = 6;
+const ROWS_MAX = 24;
 const PAD = 14;
 const HEAD = 26;
 
@@ -69,16 +70,17 @@ export function ownSize({ name, kind, flow, note }: DrawnNode): { width: number;
 }
 
 /** A layer in as few rows as its room allows, all about as long. In each but the last there is a way to the rows below, in each
- * but the first one from the rows above. */
+ * but the first one from the rows above. What would need very many rows stays in one. */
 function rowsOf(layer: readonly string[], widthOf: (id: string) => number, room: number): string[][] {
   const { nodes: gap } = BETWEEN.down;
-  for (let count = 1; count < layer.length; count += 1) {
-    const most = Math.ceil(layer.length / count);
-    const rows = Array.from({ length: Math.ceil(layer.length / most) }, (_, at) => layer.slice(at * most, (at + 1) * most));
+  const narrowest = Math.min(...layer.map(widthOf));
+  for (let most = Math.min(layer.length, Math.floor((room + gap) / (narrowest + gap))); most > 1; most -= 1) {
+    const long = Math.ceil(layer.length / Math.ceil(layer.length / most));
+    const rows = Array.from({ length: Math.ceil(layer.length / long) }, (_, at) => layer.slice(at * long, (at + 1) * long));
     const ways = Math.min(rows.length - 1, 2);
-    if (rows.every((row) => row.reduce((sum, id) => sum + widthOf(id) + gap, -gap) + ways * (LANE + gap) <= room)) return rows;
+    if (rows.every((row) => row.reduce((sum, id) => sum + widthOf(id) + gap, -gap) + ways * (LANE + gap) <= room)) return rows.length <= ROWS_MAX ? rows : [[...layer]];
   }
-  return layer.map((id) => [id]);
+  return layer.length <= ROWS_MAX ? layer.map((id) => [id]) : [[...layer]];
 }
 
 export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[], direction: Direction = "right", { sizeOf = ownSize, head = HEAD, widest = Infinity }: LayoutWish = {}): Layout {
@@ -132,7 +134,11 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[],
     const layerOf = new Map(layers.flatMap((row, at) => row.map((id) => [id, at])));
     const rankOf = (id: string) => rankAt[layerOf.get(id) ?? 0];
     const leads = new Map<string, string[]>();
-    const lead = (from: string, to: string) => leads.set(to, [...(leads.get(to) ?? []), from]);
+    const lead = (from: string, to: string) => {
+      const known = leads.get(to);
+      if (known) known.push(from);
+      else leads.set(to, [from]);
+    };
     const own = new Map<string, Lane>();
     for (const { from, to, at } of lines) {
       let last = from;
@@ -196,7 +202,12 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[],
   const ofLane = new Map<number, Box[]>();
   for (const each of [...lanes.values()].flat()) {
     const box = boxes.get(each.id);
-    if (box) for (const edge of each.edges) ofLane.set(edge, [...(ofLane.get(edge) ?? []), box]);
+    if (!box) continue;
+    for (const edge of each.edges) {
+      const known = ofLane.get(edge);
+      if (known) known.push(box);
+      else ofLane.set(edge, [box]);
+    }
   }
   const routes = edges.map((edge, at) => {
     const from = boxes.get(edge.source);

@@ -37,6 +37,11 @@ export function placeOnPhone<Node extends { id: string; name: string; parent: st
   return { at, routes };
 }
 
+/** Whether it cannot be read from left to right, where there is so much room. */
+export function isTooLong(nodes: readonly { id: string; name: string; parent: string | null }[], edges: readonly { source: string; target: string }[], size: { width: number; height: number }, width: number): boolean {
+  return layOut(nodes, edges, "right", { sizeOf: () => size, head: HEAD }).width * (READABLE + 0.1) > width - 2 * MARGIN;
+}
+
 interface FirstView {
   view: { x: number; y: number; zoom: number };
   /** So high is the graph then: the page scrolls over all of it. */
