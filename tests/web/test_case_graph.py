@@ -22,6 +22,11 @@ LINE = "name: line\njobs:\n  job0: {run: exit 3, retries: 0}\n" + "".join(
     f"  job{at}: {{needs: job{at - 1}, run: echo {at}}}\n" for at in range(1, 9)
 )
 """So many jobs one after the other that a phone cannot show them all; the first one fails."""
+WIDE = "name: wide\njobs:\n  split: {run: echo 0}\n" + "".join(
+    f"  part{at}: {{needs: split, run: echo {at}}}\n" for at in range(6)
+)
+WIDE += "  join: {needs: [part0, part1, part2, part3, part4, part5], run: echo 1}\n"
+"""More side by side than a phone is wide."""
 
 
 @pytest.fixture
@@ -83,3 +88,32 @@ def test_a_graph_too_long_for_a_phone_begins_with_what_failed(server: WebServer,
     server.deploy("line", LINE)
     phone.goto(f"/cases/{server.ended('line')}")
     phone.wait_for_function(IN_SIGHT, arg=["job0"])
+
+
+@pytest.mark.parametrize("width", [360, 390, 430])
+def test_what_is_side_by_side_goes_on_in_the_next_row_on_a_phone(server: WebServer, phone: Page, width: int) -> None:
+    server.deploy("wide", WIDE)
+    phone.set_viewport_size({"width": width, "height": 844})
+    phone.goto(f"/cases/{server.ended('wide')}")
+    phone.wait_for_function(IN_SIGHT, arg=["split", *(f"part{at}" for at in range(6)), "join"])
+    names = phone.locator(".case-node-name")
+    assert min(box["height"] for box in (each.bounding_box() for each in names.all()) if box) >= 12, "it can be read"
+    assert phone.evaluate("document.documentElement.scrollWidth") == width
+    main = phone.locator("main").evaluate("each => [each.scrollWidth, each.clientWidth]")
+    assert main[0] == main[1], "the page is moved sideways"
+
+
+def test_nothing_moves_while_a_case_comes_on_a_phone(server: WebServer, phone: Page) -> None:
+    """Neither when its words come nor when its graph does, which is loaded after them."""
+    phone.add_init_script(
+        "window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach((each) =>"
+        " { window.moved += each.value; })).observe({type: 'layout-shift', buffered: true});"
+    )
+    phone.goto(f"/cases/{server.ended('broken')}")
+    phone.wait_for_function(IN_SIGHT, arg=["prepare", "measure", "report"])
+    phone.wait_for_timeout(500)
+    assert phone.evaluate("window.moved") < 0.01
+    preloaded = phone.locator("link[rel=modulepreload][media]").evaluate_all(
+        "(links) => links.map((each) => matchMedia(each.media).matches)"
+    )
+    assert preloaded and not any(preloaded)

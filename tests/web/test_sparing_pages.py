@@ -110,3 +110,16 @@ def test_a_history_begins_with_its_last_events(server: WebServer, page: Page) ->
     page.goto(f"/cases/{case}?view=history&entries=all")
     expect(page.get_by_role("grid", name="History")).to_contain_text("report")
     assert any(each.endswith("/history?brief=true") for each in asked.addresses)
+
+
+def test_a_full_history_shows_what_is_known_until_the_rest_is_worked_out(server: WebServer, page: Page) -> None:
+    case, held = server.ended("survey"), list[Route]()
+    page.route(re.compile(r"/history\?last=\d+$"), lambda route: held.append(route))
+    page.goto(f"/cases/{case}?view=history&full=yes")
+    grid, note = page.get_by_role("grid", name="History"), page.get_by_text("is being worked out")
+    expect(grid).to_contain_text("completed")
+    expect(note).to_be_visible()
+    expect(grid).not_to_contain_text("submitted")
+    held[0].continue_()
+    expect(grid).to_contain_text("submitted")
+    expect(note).not_to_be_visible()

@@ -11,8 +11,9 @@ import { firstPaint } from "./first-paint";
 const COMPRESSED_FROM = 1024;
 const LARGE = 400_000;
 const COMPRESSED = /\.(js|css|html|svg)$/;
-/** What a page shows first, of the parts that it loads by itself. */
+/** What a page shows first, of the parts that it loads by itself: not on a phone, where the line is slow and the words come first. */
 const ALSO: Record<string, string> = { "/cases/$case": "/src/pages/case/graph-view.tsx" };
+const NO_PHONE = ' media="(min-width: 640.02px)"';
 const ROUTE = /path: "([^"]+)".*import\("@\/pages\/([^"]+)\/page"\)/g;
 
 type Chunks = Rolldown.OutputChunk[];
@@ -34,14 +35,28 @@ function withImports(chunks: Chunks, chunk: Rolldown.OutputChunk, found = new Se
   return found;
 }
 
-function links(chunks: Chunks, modules: string[], page: string): string {
-  const needed = new Set(modules.flatMap((module) => [...withImports(chunks, chunkOf(chunks, module))]));
-  const styles = new Set([...needed].flatMap((chunk) => [...(chunk.viteMetadata?.importedCss ?? [])]));
+/** What is painted first needs no script: so scripts have to wait for the styles, where the line is slow. */
+const SCRIPT = '<link rel="modulepreload" crossorigin fetchpriority="low"';
+
+function links(chunks: Chunks, module: string, also: string | undefined, page: string): string {
+  const needed = withImports(chunks, chunkOf(chunks, module));
+  const later = also ? withImports(chunks, chunkOf(chunks, also)) : new Set<Rolldown.OutputChunk>();
   const lines = [
-    ...[...needed].map((chunk) => `<link rel="modulepreload" crossorigin href="/${chunk.fileName}">`),
-    ...[...styles].map((name) => `<link rel="stylesheet" crossorigin href="/${name}">`),
+    ...[...needed].map((chunk) => `${SCRIPT} href="/${chunk.fileName}">`),
+    ...stylesOf(needed).map((name) => `<link rel="stylesheet" crossorigin href="/${name}">`),
+    ...[...later].map((chunk) => `${SCRIPT}${NO_PHONE} href="/${chunk.fileName}">`),
+    ...stylesOf(later).map((name) => `<link rel="preload" as="style" crossorigin${NO_PHONE} href="/${name}">`),
   ];
-  return lines.filter((line) => !page.includes(/href="([^"]+)"/.exec(line)?.[1] ?? "")).join("\n    ");
+  const known = new Set(addresses(page));
+  return lines.filter((line) => addresses(line).some((address) => !known.has(address) && known.add(address))).join("\n    ");
+}
+
+function addresses(html: string): string[] {
+  return [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address = ""]) => address);
+}
+
+function stylesOf(chunks: Iterable<Rolldown.OutputChunk>): string[] {
+  return [...new Set([...chunks].flatMap((chunk) => [...(chunk.viteMetadata?.importedCss ?? [])]))];
 }
 
 export function pages(root: string): Plugin {
@@ -56,14 +71,14 @@ export function pages(root: string): Plugin {
       const chunks = Object.values(bundle).filter((each) => each.type === "chunk");
       const boot = `<script src="/${chunkOf(chunks, "/src/boot.ts").fileName}"></script>`;
       const built = readFileSync(join(folder, "index.html"), "utf8");
-      const plain = built.replace('<link rel="icon"', `${boot}\n    <link rel="icon"`);
-      if (plain === built) throw new Error("index.html has no icon to put the first script before");
+      const withBoot = built.replace('<link rel="icon"', `${boot}\n    <link rel="icon"`);
+      const plain = withBoot.replaceAll('rel="modulepreload" crossorigin', 'rel="modulepreload" crossorigin fetchpriority="low"').replace('<script type="module" crossorigin', '<script type="module" crossorigin fetchpriority="low"');
+      if (withBoot === built) throw new Error("index.html has no icon to put the first script before");
       const router = readFileSync(join(root, "src/app/router.tsx"), "utf8");
       const files = new Map<string, string>();
       for (const [, path = "", page = ""] of router.matchAll(ROUTE)) {
-        const modules = [`/src/pages/${page}/page.tsx`, ...(ALSO[path] ? [ALSO[path]] : [])];
         const shown = path === "/sign-in" ? "" : firstPaint(path);
-        const html = plain.replace("</head>", `  ${links(chunks, modules, plain)}\n  </head>`).replace('<div id="root"></div>', `<div id="root">${shown}</div>`);
+        const html = plain.replace("</head>", `  ${links(chunks, `/src/pages/${page}/page.tsx`, ALSO[path], plain)}\n  </head>`).replace('<div id="root"></div>', `<div id="root">${shown}</div>`);
         files.set(`pages${path === "/" ? "/index" : path.replaceAll(/\$\w+/g, "_")}.html`, html);
       }
       if (!files.size) throw new Error("router.tsx has no pages");

@@ -36,6 +36,7 @@ import type { PrefetchedAnswers } from "./api/prefetched";
   } else if (page === "cases" && id && !more.length) {
     ask(`/cases/${id}`);
     ask(`/why?subject=${id}`);
+    ask(`/decisions?case=${id}&limit=100`);
     if (/^(\?view=graph)?$/.test(location.search)) ask(`/cases/${id}/graph`);
   }
 })();

@@ -16,6 +16,9 @@ import "@/styles/shell.css";
 import "@/styles/components.css";
 import "@/styles/viewers.css";
 
+/** So long the first page is waited for, before the app says that it waits. */
+const LONGEST_MS = 1500;
+
 applyTheme();
 startKeys();
 whenIdle(() => void loadModal().catch(() => undefined));
@@ -35,13 +38,19 @@ function whenIdle(act: () => void): void {
   addEventListener("load", () => setTimeout(() => idle(act), 4000), { once: true });
 }
 
+/** What is wrong with any of it, the page says. */
+async function firstPage(): Promise<void> {
+  const known = location.pathname === "/sign-in" ? undefined : queryClient.ensureQueryData(meQuery);
+  await Promise.allSettled([known, router.load()]);
+}
+
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no place for the app");
-// In small parts, between which the page answers: what the server sent is seen meanwhile.
-startTransition(() =>
-  createRoot(root).render(
-    <QueryClientProvider client={queryClient}>
-      <RouterProvider router={router} />
-    </QueryClientProvider>,
-  ),
+const app = (
+  <QueryClientProvider client={queryClient}>
+    <RouterProvider router={router} />
+  </QueryClientProvider>
 );
+// In small parts, between which the page answers: what the server sent is seen meanwhile. Not before it is known who is there and
+// the page is loaded, for each of these would have it begin anew, and at once.
+void Promise.race([firstPage(), new Promise((over) => setTimeout(over, LONGEST_MS))]).then(() => startTransition(() => createRoot(root).render(app)));

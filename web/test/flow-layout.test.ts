@@ -37,3 +37,27 @@ it("a chain is long in the direction in which it is drawn, and frames hold what 
     expect(isIn(inner, outer) && isIn({ x: inner.x + inner.width, y: inner.y + inner.height }, outer)).toBe(true);
   }
 });
+
+it.each([2, 3, 4, 5, 6, 7, 9])("%i steps side by side stand in rows that fit, and no edge passes over a step", (count) => {
+  const middle = Array.from({ length: count }, (_, at) => `part${at}`);
+  const nodes = ["split", ...middle, "join"].map((name) => ({ id: name, name, parent: null }));
+  const edges = middle.flatMap((name) => [{ source: "split", target: name }, { source: name, target: "join" }]);
+  const layout = layOut(nodes, edges, "down", { widest: 522, sizeOf: () => ({ width: 152, height: 72 }) });
+  expect(layout.width).toBeLessThanOrEqual(522);
+  const tops = new Set(middle.map((name) => layout.boxes.get(name)?.y));
+  expect(tops.size).toBe(count <= 3 ? 1 : count <= 6 ? 2 : Math.ceil(count / 2));
+  for (const [at, { source, target }] of edges.entries()) {
+    const points = straight(layout.routes[at] ?? []);
+    for (const [id, box] of layout.boxes) if (id !== source && id !== target) expect(points.filter((point) => isIn(point, box))).toEqual([]);
+  }
+});
+
+it("what leads to several rows, or comes from them, passes the rows between on one way", () => {
+  const nodes = ["split", "a", "b", "c", "d", "join"].map((name) => ({ id: name, name, parent: null }));
+  const edges = ["a", "b", "c", "d"].flatMap((name) => [{ source: "split", target: name }, { source: name, target: "join" }]);
+  const { routes } = layOut(nodes, edges, "down", { widest: 400, sizeOf: () => ({ width: 152, height: 72 }) });
+  const ways = (source: string, target: string) => routes[edges.findIndex((edge) => edge.source === source && edge.target === target)]?.slice(2, -1);
+  expect(ways("split", "c")).toEqual(ways("split", "d"));
+  expect(ways("a", "join")).toEqual(ways("b", "join"));
+  expect(ways("split", "c")).toHaveLength(2);
+});

@@ -98,6 +98,14 @@ export function whyQuery(subject: string) {
   });
 }
 
+/** The decisions about failures of one case, newest first. */
+export function caseDecisionsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["decisions", "case", id],
+    queryFn: ({ signal }) => requestJson<Schemas["DecisionView"][]>("/api/v1/decisions", { query: { case: id, limit: 100 }, signal }),
+  });
+}
+
 export const flowsQuery = queryOptions({
   queryKey: ["flows"],
   queryFn: ({ signal }) => ask(api.GET("/api/v1/flows", { signal })),

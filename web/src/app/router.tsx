@@ -1,10 +1,11 @@
 /** All addresses of the app. A page has a folder: `search.ts` says what it keeps in its address, `page.tsx` is what is
  * shown, and is loaded when it is asked for. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { caseCountsQuery, caseQuery, casesQuery, flowsQuery, overviewQuery, RUNNING, runningForPersonQuery, whyQuery } from "@/api/queries";
+import { caseCountsQuery, caseDecisionsQuery, caseQuery, casesQuery, flowsQuery, overviewQuery, RUNNING, runningForPersonQuery, whyQuery } from "@/api/queries";
 import { whenSignedIn } from "@/api/session";
 import { countsAsked, filtersOf } from "@/pages/cases/condition";
 import { graphQuery, historyQuery, itemsQuery, itemState } from "@/pages/case/queries";
+import { isPhone } from "./screen";
 import { NotFound, PageFailed } from "./page-states";
 import { queryClient } from "./query-client";
 import { PageComing, Shell } from "./shell";
@@ -50,16 +51,18 @@ function askCases(search: ReturnType<typeof casesSearch>): void {
 function askCase(id: string, search: ReturnType<typeof caseSearch>): void {
   void queryClient.prefetchQuery(caseQuery(id));
   void queryClient.prefetchQuery(whyQuery(id));
+  void queryClient.prefetchQuery(caseDecisionsQuery(id));
   const { view = "graph", name, state, where, full, entries } = search;
   if (view === "graph") {
-    void import("@/pages/case/graph-view");
+    if (!isPhone()) void import("@/pages/case/graph-view");
     void queryClient.prefetchQuery(graphQuery(id));
   } else if (view === "items") {
     void import("@/pages/case/items-view");
     void queryClient.prefetchInfiniteQuery(itemsQuery(id, { name, state: itemState(state), where }));
   } else if (view === "history") {
     void import("@/pages/case/history-view");
-    void queryClient.prefetchQuery(historyQuery(id, { all: entries === "all", brief: !full }));
+    void queryClient.prefetchQuery(historyQuery(id, { all: entries === "all", brief: true }));
+    if (full) void queryClient.prefetchQuery(historyQuery(id, { all: entries === "all", brief: false }));
   } else if (view === "timeline") void import("@/pages/case/timeline-view");
 }
 

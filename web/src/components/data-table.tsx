@@ -3,8 +3,9 @@
  * `j` and `k` walk, Enter opens, `x` selects. Columns are given in the page; widths are CSS grid tracks. */
 import { createSortedRowModel, rowSortingFeature, sortFns, tableFeatures, useTable, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, startTransition, useEffect, useMemo, useRef, useState, useSyncExternalStore, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
+import { memo, startTransition, useEffect, useMemo, useRef, useState, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
 import { useKeys } from "@/app/keys";
+import { PHONE_PX, TABLET_PX, useNarrow } from "@/app/screen";
 import type { GlossaryWord } from "./glossary";
 import { Icon } from "./icon";
 import { Word } from "./word";
@@ -21,9 +22,11 @@ export interface Column<Row> {
   /** It says nothing of a row. Where it says nothing of any row, it is left out, and the others get its room. */
   isBlank?: (row: Row) => boolean;
   align?: "end";
-  /** On a phone, where a row has two lines: in which of them it stands; without it, it is left out there. If no column says so,
-   * the table is as on a large screen, and is moved sideways. */
+  /** On a phone, and on other narrow screens where the columns have no room, a row has two lines: in which of them it stands;
+   * without it, it is left out there. If no column says so, the table is as on a large screen, and is moved sideways. */
   phone?: 1 | 2;
+  /** What stands there, where no heading says what it is; without it, what stands in the cell. */
+  phoneCell?: (row: Row) => ReactNode;
   /** A word of the glossary that explains what is in it. */
   about?: GlossaryWord;
 }
@@ -59,17 +62,14 @@ export interface DataTableProps<Row> {
 
 const ROW_PX = 28;
 const PHONE_ROW_PX = 54;
-const phone = matchMedia("(max-width: 640px)");
 
-/** Whether the screen is a phone's, as long as it is. */
-export function usePhone(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      phone.addEventListener("change", listener);
-      return () => phone.removeEventListener("change", listener);
-    },
-    () => phone.matches,
-  );
+/** What is beside a table, and its checkboxes. */
+const BESIDE_PX = 60;
+
+/** Where a screen is no wider, the columns have no room beside each other, though the table has the whole width. */
+function neededPx(columns: readonly { width?: string }[]): number {
+  const least = columns.reduce((sum, { width = "" }) => sum + Number(/\d+(?=px)/.exec(width)?.[0] ?? 0), BESIDE_PX);
+  return Math.min(TABLET_PX, Math.max(PHONE_PX, least));
 }
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel(), sortFns });
@@ -78,7 +78,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rows, rowId, onSelect, selected, onOpen, onEnd } = props;
   const blank = props.columns.filter((column) => column.isBlank && rows.length > 0 && rows.every(column.isBlank)).map((column) => column.id).join();
   const columns = useMemo(() => props.columns.filter((column) => !blank.split(",").includes(column.id)), [props.columns, blank]);
-  const narrow = usePhone() && columns.some((column) => column.phone);
+  const narrow = useNarrow(neededPx(columns)) && columns.some((column) => column.phone);
   const rowPx = narrow ? PHONE_ROW_PX : ROW_PX;
   const [ownSort, setOwnSort] = useState<Sort | null>(null);
   const sort = props.onSort ? (props.sort ?? null) : ownSort;
@@ -261,7 +261,7 @@ const TableRow = memo(function TableRow(props: {
         <span role="gridcell" className="cell lines">
           {([1, 2] as const).map((line) => (
             <span key={line} className="line">
-              {props.columns.filter((column) => column.phone === line).map((column) => <span key={column.id}>{column.cell(props.row)}</span>)}
+              {props.columns.filter((column) => column.phone === line).map((column) => <span key={column.id}>{(column.phoneCell ?? column.cell)(props.row)}</span>)}
             </span>
           ))}
         </span>

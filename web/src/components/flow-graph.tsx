@@ -1,14 +1,15 @@
 /** A flow, or a case, as a graph. Loops are one node with counts; calls and exlets unfold in place. Nodes are placed anew
  * only when there are others; what changes while it runs is drawn where it stands. */
 import "@xyflow/react/dist/style.css";
-import { Background, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type Node, type NodeProps } from "@xyflow/react";
-import { createContext, memo, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
+import { Background, BaseEdge, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
+import { createContext, memo, useCallback, useContext, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
+import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
 import { useTheme } from "@/app/theme";
-import { usePhone } from "./data-table";
+import { pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";
-import { firstViewOnPhone, letPageScroll } from "./graph-on-phone";
+import { firstViewOnPhone, isTooLong, letPageScroll, placeOnPhone } from "./graph-on-phone";
 import { number } from "./format";
 import { Icon } from "./icon";
 import { ErrorState, Loading } from "./states-of-page";
@@ -35,6 +36,28 @@ const HEIGHT = 72;
 const FOLDED_FROM = 60;
 const FIT = { maxZoom: 1.1, padding: 0.12 };
 const NODE_TYPES = { activity: memo(Activity) };
+const EDGE_TYPES = { routed: memo(RoutedEdge) };
+
+interface Places {
+  at: Map<string, Placed>;
+  /** Of each edge, where it goes; without it, it bends from node to node. */
+  routes?: Point[][];
+}
+
+/** How wide something is, from before it is painted on. */
+function useWidth(place: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const { current } = place;
+    if (!current) return undefined;
+    const read = () => setWidth(current.clientWidth);
+    const observer = new ResizeObserver(read);
+    observer.observe(current);
+    read();
+    return () => observer.disconnect();
+  }, [place]);
+  return width;
+}
 
 /** Which nodes are seen, and by which node each hidden one is stood for. */
 export function visible(graph: Graph, folded: ReadonlySet<string>): { nodes: GraphNode[]; standsFor: Map<string, string> } {
@@ -59,8 +82,9 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   }, [graph]);
   const [folded, setFolded] = useState<ReadonlySet<string>>(() => new Set(graph.nodes.length > FOLDED_FROM ? [...inner.keys()] : []));
   const { dark } = useTheme();
-  const down = usePhone();
-  const [high, setHigh] = useState(0);
+  const [phone, tablet] = [usePhone(), useNarrow(TABLET_PX)];
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
   const shown = useMemo(() => visible(graph, folded), [graph, folded]);
   const lines = useMemo(() => {
     const seen = new Map<string, (typeof graph.edges)[number]>();
@@ -71,21 +95,26 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     }
     return [...seen.values()];
   }, [graph, shown]);
-  const structure = JSON.stringify([down, shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
-  const [places, setPlaces] = useState<{ structure: string; at: Map<string, Placed> } | null>(null);
+  const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
+  const isLong = useMemo(() => tablet && isTooLong(shown.nodes, lines, { width: WIDTH, height: HEIGHT }, innerWidth), [tablet, structure]);
+  const down = phone || isLong;
+  const [placed, setPlaced] = useState<Places | null>(null);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => {
+    if (down) return undefined;
     let left = false;
-    const nodes = shown.nodes.map((node) => ({ id: node.id, parent: node.parent, width: down ? WIDTH_ON_PHONE : WIDTH, height: HEIGHT }));
-    place(nodes, lines, down ? "down" : "right").then(
-      (at) => !left && setPlaces({ structure, at }),
+    const nodes = shown.nodes.map((node) => ({ id: node.id, parent: node.parent, width: WIDTH, height: HEIGHT }));
+    place(nodes, lines).then(
+      (at) => !left && setPlaced({ at }),
       (failed: unknown) => !left && setError(failed),
     );
     return () => {
       left = true;
     };
     // Only another structure is placed anew.
-  }, [structure]);
+  }, [structure, down]);
+  const onPhone = useMemo(() => (down && width ? placeOnPhone(shown.nodes, lines, { width: WIDTH_ON_PHONE, height: HEIGHT }, width) : null), [structure, down, width]);
+  const places: Places | null = down ? onPhone : placed;
   const hands = useMemo<Hands>(
     () => ({
       open: onOpen,
@@ -121,9 +150,10 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
       ];
     });
   }, [graph, shown, places, inner, folded]);
+  const routes = places?.routes;
   const edges = useMemo<Edge[]>(
-    () => lines.map((line) => ({ id: `${line.source} ${line.target} ${line.kind}`, source: line.source, target: line.target, className: line.kind, label: line.kind === "repair" ? undefined : line.note || undefined, markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14 }, focusable: false })),
-    [lines],
+    () => lines.map((line, at) => ({ ...(routes && { type: "routed", data: { route: routes[at] } }), id: `${line.source} ${line.target} ${line.kind}`, source: line.source, target: line.target, className: line.kind, label: line.kind === "repair" ? undefined : line.note || undefined, markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14 }, focusable: false })),
+    [lines, routes],
   );
   const moved = useRef(false);
   const clicked = useCallback(
@@ -133,10 +163,20 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     },
     [onOpen],
   );
+  // It has its place at once, and is drawn in small parts, between which the page answers.
+  const begun = useDeferredValue(places !== null, false);
+  const high = down && width && nodes.length ? firstViewOnPhone(nodes, width, selected).height : 0;
+  const style = high ? { flex: "none", height: high } : undefined;
   if (error !== null) return <ErrorState error={error} />;
-  if (!places) return <Loading lines={6} label="The graph is being placed" />;
+  if (!places || !begun) {
+    return (
+      <div ref={frame} className="case-graph" style={style}>
+        <Loading lines={6} label="The graph is being placed" />
+      </div>
+    );
+  }
   return (
-    <div className="case-graph" role="region" aria-label={props.label} style={down && high ? { flex: "none", height: high } : undefined}>
+    <div ref={frame} className="case-graph" role="region" aria-label={props.label} style={style}>
       <HandsContext value={hands}>
         <ReactFlowProvider>
           <ReactFlow
@@ -144,6 +184,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
             nodes={nodes}
             edges={edges}
             nodeTypes={NODE_TYPES}
+            edgeTypes={EDGE_TYPES}
             colorMode={dark ? "dark" : "light"}
             fitView={!down}
             fitViewOptions={FIT}
@@ -161,7 +202,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
               if (event) moved.current = true;
             }}
           >
-            <KeepInSight nodes={nodes} selected={selected} moved={moved} onHigh={setHigh} />
+            <KeepInSight nodes={nodes} selected={selected} moved={moved} />
             <Background gap={22} size={1} />
             <Controls showInteractive={false} orientation={down ? "horizontal" : "vertical"} />
             {!down && nodes.length > 25 && <MiniMap pannable zoomable />}
@@ -175,7 +216,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
 /** When the graph gets its width, or another one, because a pane opens beside it, all of it is shown. On a phone it is as high as
  * it has to be, and the page scrolls over it; that changes when something is unfolded, and not by what runs. Whoever has moved it
  * by hand keeps that, and only the node that is looked at is brought into sight. */
-function KeepInSight({ nodes, selected, moved, onHigh }: { nodes: readonly Drawn[]; selected: string | undefined; moved: RefObject<boolean>; onHigh: (high: number) => void }) {
+function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; selected: string | undefined; moved: RefObject<boolean> }) {
   const { down } = useContext(HandsContext);
   const width = useStore((state) => state.width);
   const { fitView, getInternalNode, getViewport, setCenter, setViewport } = useReactFlow();
@@ -190,7 +231,6 @@ function KeepInSight({ nodes, selected, moved, onHigh }: { nodes: readonly Drawn
       const size = `${width} ${height} ${view.zoom}`;
       if (size === drawn.current) return;
       drawn.current = size;
-      onHigh(height);
       if (!moved.current) void setViewport(view);
       return;
     }
@@ -206,8 +246,16 @@ function KeepInSight({ nodes, selected, moved, onHigh }: { nodes: readonly Drawn
     const at = node.internals.positionAbsolute;
     const right = (at.x + (node.measured.width ?? WIDTH)) * zoom + x;
     if (right > width || at.x * zoom + x < 0) void setCenter(at.x + WIDTH / 2, at.y + HEIGHT / 2, { zoom });
-  }, [down, onHigh, width, nodes, selected, moved, fitView, getInternalNode, getViewport, setCenter, setViewport]);
+  }, [down, width, nodes, selected, moved, fitView, getInternalNode, getViewport, setCenter, setViewport]);
   return null;
+}
+
+/** An edge that was given its way. */
+function RoutedEdge({ data, label, markerEnd }: EdgeProps<Edge<{ route?: Point[] }>>) {
+  const route = data?.route ?? [];
+  const [before, last] = route.slice(-2);
+  if (!before || !last) return null;
+  return <BaseEdge path={pathOf(route, "down")} markerEnd={markerEnd} label={label} labelX={(before.x + last.x) / 2} labelY={(before.y + last.y) / 2} />;
 }
 
 function Activity({ data, id }: NodeProps<Drawn>) {

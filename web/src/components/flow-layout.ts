@@ -42,18 +42,48 @@ export interface Layout {
 const LEAF_HEIGHT = 40;
 const BETWEEN: Record<Direction, { layers: number; nodes: number }> = { right: { layers: 44, nodes: 14 }, down: { layers: 34, nodes: 20 } };
 const LANE = 6;
+const ROWS_MAX = 24;
 const PAD = 14;
 const HEAD = 26;
 
+/** Where edges pass a layer between its boxes: one, or several that come from, or lead to, the same. */
 interface Lane extends DrawnNode {
-  edge: number;
+  edges: number[];
+  isShared: boolean;
+}
+
+export interface LayoutWish {
+  /** The size of what holds nothing; else it is as wide as its words. */
+  sizeOf?: (node: DrawnNode) => { width: number; height: number };
+  /** How much room what holds others has above them. */
+  head?: number;
+  /** From top to bottom: what stands side by side and is wider than this stands in several rows. */
+  widest?: number;
 }
 
 function leafWidth(name: string, note = ""): number {
   return Math.min(260, Math.max(136, 46 + name.length * 7, 24 + note.length * 6.6));
 }
 
-export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[], direction: Direction = "right"): Layout {
+export function ownSize({ name, kind, flow, note }: DrawnNode): { width: number; height: number } {
+  return { width: leafWidth(name, [kind, flow, note].filter(Boolean).join(" · ")), height: LEAF_HEIGHT };
+}
+
+/** A layer in as few rows as its room allows, all about as long. In each but the last there is a way to the rows below, in each
+ * but the first one from the rows above. What would need very many rows stays in one. */
+function rowsOf(layer: readonly string[], widthOf: (id: string) => number, room: number): string[][] {
+  const { nodes: gap } = BETWEEN.down;
+  const narrowest = Math.min(...layer.map(widthOf));
+  for (let most = Math.min(layer.length, Math.floor((room + gap) / (narrowest + gap))); most > 1; most -= 1) {
+    const long = Math.ceil(layer.length / Math.ceil(layer.length / most));
+    const rows = Array.from({ length: Math.ceil(layer.length / long) }, (_, at) => layer.slice(at * long, (at + 1) * long));
+    const ways = Math.min(rows.length - 1, 2);
+    if (rows.every((row) => row.reduce((sum, id) => sum + widthOf(id) + gap, -gap) + ways * (LANE + gap) <= room)) return rows.length <= ROWS_MAX ? rows : [[...layer]];
+  }
+  return layer.length <= ROWS_MAX ? layer.map((id) => [id]) : [[...layer]];
+}
+
+export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[], direction: Direction = "right", { sizeOf = ownSize, head = HEAD, widest = Infinity }: LayoutWish = {}): Layout {
   const across = direction === "down";
   const gap = BETWEEN[direction];
   const known = new Map(nodes.map((node) => [node.id, node]));
@@ -78,14 +108,14 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[],
     return null;
   };
 
-  const place = (parent: string): { width: number; height: number } => {
+  const place = (parent: string, room: number): { width: number; height: number } => {
     const members = children.get(parent) ?? [];
     const sizes = new Map<string, { width: number; height: number }>();
     for (const member of members) {
-      if (!children.has(member.id)) sizes.set(member.id, { width: leafWidth(member.name, [member.kind, member.flow, member.note].filter(Boolean).join(" · ")), height: LEAF_HEIGHT });
+      if (!children.has(member.id)) sizes.set(member.id, sizeOf(member));
       else {
-        const inner = place(member.id);
-        sizes.set(member.id, { width: Math.max(inner.width + 2 * PAD, leafWidth(member.name)), height: inner.height + HEAD + PAD });
+        const inner = place(member.id, room - 2 * PAD);
+        sizes.set(member.id, { width: Math.max(inner.width + 2 * PAD, leafWidth(member.name)), height: inner.height + head + PAD });
       }
     }
     const before = new Map<string, Set<string>>(members.map((member) => [member.id, new Set()]));
@@ -95,27 +125,41 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[],
       return from && to && from !== to ? [{ from, to, at }] : [];
     });
     for (const { from, to } of lines) before.get(to)?.add(from);
-    const layerOf = layersOf(members.map((member) => member.id), before);
-    const layers: string[][] = [];
-    for (const [id, layer] of layerOf) (layers[layer] ??= []).push(id);
+    const ranks: string[][] = [];
+    for (const [id, layer] of layersOf(members.map((member) => member.id), before)) (ranks[layer] ??= []).push(id);
+    const rows = ranks.map((layer) => (across ? rowsOf(layer, (id) => sizes.get(id)?.width ?? 0, room) : [layer]));
+    const layers = rows.flat();
+    /** The layer that each row was a part of. */
+    const rankAt = rows.flatMap((each, at) => each.map(() => at));
+    const layerOf = new Map(layers.flatMap((row, at) => row.map((id) => [id, at])));
+    const rankOf = (id: string) => rankAt[layerOf.get(id) ?? 0];
     const leads = new Map<string, string[]>();
-    const lead = (from: string, to: string) => leads.set(to, [...(leads.get(to) ?? []), from]);
-    const own: Lane[] = [];
+    const lead = (from: string, to: string) => {
+      const known = leads.get(to);
+      if (known) known.push(from);
+      else leads.set(to, [from]);
+    };
+    const own = new Map<string, Lane>();
     for (const { from, to, at } of lines) {
       let last = from;
       for (let layer = (layerOf.get(from) ?? 0) + 1; layer < (layerOf.get(to) ?? 0); layer += 1) {
-        const id = `lane ${at} ${layer}`;
-        own.push({ id, name: "", parent, edge: at });
-        layers[layer]?.push(id);
+        // What leads to, or comes from, several rows of one layer passes the rows between on one way.
+        const shared = rankAt[layer] === rankOf(to) ? `from ${from}` : rankAt[layer] === rankOf(from) ? `to ${to}` : "";
+        const id = `lane ${shared || at} ${layer}`;
+        const known = own.get(id);
+        if (known) known.edges.push(at);
+        else {
+          own.set(id, { id, name: "", parent, edges: [at], isShared: Boolean(shared) });
+          layers[layer]?.push(id);
+        }
         lead(last, id);
         last = id;
       }
       lead(last, to);
     }
-    lanes.set(parent, own);
-    const isLane = new Set(own.map((lane) => lane.id));
-    const thick = (id: string) => (isLane.has(id) ? 0 : (across ? sizes.get(id)?.height : sizes.get(id)?.width) ?? 0);
-    const long = (id: string) => (isLane.has(id) ? LANE : (across ? sizes.get(id)?.width : sizes.get(id)?.height) ?? 0);
+    lanes.set(parent, [...own.values()]);
+    const thick = (id: string) => (own.has(id) ? 0 : (across ? sizes.get(id)?.height : sizes.get(id)?.width) ?? 0);
+    const long = (id: string) => (own.has(id) ? LANE : (across ? sizes.get(id)?.width : sizes.get(id)?.height) ?? 0);
     const middles = new Map<string, number>();
     const middleOf = (id: string) => {
       const found = (leads.get(id) ?? []).map((each) => middles.get(each) ?? 0);
@@ -124,13 +168,17 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[],
     let start = 0;
     let longest = 0;
     for (const layer of layers) {
-      const ordered = layer.map((id, at) => ({ id, at, middle: middleOf(id) })).toSorted((one, other) => one.middle - other.middle || one.at - other.at);
+      const ordered = layer
+        .filter((id) => !own.get(id)?.isShared)
+        .map((id, at) => ({ id, at, middle: middleOf(id) }))
+        .toSorted((one, other) => one.middle - other.middle || one.at - other.at);
+      ordered.splice(Math.ceil(ordered.length / 2), 0, ...layer.filter((id) => own.get(id)?.isShared).map((id) => ({ id, at: 0, middle: 0 })));
       const whole = ordered.reduce((sum, { id }) => sum + long(id) + gap.nodes, -gap.nodes);
       const depth = Math.max(...layer.map(thick));
       let at = -whole / 2;
       for (const { id } of ordered) {
         middles.set(id, at + long(id) / 2);
-        const size = isLane.has(id) ? (across ? { width: LANE, height: depth } : { width: depth, height: LANE }) : (sizes.get(id) ?? { width: 0, height: 0 });
+        const size = own.has(id) ? (across ? { width: LANE, height: depth } : { width: depth, height: LANE }) : (sizes.get(id) ?? { width: 0, height: 0 });
         boxes.set(id, across ? { x: at, y: start, ...size } : { x: start, y: at, ...size });
         ends.set(id, { parent, at: start + depth });
         at += long(id) + gap.nodes;
@@ -147,14 +195,19 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[],
     const whole = Math.max(0, start - gap.layers);
     return across ? { width: longest, height: whole } : { width: whole, height: longest };
   };
-  const whole = place("");
-  shift("", 0, 0, children, lanes, boxes);
+  const whole = place("", widest);
+  shift("", 0, 0, head, children, lanes, boxes);
 
   const alongOf = (point: Point) => (across ? point.y : point.x);
   const ofLane = new Map<number, Box[]>();
   for (const each of [...lanes.values()].flat()) {
     const box = boxes.get(each.id);
-    if (box) ofLane.set(each.edge, [...(ofLane.get(each.edge) ?? []), box]);
+    if (!box) continue;
+    for (const edge of each.edges) {
+      const known = ofLane.get(edge);
+      if (known) known.push(box);
+      else ofLane.set(edge, [box]);
+    }
   }
   const routes = edges.map((edge, at) => {
     const from = boxes.get(edge.source);
@@ -163,7 +216,7 @@ export function layOut(nodes: readonly DrawnNode[], edges: readonly DrawnEdge[],
     const left = exitOf(from, across);
     const end = ends.get(edge.source);
     const parent = end && end.parent ? boxes.get(end.parent) : undefined;
-    const from0 = parent ? (across ? parent.y + HEAD : parent.x + PAD) : 0;
+    const from0 = parent ? (across ? parent.y + head : parent.x + PAD) : 0;
     const along = Math.max(alongOf(left), (end?.at ?? 0) + from0);
     const lanesOf = (ofLane.get(at) ?? []).toSorted((one, other) => alongOf(one) - alongOf(other));
     return [left, across ? { x: left.x, y: along } : { x: along, y: left.y }, ...lanesOf.flatMap((lane) => [entryOf(lane, across), exitOf(lane, across)]), entryOf(to, across)];
@@ -213,12 +266,12 @@ function layersOf(ids: readonly string[], before: Map<string, Set<string>>): Map
 }
 
 /** From places within the parent to places in the whole. */
-function shift(parent: string, x: number, y: number, children: Map<string, DrawnNode[]>, lanes: Map<string, Lane[]>, boxes: Map<string, Box>): void {
+function shift(parent: string, x: number, y: number, head: number, children: Map<string, DrawnNode[]>, lanes: Map<string, Lane[]>, boxes: Map<string, Box>): void {
   for (const member of [...(children.get(parent) ?? []), ...(lanes.get(parent) ?? [])]) {
     const box = boxes.get(member.id);
     if (!box) continue;
     box.x += x;
     box.y += y;
-    shift(member.id, box.x + PAD, box.y + HEAD, children, lanes, boxes);
+    shift(member.id, box.x + PAD, box.y + head, head, children, lanes, boxes);
   }
 }

@@ -30,19 +30,8 @@ const OPTIONS = {
 };
 const INNER = { "elk.padding": "[top=54,left=14,bottom=14,right=14]" };
 
-/** Where a graph goes from its first nodes to its last: on a phone downwards, where there is room. */
-export type Direction = "right" | "down";
-
-const turned = <T extends { width: number; height: number }>(box: T): T => ({ ...box, width: box.height, height: box.width });
-
-/** What goes down is what goes to the right, turned. */
-function placeDown(nodes: readonly LayoutNode[], edges: readonly { source: string; target: string }[]): Map<string, Placed> | null {
-  const placed = placePlainly(nodes.map(turned), edges);
-  return placed && new Map([...placed].map(([id, at]) => [id, { ...turned(at), x: at.y, y: at.x }]));
-}
-
-export async function place(nodes: readonly LayoutNode[], edges: readonly { source: string; target: string }[], direction: Direction = "right"): Promise<Map<string, Placed>> {
-  const plain = direction === "down" ? placeDown(nodes, edges) : placePlainly(nodes, edges);
+export async function place(nodes: readonly LayoutNode[], edges: readonly { source: string; target: string }[]): Promise<Map<string, Placed>> {
+  const plain = placePlainly(nodes, edges);
   if (plain) return plain;
   elk ??= new ELK({ workerFactory: () => new Worker(workerAddress) });
   const made = new Map<string, ElkNode>(nodes.map((node) => [node.id, { id: node.id, width: node.width, height: node.height, children: [] }]));
@@ -57,7 +46,7 @@ export async function place(nodes: readonly LayoutNode[], edges: readonly { sour
   }
   const graph: ElkNode = {
     id: "root of all",
-    layoutOptions: { ...OPTIONS, "elk.direction": direction === "right" ? "RIGHT" : "DOWN" },
+    layoutOptions: { ...OPTIONS, "elk.direction": "RIGHT" },
     children: top,
     edges: edges.filter((edge) => made.has(edge.source) && made.has(edge.target)).map((edge, at) => ({ id: `e${at}`, sources: [edge.source], targets: [edge.target] })),
   };

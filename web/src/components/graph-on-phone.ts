@@ -1,6 +1,8 @@
 /** A graph on a phone: what of it is seen at first, and which movements over it scroll the page. */
 import type { RefObject } from "react";
 import { stateOf, type State } from "@/api/states";
+import { layOut, type Point } from "./flow-layout";
+import type { Placed } from "./graph-layout";
 
 interface Card {
   id: string;
@@ -18,6 +20,27 @@ const READABLE = 0.7;
 /** For the buttons below the graph. */
 const BUTTONS = 44;
 const LOOKED_FOR: readonly State[] = ["failed", "person", "repairing", "running"];
+
+/** For the name of what holds others, and what it is. */
+const HEAD = 54;
+
+/** From top to bottom, and no wider than it can be read: what stands side by side goes on in the next row. A node in another has
+ * its place there. Of each edge, the points that it goes through. */
+export function placeOnPhone<Node extends { id: string; name: string; parent: string | null }>(nodes: readonly Node[], edges: readonly { source: string; target: string }[], size: { width: number; height: number }, width: number): { at: Map<string, Placed>; routes: Point[][] } {
+  const { boxes, routes } = layOut(nodes, edges, "down", { sizeOf: () => size, head: HEAD, widest: (width - 2 * MARGIN) / READABLE });
+  const at = new Map<string, Placed>();
+  for (const { id, parent } of nodes) {
+    const box = boxes.get(id);
+    const outer = parent === null ? undefined : boxes.get(parent);
+    if (box) at.set(id, outer ? { ...box, x: box.x - outer.x, y: box.y - outer.y } : box);
+  }
+  return { at, routes };
+}
+
+/** Whether it cannot be read from left to right, where there is so much room. */
+export function isTooLong(nodes: readonly { id: string; name: string; parent: string | null }[], edges: readonly { source: string; target: string }[], size: { width: number; height: number }, width: number): boolean {
+  return layOut(nodes, edges, "right", { sizeOf: () => size, head: HEAD }).width * (READABLE + 0.1) > width - 2 * MARGIN;
+}
 
 interface FirstView {
   view: { x: number; y: number; zoom: number };

@@ -78,14 +78,6 @@ export function groupDecisionsQuery(group: string, handling?: Handling) {
   });
 }
 
-/** The decisions about failures of one case, newest first. */
-export function caseDecisionsQuery(id: string) {
-  return queryOptions({
-    queryKey: ["decisions", "case", id],
-    queryFn: ({ signal }) => requestJson<DecisionView[]>(`${API}/decisions`, { query: { case: id, limit: 100 }, signal }),
-  });
-}
-
 export function decisionQuery(id: string) {
   return queryOptions({
     queryKey: ["decisions", "one", id],

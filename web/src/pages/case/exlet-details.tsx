@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { caseDecisionsQuery } from "@/api/queries";
 import { DetailsPane } from "@/components/drawer";
 import { Panel } from "@/components/page";
 import { ExletSteps } from "@/components/recovery/exlet-steps";
 import { cameOf } from "@/components/recovery/decision-words";
-import { caseDecisionsQuery, type DecisionView } from "@/components/recovery/queries";
+import type { DecisionView } from "@/components/recovery/queries";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { Word } from "@/components/word";

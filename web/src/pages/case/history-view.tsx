@@ -43,16 +43,22 @@ export function compacted(entries: readonly HistoryEntry[]): Entry[] {
 
 export default function HistoryView({ id }: { id: string }) {
   const { full, entries } = route.useSearch();
-  const query = useQuery(historyQuery(id, { all: entries === "all", brief: !full }));
+  const all = entries === "all";
+  const asked = useQuery(historyQuery(id, { all, brief: !full }));
+  // What is known at once is shown until the rest of it has been worked out.
+  const brief = useQuery({ ...historyQuery(id, { all, brief: true }), enabled: Boolean(full) && !asked.isSuccess });
+  const query = asked.data === undefined && full && !asked.isError ? brief : asked;
+  const isToCome = Boolean(full) && (asked.isPending || asked.isPlaceholderData);
   const mayAudit = useMay("find_audit");
-  const cut = entries !== "all" && query.data?.length === HISTORY_LAST;
+  const cut = !all && query.data?.length === HISTORY_LAST;
   const columns = useMemo<Column<Entry>[]>(
     () => [
-      { id: "at", header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
-      { id: "who", header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => entry.by || entry.source },
-      { id: "what", header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what === "offered" ? <Word of="offered" /> : whatWord(entry)}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
+      { id: "at", phone: 1, header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
+      { id: "who", phone: 2, phoneCell: (entry) => <>{entry.by || entry.source}{entry.message && `: ${entry.message}`}{entry.exlet && <> · <Word of="exlet" /> {entry.exlet}</>}</>, header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => entry.by || entry.source },
+      { id: "what", phone: 1, header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what === "offered" ? <Word of="offered" /> : whatWord(entry)}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
       {
         id: "item",
+        phone: 1,
         header: "Item",
         width: "minmax(120px, 1fr)",
         cell: (entry) =>
@@ -83,7 +89,10 @@ export default function HistoryView({ id }: { id: string }) {
             full
           </Link>
         </nav>
-        <span className="muted">{query.data ? `${plural(rows.length, "line")} of ${cut ? "the last " : ""}${plural(query.data.length, "event")}` : ""}</span>
+        <span className="muted">{query.data ? `${plural(rows.length, "line")} of ${cut ? "the last " : ""}${plural(query.data.length, "event")}${isToCome ? " so far" : ""}` : ""}</span>
+        <span className="muted" role="status">
+          {isToCome && query.data && "What the engine ordered is being worked out; in a large case that takes a while."}
+        </span>
         {cut && (
           <Link from="/cases/$case" to="." search={(before) => ({ ...before, entries: "all" as const })}>
             read all events

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useState } from "react";
-import { caseQuery, laterRunsQuery, whyQuery, type CaseView } from "@/api/queries";
+import { lazy, startTransition, Suspense, useCallback, useDeferredValue, useEffect, useState } from "react";
+import type { Schemas } from "@/api/client";
+import { caseDecisionsQuery, caseQuery, laterRunsQuery, whyQuery, type CaseView } from "@/api/queries";
 import { useMay, useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
@@ -16,7 +17,6 @@ import { WithDetails } from "@/components/drawer";
 import { Icon } from "@/components/icon";
 import { Menu } from "@/components/menu";
 import { Page } from "@/components/page";
-import { caseDecisionsQuery } from "@/components/recovery/queries";
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge, StateIcon } from "@/components/state-badge";
 import { Tabs } from "@/components/tabs";
@@ -43,20 +43,45 @@ const route = getRouteApi("/cases/$case");
 
 const WORDS: Record<View, string> = { graph: "Graph", timeline: "Timeline", items: "Items", history: "History", data: "Inputs and outputs", messages: "Messages", compare: "Compare" };
 
+/** Whether what was drawn is on the screen: what takes long to load or to draw comes after it. */
+function usePainted(): boolean {
+  const [painted, setPainted] = useState(false);
+  useEffect(() => {
+    let later: ReturnType<typeof setTimeout> | undefined;
+    const frame = requestAnimationFrame(() => {
+      later = setTimeout(() => startTransition(() => setPainted(true)), 0);
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(later);
+    };
+  }, []);
+  return painted;
+}
+
+/** On a phone the drawing is loaded when the words above it are there to be read; elsewhere it is loaded with the page. */
+function GraphAfterText({ id }: { id: string }) {
+  return usePainted() ? <GraphView id={id} /> : <Loading lines={6} />;
+}
+
 export default function CasePage() {
   const { case: id } = route.useParams();
   const { view = "graph", item, node } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(caseQuery(id));
-  const why = useQuery(whyQuery(id)); // it stands above all the rest, which would move if it came later
+  // What stands above all the rest, which would move if it came later.
+  const why = useQuery(whyQuery(id));
+  const toTeach = useFailureToTeach(query.data);
   const close = useCallback(() => void navigate({ search: (before) => ({ ...before, item: undefined, node: undefined, line: undefined }) }), [navigate]);
   useKeys(
     "Case",
     VIEWS.map((each, at) => ({ keys: String(at + 1), does: WORDS[each], run: () => void navigate({ search: (before) => ({ ...before, view: each }) }) })),
   );
-  if (!query.data || why.isPending) {
+  // Drawn in small parts, between which the page answers.
+  const isWhole = useDeferredValue(query.data !== undefined && !why.isPending && toTeach !== undefined);
+  if (!query.data || !isWhole) {
     return (
-      <Page title={id} crumbs={<Link to="/cases">Cases</Link>}>
+      <Page key="coming" title={id} crumbs={<Link to="/cases">Cases</Link>}>
         {query.isError ? <ErrorState error={query.error} again={() => void query.refetch()} /> : <Loading lines={8} />}
       </Page>
     );
@@ -93,7 +118,7 @@ export default function CasePage() {
       lead={<Lead view={data} />}
       actions={
         <>
-          <TeachLink view={data} />
+          {toTeach && <TeachLink failure={toTeach} />}
           <Acts view={data} onMade={(made) => void navigate({ to: "/cases/$case", params: { case: made }, search: {} })} />
         </>
       }
@@ -108,7 +133,7 @@ export default function CasePage() {
       />
       <WithDetails details={details ? <Suspense fallback={<Loading lines={6} />}>{details}</Suspense> : null}>
         <Suspense fallback={<Loading lines={6} />}>
-          {view === "graph" && <GraphView id={data.id} />}
+          {view === "graph" && <GraphAfterText id={data.id} />}
           {view === "timeline" && <TimelineView id={data.id} />}
           {view === "items" && <ItemsView id={data.id} />}
           {view === "history" && <HistoryView id={data.id} />}
@@ -178,12 +203,18 @@ function usualAct(view: CaseView): CaseAct["name"] {
   return view.held.length ? "try-again" : "rerun";
 }
 
-/** To the page that teaches a rule for what failed here, where something failed that no rule has mended. */
-function TeachLink({ view }: { view: CaseView }) {
-  const wanted = useMay("add_rule") && (view.status === "failed" || view.held.length > 0);
-  const decisions = useQuery({ ...caseDecisionsQuery(view.id), enabled: wanted });
-  const failure = wanted && decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again" && each.handling !== "settled");
-  if (!failure) return null;
+/** Something that failed here and that no rule has mended; `undefined` as long as that is not known. */
+function useFailureToTeach(view: CaseView | undefined): Schemas["DecisionView"] | null | undefined {
+  const may = useMay("add_rule");
+  const wanted = may && view !== undefined && (view.status === "failed" || view.held.length > 0);
+  const decisions = useQuery({ ...caseDecisionsQuery(view?.id ?? ""), enabled: wanted });
+  if (!wanted) return null;
+  const found = decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again" && each.handling !== "settled");
+  return decisions.isPending ? undefined : (found ?? null);
+}
+
+/** To the page that teaches a rule for what failed. */
+function TeachLink({ failure }: { failure: Schemas["DecisionView"] }) {
   return (
     <Link to="/failures/$group/teach" params={{ group: failure.group }} search={{ decision: failure.id }} className="button">
       <Icon name="rules" size={14} /> Teach a repair

@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTheme } from "@/app/theme";
-import { usePhone } from "@/components/data-table";
+import { usePhone } from "@/app/screen";
 import { clock, number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";

@@ -65,8 +65,8 @@ const columns = (idTrack: string, waitsFor: ReadonlyMap<string, string>): readon
   { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
   { id: "items", header: "Items", width: "minmax(156px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
   { id: "reason", phone: 2, header: "Why", width: "minmax(140px, 3fr)", cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
-  { id: "started", phone: 2, header: "Started", width: "86px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
-  { id: "runtime", header: "Took", width: "92px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
+  { id: "started", phone: 2, header: "Started", width: "98px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
+  { id: "runtime", header: "Took", width: "104px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
   { id: "owner", header: "Started by", width: "minmax(92px, 0.4fr)", isBlank: (view) => !view.owner, value: (view) => view.owner, cell: (view) => view.owner },
 ];
 

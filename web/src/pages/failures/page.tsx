@@ -3,7 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { CountLink } from "@/components/count-link";
-import { DataTable, usePhone, type Column } from "@/components/data-table";
+import { TABLET_PX, useNarrow } from "@/app/screen";
+import { DataTable, type Column } from "@/components/data-table";
 import { number, plural } from "@/components/format";
 import { Page } from "@/components/page";
 import { CauseText } from "@/components/recovery/message";
@@ -33,7 +34,7 @@ export default function FailuresPage() {
   const from = useMemo(() => sinceOf(since), [since]);
   const groups = useQuery(failuresQuery({ since: from, flow }));
   const sets = useQuery(ruleSetsQuery);
-  const onPhone = usePhone();
+  const onPhone = useNarrow(TABLET_PX);
   const flows = [...new Set([...(groups.data ?? []).flatMap((each) => each.flows), ...(flow ? [flow] : [])])].toSorted();
   const rows = useMemo(() => shown(groups.data ?? [], only), [groups.data, only]);
   const waiting = (groups.data ?? []).reduce((sum, each) => sum + each.waiting, 0);
@@ -185,7 +186,7 @@ const COLUMNS: Column<FailureGroup>[] = [
   { id: "last", header: "Last", width: "92px", value: (row) => row.last_at, cell: (row) => <Time at={row.last_at} /> },
 ];
 
-/** On a phone a row has its numbers in words. */
+/** On a phone, or a tablet, a row has its numbers in words. */
 function Numbers({ group }: { group: FailureGroup }) {
   const parts = [plural(group.count, "failure"), group.waiting && `${plural(group.waiting, "waits", "wait")} for a person`, group.unhandled && `${number(group.unhandled)} that nobody took up`, group.run_again && `${number(group.run_again)} run again`, group.settled && `${number(group.settled)} settled`, group.rejected && `${number(group.rejected)} rejected by a person`];
   return <>{parts.filter(Boolean).join(" · ")}</>;

@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { api, ask, type Schemas } from "@/api/client";
-import { layOut, pathOf, type Layout } from "@/components/flow-layout";
+import { layOut, ownSize, pathOf, type Layout } from "@/components/flow-layout";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 
 type Graph = Schemas["GraphView"];
@@ -11,6 +11,8 @@ type Graph = Schemas["GraphView"];
 /** What is drawn smaller than this cannot be read. */
 const SMALLEST = 0.92;
 const MARGIN = 14;
+/** A step where there is little room. */
+const NARROW = 136;
 const KIND_WORDS: Record<string, string> = { job: "job", "for-each": "for each", "user-task": "a person", call: "flow", stage: "files", receive: "waits for a message", invoke: "asks a partner", wait: "waits", choose: "one of", parallel: "at once", scope: "scope", while: "while", until: "until", pick: "first of", assign: "values", throw: "fails" };
 
 function wordOf(kind: string): string {
@@ -35,12 +37,15 @@ function useRoom(place: RefObject<Element | null>): number {
   return room;
 }
 
-/** From left to right, unless that is too wide, and from top to bottom it is narrower. */
+/** From left to right, unless that is too wide, and from top to bottom it is narrower: then in as many rows as it takes. */
 function fitted(graph: Graph, room: number): Layout {
   const right = layOut(graph.nodes, graph.edges, "right");
   if (!room || right.width + 2 * MARGIN <= room) return right;
+  const widest = room / SMALLEST - 2 * MARGIN;
   const down = layOut(graph.nodes, graph.edges, "down");
-  return down.width < right.width ? down : right;
+  if (down.width <= widest) return down;
+  const inRows = layOut(graph.nodes, graph.edges, "down", { widest, sizeOf: (node) => ({ width: NARROW, height: ownSize(node).height }) });
+  return [right, down, inRows].toSorted((one, other) => one.width - other.width)[0] ?? right;
 }
 
 export function Picture({ graph, label }: { graph: Graph; label: string }) {

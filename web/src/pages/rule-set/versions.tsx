@@ -6,7 +6,7 @@ import { useMay } from "@/api/session";
 import { ConfirmDialog } from "@/components/dialog";
 import { DetailsPane, WithDetails } from "@/components/drawer";
 import { DataTable, type Column } from "@/components/data-table";
-import { number } from "@/components/format";
+import { number, plural } from "@/components/format";
 import { restoreRules, ruleSetQuery, ruleVersionsQuery, type Rule, type RuleSet, type RuleSetView } from "@/components/recovery/queries";
 import { treesOf, treeWords } from "@/components/recovery/rule-walk";
 import { Loaded } from "@/components/states-of-page";
@@ -57,12 +57,12 @@ export function Versions({ set }: { set: RuleSetView }) {
   const [restoring, setRestoring] = useState<number | null>(null);
   const versions = useQuery(ruleVersionsQuery(set.name));
   const columns: Column<RuleSetView>[] = [
-    { id: "version", header: "Version", width: "80px", align: "end", value: (row) => row.version, cell: (row) => number(row.version) },
+    { id: "version", phone: 1, phoneCell: (row) => `version ${number(row.version)}`, header: "Version", width: "80px", align: "end", value: (row) => row.version, cell: (row) => number(row.version) },
     { id: "at", header: "Made", width: "100px", value: (row) => row.at, cell: (row) => <Time at={row.at} none="as shipped" /> },
-    { id: "author", header: "By", width: "120px", value: (row) => row.author, cell: (row) => row.author },
-    { id: "rules", header: "Rules", width: "70px", align: "end", value: (row) => row.rule_count, cell: (row) => number(row.rule_count) },
-    { id: "note", header: "Note", width: "minmax(200px, 3fr)", cell: (row) => <span title={row.note}>{row.note}</span> },
-    { id: "act", header: <span className="visually-hidden">Acts</span>, width: "100px", cell: (row) => (row.newest ? <span className="muted">in force</span> : mayRestore ? <button type="button" className="link-button" onClick={() => setRestoring(row.version)}>Restore</button> : null) },
+    { id: "author", phone: 1, header: "By", width: "120px", value: (row) => row.author, cell: (row) => row.author },
+    { id: "rules", phone: 1, phoneCell: (row) => plural(row.rule_count, "rule"), header: "Rules", width: "70px", align: "end", value: (row) => row.rule_count, cell: (row) => number(row.rule_count) },
+    { id: "note", phone: 2, header: "Note", width: "minmax(200px, 3fr)", cell: (row) => <span title={row.note}>{row.note}</span> },
+    { id: "act", phone: 2, header: <span className="visually-hidden">Acts</span>, width: "100px", cell: (row) => (row.newest ? <span className="muted">in force</span> : mayRestore ? <button type="button" className="link-button" onClick={() => setRestoring(row.version)}>Restore</button> : null) },
   ];
   return (
     <Loaded query={versions}>

@@ -3,7 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { CountLink } from "@/components/count-link";
-import { DataTable, usePhone, type Column } from "@/components/data-table";
+import { TABLET_PX, useNarrow } from "@/app/screen";
+import { DataTable, type Column } from "@/components/data-table";
 import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Page } from "@/components/page";
@@ -20,7 +21,7 @@ export default function RulesPage() {
   const { find = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const sets = useQuery(ruleSetsQuery);
-  const onPhone = usePhone();
+  const onPhone = useNarrow(TABLET_PX);
   const rows = useMemo(
     () => (sets.data ?? []).filter((each) => `${each.name} ${setWords(each.name)} ${each.exlets.join(" ")}`.toLowerCase().includes(find.toLowerCase())).toSorted((one, other) => Number(one.name === "*") - Number(other.name === "*") || other.at - one.at),
     [sets.data, find],
@@ -65,7 +66,7 @@ const COLUMNS: Column<RuleSetView>[] = [
   { id: "note", header: "Note", width: "minmax(120px, 1.4fr)", cell: (row) => <span title={row.note}>{row.note}</span> },
 ];
 
-/** On a phone a row has its numbers in words. */
+/** On a phone, or a tablet, a row has its numbers in words. */
 const ON_PHONE: Column<RuleSetView>[] = [
   ...COLUMNS.filter(({ id }) => id === "name").map((each) => ({ ...each, phone: 1 as const })),
   { id: "numbers", phone: 2, header: "Rules", width: "1fr", cell: (row) => `${plural(row.rule_count, "rule")}${row.passive_count ? `, ${number(row.passive_count)} on trial` : ""} · ${plural(row.exlets.length, "exlet")}` },
