@@ -245,7 +245,8 @@ def _places(usage: Sequence[UsageStatistics], which: str, now: Instant) -> dict[
 
 def _evidence(said: Suggestion, history: History, rules: RuleSet, task: str, decision: Decision) -> ProposalEvidence:
     group = said.group
-    past = sorted(history.decisions.values(), key=lambda each: -each.at)
+    asked = (each for each in history.decisions.values() if rules.name in (DEFAULT_RULES, each.flow))
+    past = sorted(asked, key=lambda each: -each.at)
     members = [each for each in past if each.id in said.members]
     found = ProposalEvidence(
         failures=group.count if group is not None else len(members),
