@@ -19,6 +19,8 @@ from mendflow.core.model.learning import Proposal, ProposalEvidence
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, RuleSpec
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.values import Value
+from mendflow.formats.shipped import default_rules
 from mendflow.services.learning.proposal_store import ProposalStore
 from tests.server.conftest import DomainUnderTest, Serving
 from tests.server.conversation import do_jobs
@@ -126,6 +128,28 @@ async def test_ex_7_the_case_of_a_default_rule_is_for_those_who_see_its_project(
     assert (await people("vera").differences(decision=red.id, rules=DEFAULT_RULES, rule=2, task="work")).rule == 2
     for answer in (await boris.failure(blue.group), await boris.trial_agreement(DEFAULT_RULES)):
         assert REDS_OWN not in told(answer)
+
+
+async def test_ex_7_a_cornerstone_that_was_written_is_for_everybody(people: As) -> None:
+    shown = default_rules()
+    await people("root").put_rules(shown)
+    view = await people("vera").rule_set(DEFAULT_RULES)
+    assert view.rules is not None
+    assert (view.rules.trees, view.hidden_cornerstones) == (shown.trees, [])
+    assert any(each.cornerstone for each in shown.trees[ABORT]["*"].rules.values())
+
+
+async def test_ex_7_the_case_of_a_default_rule_stays_hidden_when_it_is_gone(people: As) -> None:
+    stone: dict[str, Value] = {
+        "case": {"id": "gone-1", "flow": "gone"}, "event": {"id": "gone-1/1"}, "job": {"command": REDS_OWN}
+    }  # fmt: skip
+    tree = RuleTree({1: Rule(id=1, condition="true", exlet="look", cornerstone=stone)}, 1)
+    await people("root").put_rules(
+        RuleSet(name=DEFAULT_RULES, trees={ABORT: {"*": tree}}, exlets={"look": exlet("look")})
+    )
+    for name in ("vera", "boris", "clerk"):
+        assert (await people(name).rule_set(DEFAULT_RULES)).hidden_cornerstones == ["abort/*/1"]
+    assert (await people("root").rule_set(DEFAULT_RULES)).hidden_cornerstones == []
 
 
 async def test_ex_7_an_archive_has_no_case_of_a_project_that_one_does_not_see(
