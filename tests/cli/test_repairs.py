@@ -112,6 +112,18 @@ def test_an_exlet_is_written_out_on_the_spot(shell: Shell) -> None:  # EX-7
 
 
 @pytest.mark.full
+def test_ex_7_whoever_teaches_a_default_rule_is_told_who_reads_it(shell: Shell) -> None:
+    shell.write("bad.yaml", "jobs: {a: {run: exit 12}}")
+    assert shell("run", "bad.yaml", "--quiet").returncode == 1
+    [group] = [each["id"] for each in shell.json("failures")]
+    add = ("rules", "add", "--from", group, "--if", "fault.exit_code == 12", "--exlet", "nobody-can", "--passive")
+    for rules, warned in (((), False), (("--rules", "*"), True)):
+        told = shell(*add, *rules)
+        assert told.returncode == 0, told.stderr
+        assert ("read in all projects" in told.stderr) == warned
+
+
+@pytest.mark.full
 def test_a_rule_that_would_run_a_hopeless_job_without_end_is_warned_of_and_not_offered(shell: Shell) -> None:  # EX-7
     shell.write("hopeless.yaml", "jobs: {a: {run: exit 12}}")
     assert shell("run", "hopeless.yaml", "--quiet").returncode == 1

@@ -7,7 +7,7 @@ import pytest
 from mendflow.core.engine.messages import OfferTask
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, Input, JobActivity, Sequence, UserTask
+from mendflow.core.model.flow import Call, Flow, Input, JobActivity, Sequence, UserTask
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
@@ -126,5 +126,107 @@ async def test_nobody_can_do_a_task_while_its_earlier_answer_is_looked_for() -> 
         is_suspended=lambda _case, _item: False,
     )
     order = OfferTask(serial=1, item=ItemId("approve"), role="boss", title="Go?")
-    await tasks.offer(CaseId("c-2"), order, "", reissued=False, earlier=CaseId("c-1"))
+    await tasks.offer(CaseId("c-2"), order, "", reissued=False, earlier=CaseId("c-1"), grounds="the same")
     assert looked == ["c-1"] and (await tasks.find("c-2/1")).state == "offered"
+
+
+# For what an answer was given
+
+
+def publishing(name: str = "f", what: str = "false", default: str = "harmless") -> Flow:
+    jobs = (ASKED, JobActivity(name="publish", command=what))
+    inputs = {"x": Input(type="string", default=default)}
+    return Flow(name=FlowName(name), inputs=inputs, body=Sequence(name="s", body=jobs))
+
+
+async def answered(domain: Domain, pilot: Any, flow: Flow, who: str = "ann") -> str:
+    """A case that fails behind what was answered."""
+    await domain.deploy(flow)
+    case = (await domain.start(flow.name, {}, who="me")).id
+    [offered] = await domain.worklist(state="offered")
+    await domain.complete(offered.id, {"approved": "yes"}, who=who)
+    await pilot.run_all(play)
+    assert (await domain.case(case)).status == "failed"
+    return case
+
+
+async def states(domain: Domain, case: str) -> list[str]:
+    return [each.state for each in await domain.worklist(case=case)]
+
+
+async def test_an_answer_is_kept_for_the_same_flow_with_the_same_inputs(domain: Domain, pilot: Any) -> None:
+    first = await answered(domain, pilot, publishing())
+    for inputs in ({}, {"x": "harmless"}):
+        again = await domain.start("f", inputs, who="me", cache="all", cache_from=first)
+        assert await states(domain, again.id) == ["completed"]
+        await pilot.run_all(play)
+    sent = await domain.start_with_flow(publishing(), {}, who="me", cache="all", cache_from=first, rerun=True)
+    assert await states(domain, sent.id) == ["completed"], "word for word the same"
+    await pilot.run_all(play)
+    third = await domain.rerun(sent.id, who="me")
+    assert await states(domain, third.id) == ["completed"]
+
+
+async def test_an_answer_is_not_kept_for_another_flow_that_asks_in_the_same_words(domain: Domain, pilot: Any) -> None:
+    first = await answered(domain, pilot, publishing())
+    await domain.deploy(publishing("g"))
+    again = await domain.start("g", {}, who="me", cache="all", cache_from=first)
+    assert await states(domain, again.id) == ["offered"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [publishing(default="harmful"), publishing(what="something else")],
+    ids=["another default", "another step behind it"],
+)
+async def test_an_answer_is_not_kept_for_a_flow_that_was_changed(domain: Domain, pilot: Any, changed: Flow) -> None:
+    first = await answered(domain, pilot, publishing())
+    for rerun in (False, True):
+        sent = await domain.start_with_flow(changed, {}, who="me", cache="all", cache_from=first, rerun=rerun)
+        assert await states(domain, sent.id) == ["offered"]
+        await domain.cancel(sent.id, who="me")
+    await domain.deploy(changed)
+    again = await domain.start("f", {}, who="me", cache="all", cache_from=first)
+    assert await states(domain, again.id) == ["offered"]
+    await domain.cancel(again.id, who="me")
+    as_it_was = await domain.rerun(first, who="me", from_failed=True)
+    assert await states(domain, as_it_was.id) == ["completed"], "a rerun is of the flow as it was"
+
+
+async def test_an_answer_is_not_kept_if_a_flow_that_is_called_behind_it_was_changed(domain: Domain, pilot: Any) -> None:
+    called = Flow(name=FlowName("inner"), body=JobActivity(name="publish", command="false"))
+    steps = (ASKED, Call(name="out", flow="outer"))
+    await domain.deploy(called)
+    await domain.deploy(Flow(name=FlowName("outer"), body=Call(name="in", flow="inner")))
+    first = await answered(domain, pilot, Flow(name=FlowName("f"), body=Sequence(name="s", body=steps)))
+    again = await domain.rerun(first, who="me")
+    assert await states(domain, again.id) == ["completed"]
+    await pilot.run_all(play)
+    await domain.deploy(Flow(name=FlowName("inner"), body=JobActivity(name="publish", command="other")))
+    later = await domain.rerun(first, who="me")
+    assert await states(domain, later.id) == ["offered"]
+
+
+async def test_an_answer_in_a_called_case_holds_for_the_case_that_calls_it(domain: Domain, pilot: Any) -> None:
+    def calling(what: str) -> Flow:
+        steps = (Call(name="ask", flow="asks"), JobActivity(name="publish", command=what))
+        return Flow(name=FlowName("f"), body=Sequence(name="s", body=steps))
+
+    await domain.deploy(Flow(name=FlowName("asks"), body=ASKED))
+    first = await answered(domain, pilot, calling("false"))
+    again = await domain.rerun(first, who="me")
+    await pilot.run_all(play)
+    [kept] = [each for each in await domain.worklist() if each.case.startswith(f"{again.id}.")]
+    assert (kept.state, kept.ended_by) == ("completed", "ann")
+    await domain.deploy(calling("other"))
+    later = await domain.start("f", {}, who="me", cache="all", cache_from=first)
+    await pilot.run_all(play)
+    [asked] = [each for each in await domain.worklist() if each.case.startswith(f"{later.id}.")]
+    assert asked.state == "offered"
+
+
+async def test_an_answer_is_not_kept_where_the_rules_choose_what_follows(domain: Domain, pilot: Any) -> None:
+    steps = (ASKED, JobActivity(name="publish", command="false"), Call(name="then"))
+    first = await answered(domain, pilot, Flow(name=FlowName("f"), body=Sequence(name="s", body=steps)))
+    again = await domain.rerun(first, who="me")
+    assert await states(domain, again.id) == ["offered"]

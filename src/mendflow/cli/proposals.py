@@ -8,7 +8,7 @@ from rich.text import Text
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.printing import print_answer, print_json, print_table, say, state_text
 from mendflow.core.model.learning import AdoptionRequest, DismissalRequest, Proposal, Rate, RepairRate
-from mendflow.core.model.rules import rule_text
+from mendflow.core.model.rules import DEFAULT_RULES, DEFAULT_RULES_SEEN, rule_text
 from mendflow.pages.formatting import count_text, one_line, short_time_text
 
 app = typer.Typer()
@@ -71,6 +71,8 @@ def adopt(
     wish = AdoptionRequest(in_force=in_force, promote_after=promote_after, note=note)
     found = context.run(lambda client: client.adopt_proposal(proposal, wish))
     print_answer(context.json, found, _adopted(found))
+    if found.rules == DEFAULT_RULES and found.kind != "retire":
+        say(f"warning: {DEFAULT_RULES_SEEN}", err=True)
 
 
 @proposals_app.command("dismiss")

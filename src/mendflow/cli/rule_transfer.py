@@ -67,6 +67,9 @@ def export(
     check_ending(path)
     view = context.run(lambda client: client.rule_set(name, version))
     assert view.rules is not None, "a set that is asked for comes whole"
+    if view.hidden_cornerstones:
+        left_out = count_text(len(view.hidden_cornerstones), "cornerstone")
+        say(f"warning: without {left_out}, whose cases are in projects that you do not see", err=True)
     if context.json:
         print_json(view.rules)
         return

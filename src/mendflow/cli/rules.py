@@ -328,6 +328,8 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     if made.differences and made.neighbour is not None:
         say(f"its case differs from the cornerstone of rule {made.neighbour} in:")
         say_differences(made.differences)
+    if made.warning:
+        say(f"warning: {made.warning}", err=True)
 
 
 def _when(view: RuleSetView) -> str:

@@ -42,6 +42,18 @@ async def mend(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
         await _demand_task_role_of(gate, wish.decision)
 
 
+async def draft_rule(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
+    """The case at hand is shown, and kept with the rule: it is of the project of the rules."""
+    wish = arguments["wish"]
+    if wish.decision and await gate.demand_seen("decision", wish.decision) != project:
+        raise Forbidden(f"decision {wish.decision} is not about a case of project {project}")
+
+
+async def add_rule(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
+    await draft_rule(gate, arguments, project)
+    await given_files(gate, arguments, project)
+
+
 async def reject_choice(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     wish = arguments["wish"]
     await _demand_teacher(gate, wish, "", project)
@@ -224,11 +236,13 @@ def _no_file(sha256: str, of: str) -> NotFound:
 CHECKS: Final[dict[str, Check]] = {
     **dict.fromkeys(("start", "start_with_flow"), start),
     "mend": mend,
+    "add_rule": add_rule,
+    "try_rule": draft_rule,
     "reject_choice": reject_choice,
     "cancel": cancel,
     **dict.fromkeys(("claim", "release", "reject"), on_task),
     "complete": complete,
-    **dict.fromkeys(("rerun", "send", "deploy", "put_rules", "add_rule"), given_files),
+    **dict.fromkeys(("rerun", "send", "deploy", "put_rules"), given_files),
     "evaluate_rules": evaluate_rules,
     "differences": differences,
     "compare_cases": compare_cases,

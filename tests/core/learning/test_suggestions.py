@@ -7,6 +7,7 @@ import pytest
 from mendflow.core.learning.context_trees import ContextSample, grow_tree, holds_in
 from mendflow.core.learning.exlet_changes import GUARDS, change_of_exlet
 from mendflow.core.learning.group_statistics import estimate_retry, merge_groups
+from mendflow.core.learning.repair_suggestions import other_contexts
 from mendflow.core.learning.suggestions import suggestions
 from mendflow.core.learning.usage import PlaceCount
 from mendflow.core.model.repair import Conclusion
@@ -46,6 +47,16 @@ def test_failures_that_nobody_took_up_get_the_exlet_that_answers_them() -> None:
     assert all(holds_in(found.condition, each.context) for each in past)
     assert not holds_in(found.condition, failure_of(9, **MEMORY, generation=4).context), "it does not go on for ever"
     assert not list(suggestions(history_of(past[:2]))), "twice is not often enough"
+
+
+def test_a_rule_of_a_flow_is_told_apart_from_failures_of_its_own_project() -> None:
+    past = [failure_of(number, **MEMORY) for number in range(3)]
+    near, far = failure_of(4, flow="noon", host="bee"), failure_of(5, flow="far", host="cat")
+    far.project = "another"
+    history = history_of([*past, near, far])
+    group = next(each for each in history.groups if each.category == "memory")
+    assert other_contexts(history, group, "night") == [near.context]
+    assert other_contexts(history, group, DEFAULT_RULES) == [near.context, far.context]
 
 
 def test_a_job_that_fails_by_itself_is_not_run_again_unless_that_has_helped() -> None:

@@ -7739,8 +7739,8 @@ export interface components {
         /**
          * RuleAddition
          * @description Where a new rule was added: below which rule, on its true or its false side. `candidates` are conditions that
-         *         would separate the case at hand from its neighbour's: from the cornerstone of the rule `neighbour`, from which it
-         *         differs in `differences`. `promoted`: it existed on trial, and is in force now.
+         *         would separate the case at hand from the cornerstone of the rule `neighbour`; it differs from that in `differences`.
+         *         `promoted`: it existed on trial, and is in force now. `warning` says who reads it besides the case's project.
          */
         RuleAddition: {
             /** @default [] */
@@ -7763,6 +7763,8 @@ export interface components {
             /** @default null */
             under: number | null;
             version: number;
+            /** @default  */
+            warning: string;
         };
         /**
          * RuleChange
@@ -7916,7 +7918,8 @@ export interface components {
         /**
          * RuleSetView
          * @description A version of a rule set. `rules` is included when one is requested, and then `decided` has how often each rule
-         *         has decided, by type, task and rule: `abort/align/3`; `tried` has how often it would have, on trial.
+         *         has decided, by type, task and rule: `abort/align/3`; `tried` has how often it would have, on trial. Of rules in
+         *         `hidden_cornerstones` the cornerstone is left out: its case is in a project that the caller does not see.
          */
         RuleSetView: {
             /** @default 0 */
@@ -7929,6 +7932,8 @@ export interface components {
             };
             /** @default [] */
             exlets: string[];
+            /** @default [] */
+            hidden_cornerstones: string[];
             name: string;
             /** @default true */
             newest: boolean;

@@ -160,7 +160,7 @@ def make_suggestion(
     guard: str | None = None,
 ) -> Suggestion:
     contexts = [each.context for each in decisions]
-    others = [*(each.context for each in protected), *other_contexts(history, group)]
+    others = [*(each.context for each in protected), *other_contexts(history, group, name)]
     base = base_condition(group, contexts)
     condition = separating_condition(base, contexts, others)
     guard = GUARDS.get(exlet.change, "true") if guard is None else guard
@@ -187,9 +187,15 @@ def make_suggestion(
     return msgspec.structs.replace(found, condition=condition if guard == "true" else f"{condition} && {guard}")
 
 
-def other_contexts(history: History, group: GroupStatistics) -> Sequence[Context]:
-    """Failures of other causes, which the rule is not for."""
-    found = [each.context for each in history.decisions.values() if each.type is group.type and not _is_of(each, group)]
+def other_contexts(history: History, group: GroupStatistics, rules: str) -> Sequence[Context]:
+    """Failures of other causes, which the rule is not for. The rules of a flow are asked about nothing else, and are
+    for those who see its project: only what has failed there may show in them."""
+    projects = {each.project for each in history.decisions.values() if each.flow == rules}
+    found = [
+        each.context
+        for each in history.decisions.values()
+        if each.type is group.type and not _is_of(each, group) and (rules == DEFAULT_RULES or each.project in projects)
+    ]
     return found[:OTHERS_MAX]
 
 

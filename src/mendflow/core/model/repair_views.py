@@ -213,7 +213,8 @@ class FailureView(View, frozen=True):
 
 class RuleSetView(View, frozen=True):
     """A version of a rule set. `rules` is included when one is requested, and then `decided` has how often each rule
-    has decided, by type, task and rule: `abort/align/3`; `tried` has how often it would have, on trial."""
+    has decided, by type, task and rule: `abort/align/3`; `tried` has how often it would have, on trial. Of rules in
+    `hidden_cornerstones` the cornerstone is left out: its case is in a project that the caller does not see."""
 
     name: str
     version: int
@@ -229,6 +230,7 @@ class RuleSetView(View, frozen=True):
     rules: RuleSet | None = None
     decided: dict[str, int] = {}
     tried: dict[str, int] = {}
+    hidden_cornerstones: list[str] = []
 
 
 class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
@@ -251,8 +253,8 @@ class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
 
 class RuleAddition(View, frozen=True):
     """Where a new rule was added: below which rule, on its true or its false side. `candidates` are conditions that
-    would separate the case at hand from its neighbour's: from the cornerstone of the rule `neighbour`, from which it
-    differs in `differences`. `promoted`: it existed on trial, and is in force now."""
+    would separate the case at hand from the cornerstone of the rule `neighbour`; it differs from that in `differences`.
+    `promoted`: it existed on trial, and is in force now. `warning` says who reads it besides the case's project."""
 
     rules: str
     version: int
@@ -265,6 +267,7 @@ class RuleAddition(View, frozen=True):
     promoted: bool = False
     neighbour: int | None = None
     differences: list[DifferenceView] = []
+    warning: str = ""
 
 
 class RuleSelector(View, frozen=True, forbid_unknown_fields=True):

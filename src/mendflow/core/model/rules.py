@@ -19,6 +19,12 @@ DEFAULT_RULES: Final = "*"
 
 DEFAULT_RULES_WORDS: Final = "the default rules"
 
+DEFAULT_RULES_SEEN: Final = (
+    "the default rules are read in all projects: so are the condition, the exlet and the note of this rule. The case"
+    " that it was made for is shown only to those who see its project"
+)
+"""What whoever teaches a default rule is told."""
+
 ALL_TASKS: Final = "*"
 """The name of the tree for all tasks without their own."""
 

@@ -13,6 +13,7 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.views import CaseQuery, ImportReport
 from mendflow.lazy import LazyModule
+from mendflow.services.api.seen_cornerstones import SeenCornerstones
 from mendflow.services.api.view_operations import ViewOperations
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ class ArchiveOperations(ViewOperations):
         for case in chosen:
             await self._document(case)
         whole = everything and sight.projects is None  # what all cases share is for who may see all of them
-        return await _begun(archives.export(chosen, files=files, everything=whole, leave_out=leave_out, by=who))
+        seen = SeenCornerstones(self.project_lookup, sight)
+        shown = seen.shown if sight.projects is not None else None
+        return await _begun(
+            archives.export(chosen, files=files, everything=whole, leave_out=leave_out, by=who, shown=shown)
+        )
 
     async def import_archive(
         self,

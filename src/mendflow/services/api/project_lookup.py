@@ -175,11 +175,12 @@ class ProjectLookup:
         return name if not project_name_flaw(name) else None
 
     async def _of_proposal(self, name: str) -> str | None:
+        """What is proposed for the default rules is for administrators alone: its evidence is of all projects."""
         try:
             found = await self._server.runtime.learning.proposal(name)
         except NotFound:
             return None
-        return await self.of_rules(found.rules)
+        return await self.of_rules(found.rules) if found.rules != DEFAULT_RULES else None
 
     async def _of_anything(self, name: str) -> str | None:
         """A case and what is named after it, a schedule, or a pilot, which is everybody's."""

@@ -39,6 +39,7 @@ from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.lazy import LazyModule
 from mendflow.services.api.case_history import CaseHistory
 from mendflow.services.api.level_operations import LevelOperations
+from mendflow.services.api.seen_cornerstones import SeenCornerstones
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.administration import ManualRepairs
@@ -87,11 +88,14 @@ class RepairOperations(LevelOperations):
         found = rule_service.RuleService(self._server).all()
         return [each for each in found if each.name == DEFAULT_RULES or sight.sees(each.project)]
 
-    async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
-        """The newest version, or the one asked for, whole."""
+    async def rule_set(self, name: str, version: int | None = None, *, sight: Sight = EVERYTHING) -> RuleSetView:
+        """The newest version, or the one asked for, whole but for cornerstones of cases that are not in sight."""
         await self._settled()
         await self._server.runtime.exceptions.rules.refresh(name)
-        return await rule_service.RuleService(self._server).one(name, version)
+        view = await rule_service.RuleService(self._server).one(name, version)
+        assert view.rules is not None
+        shown, hidden = await SeenCornerstones(self.project_lookup, sight).of(view.rules)
+        return msgspec.structs.replace(view, rules=shown, hidden_cornerstones=hidden)
 
     async def rule_versions(self, name: str) -> list[RuleSetView]:
         """Every version, the newest first."""
@@ -155,7 +159,8 @@ class RepairOperations(LevelOperations):
         alike = [FieldCondition("type", samples[0].type.value), FieldCondition("signature", samples[0].signature, "ne")]
         alike += in_sight(sight)
         others = await self._decisions.search(alike, limit=SAMPLES)
-        compared = comparison.CaseComparison(self._server.runtime.exceptions.rules, self._decisions)
+        seen = SeenCornerstones(self.project_lookup, sight)
+        compared = comparison.CaseComparison(self._server.runtime.exceptions.rules, self._decisions, sight, seen.sees)
         near = await compared.neighbour(samples[0])
         cases = {each.case for each in members}
         well = await succeeded_jobs.succeeded_contexts(

@@ -32,6 +32,7 @@ from mendflow.core.model.rule_views import (
 from mendflow.core.model.rules import RuleSet
 from mendflow.lazy import LazyModule
 from mendflow.services.api.domain_reader import DomainReader
+from mendflow.services.api.seen_cornerstones import SeenCornerstones
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.failures import find_group, is_replaced
@@ -91,10 +92,11 @@ class RuleEditorOperations(DomainReader):
         reads = self._server.long_reads
         return await reads.read(len(text), task, ReadRulesView, lambda: files.read(text, name, types))
 
-    async def rules_as_xrs(self, name: str, version: int | None = None) -> RuleFileView:
+    async def rules_as_xrs(self, name: str, version: int | None = None, *, sight: Sight = EVERYTHING) -> RuleFileView:
         newest = self._rule_store.newest(name)
         wanted = newest if version is None else await self._rule_store.version(name, version)
-        return self._files().write(wanted)
+        shown, _ = await SeenCornerstones(self.project_lookup, sight).of(wanted)
+        return self._files().write(shown)
 
     def _files(self) -> RuleFiles:
         if self._rule_files is None:
@@ -117,8 +119,8 @@ class RuleEditorOperations(DomainReader):
         await self._settled()
         return changed
 
-    async def trial_agreement(self, name: str) -> list[TrialAgreement]:
-        return await failure_counts.trial_agreement(await self._read(), self._rule_store.newest(name))
+    async def trial_agreement(self, name: str, *, sight: Sight = EVERYTHING) -> list[TrialAgreement]:
+        return await failure_counts.trial_agreement(await self._read(), self._rule_store.newest(name), sight)
 
     # The tasks and versions of its flow
 
@@ -154,9 +156,9 @@ class RuleEditorOperations(DomainReader):
         sight: Sight = EVERYTHING,
     ) -> DifferencesView:
         at_hand = await self._at_hand(decision, group, sight)
-        return await comparison.CaseComparison(self._rule_store, self._past).compare(
-            at_hand, rules=rules, rule=rule, task=task
-        )
+        seen = SeenCornerstones(self.project_lookup, sight)
+        compared = comparison.CaseComparison(self._rule_store, self._past, sight, seen.sees)
+        return await compared.compare(at_hand, rules=rules, rule=rule, task=task)
 
     async def _at_hand(self, decision: str, group: str, sight: Sight) -> Decision:
         if decision:

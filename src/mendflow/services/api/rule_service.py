@@ -14,7 +14,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.repair import CASE_LEVEL, REPAIRS_MAX, Decision, ExceptionType
 from mendflow.core.model.repair_views import CandidateView, RuleAddition, RuleSetView, RuleSpec, TrialEntry, TrialView
-from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, RuleSet
+from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, DEFAULT_RULES_SEEN, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import exlet_of
 from mendflow.core.recovery.repeat_bounds import missing_bounds
@@ -110,6 +110,7 @@ class RuleService:
             promoted=added.promoted,
             neighbour=added.place.neighbour if added.differences else None,
             differences=comparison.difference_views(added.differences),
+            warning=DEFAULT_RULES_SEEN if name == DEFAULT_RULES else "",
         )
 
     async def _steps(self, wish: RuleSpec, rules: RuleSet, type: ExceptionType) -> Flow | None:

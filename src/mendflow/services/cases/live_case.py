@@ -316,6 +316,7 @@ class LiveCase:
         self.past: set[int] = set()  # the serials of those runs, which no longer count
         self.held: dict[str, Interception] = {}  # actions that wait for the exception service, by event
         self._again: frozenset[int] | None = None  # the nodes that use no earlier results, once they were needed
+        self.inputs_digest = ""  # of what it works on, once a person is asked about it
         self.unanswered: dict[int, int] = {}  # of calls that got no answer, by instance: the first serial of each
 
     @property

@@ -47,7 +47,7 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
-from mendflow.services.cases.earlier_tasks import case_that_asked_the_same
+from mendflow.services.cases.earlier_tasks import AnswerGrounds, case_to_ask
 from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.interception_points import OUTGOING, InterceptionPoints
@@ -78,6 +78,7 @@ class OrderDispatcher:
         submitter: Submitter,
         results: ResultCache,
         tasks: UserTasks,
+        grounds: AnswerGrounds,
         staging: FileStaging,
         timers: Timers,
         ledger: Ledger,
@@ -97,6 +98,7 @@ class OrderDispatcher:
         self._submitter = submitter
         self._results = results
         self._tasks = tasks
+        self._grounds = grounds
         self._staging = staging
         self._timers = timers
         self._ledger = ledger
@@ -286,9 +288,11 @@ class OrderDispatcher:
 
     async def _offer(self, live: LiveCase, order: OfferTask, reissued: bool) -> None:
         live.move(order.serial, item_name(order.item), "user-task", "waiting")
-        earlier = None if reissued else await case_that_asked_the_same(self._manager, live, order.serial)
+        earlier = None if reissued else case_to_ask(live, order.serial)
         element, project = element_of(live.case, order.serial), live.document.project
-        outcome = await self._tasks.offer(live.id, order, element, project, reissued=reissued, earlier=earlier)
+        outcome = await self._tasks.offer(
+            live.id, order, element, project, reissued=reissued, earlier=earlier, grounds=self._grounds.of(live)
+        )
         if outcome is not None:
             self._background.start(self.finished(live.id, order.serial, outcome))
 

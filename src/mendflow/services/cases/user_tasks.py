@@ -20,6 +20,7 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.visibility import in_sight
+from mendflow.services.cases.earlier_tasks import NO_GROUNDS
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 TASK_KIND = "task"
@@ -48,6 +49,7 @@ class TaskDocument(msgspec.Struct, kw_only=True):
     comment: str = ""
     element: str = ""
     project: str = DEFAULT_PROJECT
+    grounds: str = NO_GROUNDS  # what an answer holds for, besides what is asked
 
     def of_case(self) -> CaseTask:
         """In a few words, as its case shows it."""
@@ -131,10 +133,11 @@ class UserTasks:
         *,
         reissued: bool,
         earlier: CaseId | None = None,
+        grounds: str = NO_GROUNDS,
     ) -> Outcome | None:
         """Offer the task, which is for this element of the loops around it, and of the project of its case. If it was
         offered before and is over already, its outcome is returned; so is the answer that the same task got
-        in an earlier case."""
+        in an earlier case on the same grounds."""
         id = f"{case}/{order.serial}"
         if reissued and (kept := await self._store.get(TASK_KIND, id)) is not None:
             self._ledger.known(TASK_KIND, id, kept.version)
@@ -144,7 +147,7 @@ class UserTasks:
             self._keep_open(task)
             self.rewrite(case, order)
             return None
-        answered = await self._answered(earlier, order) if earlier is not None else None
+        answered = await self._answered(earlier, order, grounds) if earlier is not None else None
         task = TaskDocument(
             id=id,
             case=case,
@@ -159,6 +162,7 @@ class UserTasks:
             deadline=order.deadline,
             element=element,
             project=project,
+            grounds=grounds,
         )
         self._keep_open(task)
         if answered is not None:
@@ -188,14 +192,23 @@ class UserTasks:
         task.title, task.description, task.data, task.fields = wanted
         self._write(task)
 
-    async def _answered(self, case: CaseId, order: OfferTask) -> TaskDocument | None:
-        """The task of this case that was completed and asked for the same."""
+    async def _answered(self, case: CaseId, order: OfferTask, grounds: str) -> TaskDocument | None:
+        """The task of this case that was completed and asked for the same, on the same grounds."""
+        if grounds == NO_GROUNDS:
+            return None
         where = [FieldCondition("case", case), FieldCondition("state", "completed")]
         await self._ledger.settled()
         for found in await self._store.search(TASK_KIND, where, limit=ANSWERS_READ_MAX):
             task = _decode(found.body)
             asked = (task.item, task.role, task.title, task.description, task.data, task.fields)
-            if asked == (order.item, order.role, order.title, order.description, order.data, order.fields):
+            if task.grounds == grounds and asked == (
+                order.item,
+                order.role,
+                order.title,
+                order.description,
+                order.data,
+                order.fields,
+            ):
                 return task
         return None
 

@@ -245,14 +245,16 @@ def _places(usage: Sequence[UsageStatistics], which: str, now: Instant) -> dict[
 
 def _evidence(said: Suggestion, history: History, rules: RuleSet, task: str, decision: Decision) -> ProposalEvidence:
     group = said.group
-    past = sorted(history.decisions.values(), key=lambda each: -each.at)
+    is_for_all = rules.name == DEFAULT_RULES  # else it is for those who see the flow, and tells of nothing but the flow
+    asked = (each for each in history.decisions.values() if is_for_all or each.flow == rules.name)
+    past = sorted(asked, key=lambda each: -each.at)
     members = [each for each in past if each.id in said.members]
     found = ProposalEvidence(
         failures=group.count if group is not None else len(members),
         cases=len({each.case for each in members}),
         first_at=group.first_at if group is not None else min(each.at for each in members),
         last_at=group.last_at if group is not None else max(each.at for each in members),
-        flows=list(group.flows) if group is not None else sorted({each.flow for each in members}),
+        flows=list(group.flows) if group is not None and is_for_all else sorted({each.flow for each in members}),
         similar=list(said.similar),
         sure=rate_of(*said.sure),
     )

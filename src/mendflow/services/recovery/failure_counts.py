@@ -169,8 +169,9 @@ def _results(exlet: str, counted: Counter[str], groups: int) -> ExletResults:
     )
 
 
-async def trial_agreement(store: Store, rules: RuleSet) -> list[TrialAgreement]:
-    """For each rule of the set that is on trial: how often it would have decided, and what was done instead."""
+async def trial_agreement(store: Store, rules: RuleSet, sight: Sight = EVERYTHING) -> list[TrialAgreement]:
+    """For each rule of the set that is on trial: how often it would have decided, and what was done instead, as far as
+    that is in sight."""
     passive = {
         (type, task, rule.id): rule
         for type, trees in rules.trees.items()
@@ -179,7 +180,7 @@ async def trial_agreement(store: Store, rules: RuleSet) -> list[TrialAgreement]:
         if rule.passive
     }
     fired: dict[tuple[ExceptionType, str, int], list[DecisionSummary]] = {key: [] for key in passive}
-    async for brief in briefs(store, selections=True):
+    async for brief in briefs(store, selections=True, sight=sight):
         for trial in brief.trials:
             key = (brief.type, trial.task, trial.rule)
             if trial.rules == rules.name and key in passive and passive[key].exlet == trial.exlet:

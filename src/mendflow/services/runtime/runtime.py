@@ -24,6 +24,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.called_cases import CalledCases
+from mendflow.services.cases.earlier_tasks import AnswerGrounds
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
@@ -188,6 +189,7 @@ class Runtime:
             submitter=self.submitter,
             results=self.results,
             tasks=self.tasks,
+            grounds=AnswerGrounds(live.get, self.flows.deployed),
             staging=self.staging,
             timers=self.timers,
             ledger=ledger,

@@ -55,7 +55,7 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
       {rule.exlet && <WhatItDoes set={set} exlet={rule.exlet} />}
       {rule.note && <p>{rule.note}</p>}
       <h3><Word of="cornerstone">Cornerstone</Word>: the failure that it was made for</h3>
-      {rule.cornerstone ? <JsonTree value={rule.cornerstone} open={2} label="Cornerstone" /> : <p className="muted">None is kept.</p>}
+      {rule.cornerstone ? <JsonTree value={rule.cornerstone} open={2} label="Cornerstone" /> : <p className="muted">{set.hidden_cornerstones.includes(`${type}/${task}/${rule.id}`) ? "It is in a project that you do not see." : "None is kept."}</p>}
       <ConfirmDialog title={`Put rule ${rule.id} in force`} open={dialog === "promote"} act="Put in force" onClose={close} onAct={async () => { await promoteRule(set.name, rule.id, type, task); done(`Rule ${rule.id} of ${setWords(set.name)} is in force`); }} will={<><p>From now on it decides: <strong>{rule.exlet || "nothing"}</strong> is done where it holds, in running cases too. What was decided before stays.</p><Past set={set} type={type} task={task} rule={rule.id} change={{ passive: false }} /></>} />
       <ConfirmDialog
         title={`Retire rule ${rule.id}`}
@@ -158,6 +158,7 @@ function ChangeDialog({ set, type, task, rule, onClose, onDone }: { set: RuleSet
       <div className="field"><span className="field-label">Condition</span><CodeView text={condition} label="Condition" language="cel" oneLine onChange={(text) => write({ condition: text })} complete={(before) => (paths.data ?? []).filter((each) => each.path.startsWith(/[\w.]*$/.exec(before)?.[0] ?? "")).slice(0, 50).map((each) => ({ label: each.path, detail: each.types.join(" or ") }))} /></div>
       <Field label="Exlet" hint={<>The repair (<Word of="exlet" />) that is done where the condition holds.</>}>{(ids) => <select {...ids} value={exlet} onChange={(event) => write({ exlet: event.target.value })}><option value="">nothing</option>{set.exlets.map((each) => <option key={each}>{each}</option>)}</select>}</Field>
       <Field label="Note">{(ids) => <textarea {...ids} rows={2} value={note} onChange={(event) => write({ note: event.target.value })} />}</Field>
+      {set.name === "*" && <p className="field-hint">The default rules are read in all projects: so are the condition, the exlet and the note.</p>}
       <Past set={set} type={type} task={task} rule={rule.id} change={{ condition, exlet }} />
       {conflict && (
         <div className="conflict" role="alert">

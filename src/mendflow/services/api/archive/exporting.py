@@ -7,7 +7,7 @@ temporary file until then; memory holds their positions and the changes. A case 
 by that server in the same way."""
 
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -15,7 +15,7 @@ import msgspec
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.rules import DEFAULT_RULES
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.services.api.archive.kinds import NAMED_KINDS, SHARED_DOMAIN_KINDS, files_in
 from mendflow.services.api.archive.records import (
     PIECE_BYTES,
@@ -34,6 +34,7 @@ from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
+from mendflow.services.recovery.rules.store import RULES_KIND, VERSION_KIND
 from mendflow.services.retention.tree_kinds import TREE_KINDS
 from mendflow.stores.contract import Store
 
@@ -42,7 +43,11 @@ ENTRIES_BYTES: Final = 1 << 20
 
 _encode = msgspec.json.Encoder().encode
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
+_decode_rules = msgspec.json.Decoder(RuleSet).decode
 _Key = tuple[str, str]
+
+ShownRules = Callable[[RuleSet], Awaitable[RuleSet]]
+"""The part of a rule set that whoever exports may see."""
 
 
 class ExportContext(Protocol):
@@ -63,7 +68,7 @@ class ExportContext(Protocol):
 class Exporter:
     """Writes one archive. `roots` are the cases, in their order in the archive; `everything` adds what no case refers
     to. `leave_out`: leave out the cases whose server cannot be asked. `bare`: only trees, as other servers ask for
-    them."""
+    them. `shown`: rule sets come as it gives them; whole without it."""
 
     def __init__(
         self,
@@ -75,6 +80,7 @@ class Exporter:
         by: str,
         leave_out: bool = False,
         bare: bool = False,
+        shown: ShownRules | None = None,
     ) -> None:
         self._context = around
         self._roots = roots
@@ -83,6 +89,7 @@ class Exporter:
         self._by = by
         self._leave_out = leave_out
         self._tree_only = bare
+        self._shown = shown
         self._packer = Packer()
         self._seen_files: dict[str, None] = {}
 
@@ -126,8 +133,8 @@ class Exporter:
                 if self._everything or found.id in names:
                     for mark in ("@", "/"):
                         async for version in store.scan(versions, f"{found.id}{mark}"):
-                            yield self._document_record(versions, version.id, version.body)
-                    yield self._document_record(kind, found.id, found.body)
+                            yield await self._named_record(versions, version.id, version.body)
+                    yield await self._named_record(kind, found.id, found.body)
         for kind in SHARED_DOMAIN_KINDS if self._everything else ():
             async for found in store.scan(kind):
                 yield self._document_record(kind, found.id, found.body)
@@ -140,6 +147,12 @@ class Exporter:
                 if root_of(found.id) == root:
                     names.add(_decode_case(found.body).flow)
         return names
+
+    async def _named_record(self, kind: str, id: str, body: bytes) -> DocumentRecord:
+        """What is not shown is left out before the files that it refers to are looked for."""
+        if self._shown is not None and kind in (RULES_KIND, VERSION_KIND):
+            body = _encode(await self._shown(_decode_rules(body)))
+        return self._document_record(kind, id, body)
 
     def _document_record(self, kind: str, id: str, body: bytes) -> DocumentRecord:
         kept = DocumentRecord(kind, id, msgspec.Raw(body))

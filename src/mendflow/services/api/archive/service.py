@@ -11,7 +11,7 @@ from mendflow.core.model.errors import Conflict, TemporarilyUnavailable, WrongSe
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.views import ImportReport
 from mendflow.services.api.archive.checking import check_archive
-from mendflow.services.api.archive.exporting import Exporter
+from mendflow.services.api.archive.exporting import Exporter, ShownRules
 from mendflow.services.api.archive.importing import Importer
 from mendflow.services.base.cluster import CASE_KIND, HOME_KIND, ServerDocument, root_of
 from mendflow.services.base.contracts import FileStore
@@ -76,11 +76,18 @@ class ArchiveService:
         return True
 
     def export(
-        self, cases: Sequence[CaseId], *, files: bool, everything: bool, leave_out: bool, by: str
+        self,
+        cases: Sequence[CaseId],
+        *,
+        files: bool,
+        everything: bool,
+        leave_out: bool,
+        by: str,
+        shown: ShownRules | None = None,
     ) -> AsyncIterator[bytes]:
         """An archive of these cases, each with the whole tree that it belongs to."""
         roots, by = list(dict.fromkeys(map(root_of, cases))), f"mendflow {self._server.health().version}, {by}"
-        return Exporter(self, roots, files=files, everything=everything, leave_out=leave_out, by=by).pack()
+        return Exporter(self, roots, files=files, everything=everything, leave_out=leave_out, by=by, shown=shown).pack()
 
     async def give(self, root: CaseId) -> AsyncIterator[bytes]:
         """Export a tree that lives here, for another server that asks for it."""
