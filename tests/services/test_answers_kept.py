@@ -160,7 +160,7 @@ async def test_an_answer_is_kept_for_the_same_flow_with_the_same_inputs(domain: 
         again = await domain.start("f", inputs, who="me", cache="all", cache_from=first)
         assert await states(domain, again.id) == ["completed"]
         await pilot.run_all(play)
-    sent = await domain.start_with_flow(publishing(), {}, who="me", cache="all", cache_from=first, rerun=True)
+    sent = await domain.start_with_flow(publishing(), {}, who="me", rerun_of=first)
     assert await states(domain, sent.id) == ["completed"], "word for word the same"
     await pilot.run_all(play)
     third = await domain.rerun(sent.id, who="me")
@@ -181,8 +181,8 @@ async def test_an_answer_is_not_kept_for_another_flow_that_asks_in_the_same_word
 )
 async def test_an_answer_is_not_kept_for_a_flow_that_was_changed(domain: Domain, pilot: Any, changed: Flow) -> None:
     first = await answered(domain, pilot, publishing())
-    for rerun in (False, True):
-        sent = await domain.start_with_flow(changed, {}, who="me", cache="all", cache_from=first, rerun=rerun)
+    for earlier in ({"cache": "all", "cache_from": first}, {"rerun_of": first}):
+        sent = await domain.start_with_flow(changed, {}, who="me", **earlier)  # type: ignore[arg-type]  # own fields
         assert await states(domain, sent.id) == ["offered"]
         await domain.cancel(sent.id, who="me")
     await domain.deploy(changed)
