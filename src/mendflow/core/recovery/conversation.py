@@ -160,6 +160,10 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def generation(self) -> int:
         return len(self.submission_ids)
 
+    def awaits(self, submission: JobId) -> bool:
+        """Whether the end of this submission is still news: it has no successor, and no failure of it is held."""
+        return submission == self.newest and self.held is None
+
     def with_message(self, message: ConversationMessage) -> "Conversation":
         """The conversation after this message. An immediate repetition, such as polling, is recorded once."""
         messages = (

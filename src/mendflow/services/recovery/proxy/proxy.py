@@ -115,13 +115,13 @@ class Proxy:
             return await self._last_status(id)
         watched.was_polled = True
         talk = self._conversations.get(id)
-        if watched.outcome is not None or watched.is_failing or (talk is not None and talk.held is not None):
-            return self._held_status(watched)
         domain, real = _newest(id, talk)
+        if watched.outcome is not None or watched.failing == real or (talk is not None and talk.held is not None):
+            return self._held_status(watched)
         try:
             found = await self.recovery.scheduler_of(domain).status(real)
         except SubmissionFailed as failed:
-            await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="polling")
+            await self.recovery.failed(watched, real, Outcome(fault=failed.fault), stage="polling")
             return self._held_status(watched)
         except NotFound:
             if talk is None:
@@ -150,7 +150,8 @@ class Proxy:
             elif talk.held is None:
                 await self.recovery.scheduler_of(talk.domain).subscribe(talk.newest, self._listener)
         except SubmissionFailed as failed:
-            await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="notification")
+            _, real = _newest(id, talk)
+            await self.recovery.failed(watched, real, Outcome(fault=failed.fault), stage="notification")
 
     async def suspend(self, id: JobId) -> None:
         talk = self._note_suspension(id, suspended=True)
@@ -182,7 +183,7 @@ class Proxy:
         watched, talk = self._tracked.get(known), self._conversations.get(known)
         if watched is None:
             return False
-        if talk is not None and (talk.newest != job.id or talk.held is not None):
+        if talk is not None and not talk.awaits(job.id):
             return True  # it was mended before the queue could record that it ended
         return await self.recovery.attempt_failed(watched, job, outcome)
 
@@ -239,20 +240,22 @@ class Proxy:
         is a failure that is held already."""
         known = flow_job_id(real)
         watched, talk = self._tracked.get(known), self._conversations.get(known)
-        if watched is None or watched.outcome is not None or watched.is_failing:
+        if watched is None or watched.outcome is not None or watched.failing == real:
             return
-        if talk is not None and (talk.newest != real or talk.held is not None):
+        if talk is not None and not talk.awaits(real):
             return
         if outcome.fault is None:
             await self.recovery.report_outcome(watched, outcome)
         else:
-            await self.recovery.failed(watched, outcome, stage="execution")
+            await self.recovery.failed(watched, real, outcome, stage="execution")
 
     async def _submission_failed(self, jobs: Sequence[NewJob], failed: SubmissionFailed) -> None:
         """These jobs were not accepted. If that is not mended either, the caller gets the error as without a proxy;
         where only some are mended, the failures of the others are reported when they are asked for."""
         outcome = Outcome(fault=failed.fault)
-        mended = [await self.recovery.failed(self._tracked[new.id], outcome, stage="submission") for new in jobs]
+        mended = [
+            await self.recovery.failed(self._tracked[new.id], new.id, outcome, stage="submission") for new in jobs
+        ]
         if not any(mended):
             for new in jobs:
                 self._forget(new.id)

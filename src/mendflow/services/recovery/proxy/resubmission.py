@@ -102,15 +102,23 @@ class Recovery:
 
     # A failure
 
-    async def failed(self, watched: TrackedJob, outcome: Outcome, *, stage: str) -> bool:
-        """Whether it is being mended; otherwise the failure was reported to the flow."""
+    async def failed(self, watched: TrackedJob, real: JobId, outcome: Outcome, *, stage: str) -> bool:
+        """Whether this submission is being mended; otherwise its failure was reported to the flow. Somebody may submit
+        the job again at any moment, as after its case was reopened: then this failure is taken up, and another one is
+        that of the successor."""
         talk = self._conversation_of(watched)
+        if not talk.awaits(real):
+            return True
         outcome = _whole(talk, outcome)
-        watched.is_failing = True
-        last = await self._last(talk) if stage == "execution" else _unknown_status(talk.newest)
-        watched.is_failing = False
+        watched.failing = real
+        last = await self._last(talk) if stage == "execution" else _unknown_status(real)
+        if watched.failing == real:
+            watched.failing = None
         if self._tracked.get(talk.job) is not watched:
             return False  # the flow went on without it
+        talk = self._conversation_of(watched)
+        if not talk.awaits(real):
+            return True
         held = HeldFailure(
             outcome=outcome,
             stage=_stage(outcome, stage),
@@ -119,8 +127,8 @@ class Recovery:
             pilot=last.pilot,
             asked=_learned(last.asked),
         )
-        self._note(watched, talk.with_failure(held, attempts=last.attempts, losses=last.losses))
-        return await self._ask(watched)
+        talk = self._note(watched, talk.with_failure(held, attempts=last.attempts, losses=last.losses))
+        return await self._ask(watched, talk)
 
     async def attempt_failed(self, watched: TrackedJob, job: Job, outcome: Outcome) -> bool:
         """The same for an attempt that would be retried. If it is not mended, or nobody could be asked, nothing is
@@ -141,7 +149,7 @@ class Recovery:
         talk = self._note(watched, self._conversation_of(watched).with_failure(held, attempts=job.tries, losses=losses))
         mended = False
         try:
-            mended = await self.repairs.failed(self._failure(watched, talk))
+            mended = await self.repairs.failed(self._failure(watched, talk)) or self._is_taken_up(talk)
         finally:
             if mended:
                 self._keep(talk.job)
@@ -161,7 +169,9 @@ class Recovery:
             inner, new = self.scheduler_of(talk.domain), self._newest(watched, talk)
             await inner.submit([new], reissued=True)
             await inner.cancel(new.id)
-        await self._ask(watched)
+            if self._is_taken_up(talk) or self._tracked.get(talk.job) is not watched:
+                return  # somebody has submitted it again, or the flow went on without it
+        await self._ask(watched, talk)
 
     async def report_outcome(self, watched: TrackedJob, outcome: Outcome) -> None:
         """Report to the flow how the job ended, under the id that it uses. A poller gets it when it asks."""
@@ -183,15 +193,20 @@ class Recovery:
         self._conversations.note(talk.with_message(ConversationMessage.FORCE_FAIL))
         await self.report_outcome(watched, talk.held.outcome)
 
-    async def _ask(self, watched: TrackedJob) -> bool:
-        known = watched.new.id
-        talk = self._conversations.get(known)
-        assert talk is not None
+    async def _ask(self, watched: TrackedJob, talk: Conversation) -> bool:
         if await self.repairs.failed(self._failure(watched, talk)):
-            self._keep(known)
+            self._keep(talk.job)
             return True
-        await self.pass_on(known)
+        if self._is_taken_up(talk):
+            return True
+        await self.pass_on(talk.job)
         return False
+
+    def _is_taken_up(self, asked: Conversation) -> bool:
+        """Whether the failure that was asked about is no longer the one that is held: the job was submitted again while
+        nobody had answered yet. What is held now is asked about by itself."""
+        talk = self._conversations.get(asked.job)
+        return talk is not None and talk.held is not asked.held
 
     async def _last(self, talk: Conversation) -> Status:
         try:
@@ -250,7 +265,7 @@ class Recovery:
             await self._ask_for(watched, talk, message)
         except SubmissionFailed as failed:
             stage = "polling" if message is ConversationMessage.REPOLL else "notification"
-            await self.failed(watched, Outcome(fault=failed.fault), stage=stage)
+            await self.failed(watched, talk.newest, Outcome(fault=failed.fault), stage=stage)
         await self._ledger.settled()
 
     async def _ask_for(self, watched: TrackedJob, talk: Conversation, message: ConversationMessage) -> None:
@@ -341,7 +356,7 @@ class Recovery:
             if watched.callback is not None:
                 await inner.subscribe(talk.newest, self.on_outcome)
         except SubmissionFailed as failed:
-            await self.failed(watched, Outcome(fault=failed.fault), stage="submission")
+            await self.failed(watched, talk.newest, Outcome(fault=failed.fault), stage="submission")
 
     def _failure(self, watched: TrackedJob, talk: Conversation) -> Failure:
         held = talk.held

@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 
+from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.recovery.conversation import ConversationMessage
 from mendflow.services.base.contracts import Callback, NewJob
@@ -17,7 +18,7 @@ class TrackedJob(msgspec.Struct, eq=False):
     callback: Callback | None = None
     outcome: Outcome | None = None
     was_polled: bool = False
-    is_failing: bool = False  # it has failed, and the proxy is asking whether it is mended
+    failing: JobId | None = None  # the submission that has failed, while the proxy asks where it ran
     waiter: asyncio.Future[Outcome] | None = None  # of a caller whose call returns when it is over
 
     @property
