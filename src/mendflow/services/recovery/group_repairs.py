@@ -6,7 +6,7 @@ lets a case go on does not want it to fail at once by what is beside the point. 
 stays as it is: another case stands in its place."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -49,6 +49,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     cases: list[str] = []
     refused: dict[str, str] = {}
     stops: list[Sight] = []
+    task_roles: Collection[str] | None = None
     ended_at: Instant = 0
     failures: Counter[str] = msgspec.field(default_factory=Counter)  # by project
 
@@ -99,17 +100,26 @@ class GroupRepairs:
         self._runs: list[ApplyRun] = []  # the newest is the last
 
     async def apply(
-        self, group: str, members: Sequence[DecisionSummary], *, who: str, retry: bool, application: str = ""
+        self,
+        group: str,
+        members: Sequence[DecisionSummary],
+        *,
+        who: str,
+        retry: bool,
+        application: str = "",
+        task_roles: Collection[str] | None = None,
     ) -> ApplyResult:
         """Ask the rules, as they are now, about these failures of a group. `retry`: what no rule takes up is tried
         again as it is. Its progress can be asked for, and it can be stopped between two failures. `application` is what
-        the servers that do it together call it."""
+        the servers that do it together call it. `task_roles` are the roles whose user tasks whoever orders it may end;
+        None: any."""
         waiting = self._waiting(members)
         run = ApplyRun(
             group=group,
             by=who,
             started_at=self._clock.now(),
             application=application,
+            task_roles=task_roles,
             projects={each.project for each in members},
             parts=[each.project for each in waiting],
             project_of={each.id: each.project for each in members},
@@ -163,7 +173,7 @@ class GroupRepairs:
     async def _take_up_waiting(self, run: ApplyRun, id: str, *, who: str, retry: bool) -> None:
         """One that was mended meanwhile is refused by itself; the others are still asked about."""
         try:
-            done = await self._take_up(id, who=who, retry=retry)
+            done = await self._take_up(run, id, who=who, retry=retry)
         except StoreUnavailable:
             raise
         except RequestError as error:
@@ -183,7 +193,7 @@ class GroupRepairs:
         run.project_of |= dict.fromkeys(waiting, run.project_of[root])
         run.cases.append(root)
         run.failures[run.project_of[root]] += len(failed)
-        run.taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]
+        run.taken_up += [id for id in waiting if await self._take_up(run, id, who=who, retry=True)]
 
     def progress(self, group: str, sight: Sight) -> ApplyProgress:
         """How far the last application to a group has come, as far as it is in sight."""
@@ -206,11 +216,11 @@ class GroupRepairs:
     def _last_run(self, group: str, sight: Sight) -> ApplyRun | None:
         return next((run for run in reversed(self._runs) if run.group == group and run.is_seen(sight)), None)
 
-    async def _take_up(self, id: str, *, who: str, retry: bool) -> bool:
+    async def _take_up(self, run: ApplyRun, id: str, *, who: str, retry: bool) -> bool:
         """Whether a rule takes it up, or another try."""
-        done = await self._administration.apply(id, who=who)
+        done = await self._administration.apply(id, who=who, task_roles=run.task_roles)
         if done is None and retry:
-            done = await self._administration.retry(id, who=who)
+            done = await self._administration.retry(id, who=who, task_roles=run.task_roles)
         return done is not None
 
     async def _failed_trees(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
