@@ -63,6 +63,32 @@ def test_a_task_is_claimed_and_completed(page: Page, letters: WebServer, asked: 
     assert letters.client.worklist(case=asked)[0].outputs == {"approved": True, "note": "well written"}
 
 
+ODD_NAMES = ("constructor", "toString", "hasOwnProperty", "__proto__")
+ODD = f"""
+name: odd
+inputs: {{constructor: {{type: string}}}}
+jobs:
+  ask: {{user-task: Say it, role: editor, fields: {{{", ".join(f"{name}: text" for name in ODD_NAMES)}}}}}
+"""
+
+
+def test_a_field_may_have_any_name(page: Page, server: WebServer) -> None:  # UI-1
+    server.deploy("odd", ODD)
+    page.goto("/run/odd")
+    page.get_by_role("textbox", name="constructor").fill("given")
+    page.get_by_role("button", name="Start").click()
+    expect(page).to_have_url(re.compile("/cases/odd-"))
+    case = page.url.rpartition("/")[2].partition("?")[0]
+    [task] = server.wait_for(f"/worklist?case={case}", bool)
+    page.goto(f"/worklist/{task['id']}")
+    for name in ODD_NAMES:
+        page.get_by_role("textbox", name=name).fill(f"of {name}")
+    page.get_by_role("button", name="Complete").click()
+    expect(page.get_by_role("heading", name="How it ended")).to_be_visible()
+    assert server.client.case(case).inputs == {"constructor": "given"}
+    assert server.client.worklist(case=case)[0].outputs == {name: f"of {name}" for name in ODD_NAMES}
+
+
 RELEASE = """
 name: release
 inputs: {tables: [orders, customers]}

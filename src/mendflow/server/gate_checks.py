@@ -30,7 +30,7 @@ async def start(gate: "ProjectGate", arguments: Arguments, project: str) -> None
 
 
 async def mend(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
-    """An exlet or a rule that is new is taught, which is for authors; and a user task is ended by its own role."""
+    """An exlet or a rule that is new is taught, which is for authors; and user tasks are ended by their own roles."""
     wish = arguments["wish"]
     if wish.decision and await gate.demand_seen("decision", wish.decision) != project:
         raise Forbidden(f"decision {wish.decision} is not about a case of project {project}")
@@ -58,7 +58,10 @@ async def reject_choice(gate: "ProjectGate", arguments: Arguments, project: str)
     wish = arguments["wish"]
     await _demand_teacher(gate, wish, "", project)
     await given_files(gate, arguments, project)
-    await _demand_task_role_of(gate, wish.decision)
+    if not wish.withdraw and (wish.exlet or wish.condition or wish.flow is not None):
+        await _demand_task_role_of(gate, wish.decision)
+        if exlet := (await gate.domain.decision(wish.decision)).exlet_case:
+            await _demand_task_role(gate, exlet)
 
 
 async def _demand_teacher(gate: "ProjectGate", wish: Any, rules: str, project: str) -> None:
@@ -80,14 +83,15 @@ async def _demand_task_role_of(gate: "ProjectGate", decision: str) -> None:
         await _demand_task_role(gate, found.case, found.item)
 
 
-async def _demand_task_role(gate: "ProjectGate", case: str, item: str) -> None:
-    gate.caller.require_task_role(await gate.domain.open_task_role(case, item))
+async def _demand_task_role(gate: "ProjectGate", case: str, item: str = "") -> None:
+    """Whoever ends an item, or a case that is part of another, has the roles of the user tasks that wait inside."""
+    for task in await gate.domain.open_tasks(case, item):
+        gate.caller.require_task_role(task.role)
 
 
 async def cancel(gate: "ProjectGate", arguments: Arguments, _project: str) -> None:
-    """A whole case may be ended by whoever steers it; a user task only by its own role."""
-    if arguments["item"]:
-        await _demand_task_role(gate, arguments["case"], arguments["item"])
+    """A case that somebody has started may be ended as a whole by whoever steers it; a user task only by its role."""
+    await _demand_task_role(gate, arguments["case"], arguments["item"])
 
 
 async def on_task(gate: "ProjectGate", arguments: Arguments, project: str) -> None:

@@ -1,7 +1,7 @@
 """Failures that no rule takes up: the case is held for a person where its flow, its caller or the server says so, and a
 case that failed by one goes on later, also after a crash."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from collections.abc import Sequence as Writes
 from pathlib import Path
 
@@ -170,12 +170,14 @@ async def test_what_is_mended_while_rules_are_applied_is_refused_by_itself(
     administration = world.runtime.administration
     apply, asked = administration.apply, list[str]()
 
-    async def apply_after_somebody_else(decision: str, *, who: str = "") -> Decision | None:
+    async def apply_after_somebody_else(
+        decision: str, *, who: str = "", task_roles: Collection[str] | None = None
+    ) -> Decision | None:
         if not asked:  # of the others, one is tried again by hand meanwhile
             other = next(each for each in held if each.id != decision)
             await administration.retry(other.id, who="ann")
         asked.append(decision)
-        return await apply(decision, who=who)
+        return await apply(decision, who=who, task_roles=task_roles)
 
     monkeypatch.setattr(administration, "apply", apply_after_somebody_else)
     [group] = await world.domain.failures()

@@ -16,7 +16,7 @@ type Wanted = Record<string, Schemas["Input"]>;
 /** What a case works on: what it was given, and what its flow has for all else. A case itself knows only small defaults; with the
  * inputs that its flow has, all are there, in the flow's order. */
 export function effectiveInputs(view: Pick<Given, "inputs" | "defaults">, wanted: Wanted = {}): Record<string, unknown> {
-  const named = Object.entries(wanted).filter(([name, input]) => name in view.inputs || !input.required);
+  const named = Object.entries(wanted).filter(([name, input]) => Object.hasOwn(view.inputs, name) || !input.required);
   return { ...Object.fromEntries(named.map(([name, input]) => [name, input.default ?? null])), ...view.defaults, ...view.inputs };
 }
 
@@ -93,5 +93,5 @@ export function CaseInputs({ view }: { view: Given }) {
 
 /** What a case works on, as a tree; what nobody gave it is marked. */
 export function InputsTree({ view, wanted, label = "Inputs", open }: { view: Given; wanted?: Wanted; label?: string; open?: number }) {
-  return <JsonTree value={effectiveInputs(view, wanted)} label={label} open={open} beside={(path) => path.length === 1 && !(String(path[0]) in view.inputs) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />;
+  return <JsonTree value={effectiveInputs(view, wanted)} label={label} open={open} beside={(path) => path.length === 1 && !Object.hasOwn(view.inputs, String(path[0])) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />;
 }

@@ -186,6 +186,7 @@ class RepairOperations(LevelOperations):
         skip: Sequence[str] = (),
         application: str = "",
         sight: Sight = EVERYTHING,
+        task_roles: Collection[str] | None = None,
     ) -> ApplyResult:
         """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
         case goes on from where it stood, unless it is in `skip` or was run again. `retry`: what no rule takes up is
@@ -193,7 +194,9 @@ class RepairOperations(LevelOperations):
         view, members, _ = await find_group(await self._read(), group, sight)
         members = [each for each in members if {started_case(each), root_of(each.case)}.isdisjoint(skip)]
         groups = self._server.runtime.recovery.groups
-        applied = await groups.apply(view.id, members, who=who, retry=retry, application=application)
+        applied = await groups.apply(
+            view.id, members, who=who, retry=retry, application=application, task_roles=task_roles
+        )
         await self._settled()
         return applied
 

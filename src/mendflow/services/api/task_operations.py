@@ -2,11 +2,12 @@
 
 Like the rest it answers only when what it says is on disk."""
 
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import UserTaskView
+from mendflow.core.model.views import CaseTask, UserTaskView
 from mendflow.services.api.domain_reader import LAST, DomainReader
+from mendflow.services.cases.nested_tasks import NestedTasks
 
 
 class TaskOperations(DomainReader):
@@ -16,10 +17,11 @@ class TaskOperations(DomainReader):
         id = await self._id(case, sight=sight) if case else ""
         return await self._server.runtime.tasks.search(role=role, state=state, case=id, limit=limit, sight=sight)
 
-    async def open_task_role(self, case: str, item: str) -> str:
-        """The role that an open user task is for, by its item; empty if it is none, or for everybody."""
-        tasks = self._server.runtime.tasks.open_in(CaseId(case))
-        return next((task.role for task in tasks if task.item == item), "")
+    async def open_tasks(self, case: str, item: str = "") -> list[CaseTask]:
+        """The open user tasks that end with an item; without one, with the case, if it is part of another."""
+        runtime = self._server.runtime
+        nested = NestedTasks(runtime.tasks, runtime.manager.live)
+        return nested.inside(CaseId(case), ItemId(item) if item else None)
 
     async def user_task(self, task: str) -> UserTaskView:
         return (await self._server.runtime.tasks.find(await self._task_id(task))).view()

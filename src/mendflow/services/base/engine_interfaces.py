@@ -12,7 +12,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseHold
+from mendflow.core.model.views import CaseHold, CaseTask
 
 
 class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -61,8 +61,8 @@ class InterfaceB(Protocol):
     returned."""
 
     def project_of(self, case: CaseId) -> str: ...
-    def task_role(self, case: CaseId, serial: int) -> str:
-        """The role that an open user task is for; empty if there is no such task, or anybody may end it."""
+    def open_tasks(self, case: CaseId, item: ItemId | None) -> list[CaseTask]:
+        """The open user tasks that end with the item; without one, with the case, if it is part of another."""
         ...
 
     async def cases_of(self, flow: str) -> list[CaseId]: ...

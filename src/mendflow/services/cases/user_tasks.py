@@ -234,15 +234,6 @@ class UserTasks:
             task = _decode(kept.body)
         return task
 
-    def open_role(self, id: str) -> str:
-        """The role of an open task; empty if it is over, or for everybody."""
-        task = self._open.get(id)
-        return task.role if task is not None else ""
-
-    def open_in(self, case: CaseId) -> list[TaskDocument]:
-        """The open tasks of a case that lives here."""
-        return [task for task in self._open_in_tree.get(root_of(case), {}).values() if task.case == case]
-
     def open_below(self, case: CaseId) -> list[TaskDocument]:
         """The open tasks of a case that lives here, and of those that it called: the oldest first."""
         tree = self._open_in_tree.get(root_of(case), {}).values()

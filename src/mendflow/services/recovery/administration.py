@@ -178,12 +178,15 @@ class ManualRepairs(RuleEditor):
             if waiting is None:
                 self._decisions.withdraw(at_hand)
             raise
-        at_hand.task_roles = sorted(task_roles) if task_roles is not None else None
+        at_hand.task_roles = _kept(task_roles)
         return await self._apply(at_hand, conclusion, note, who)
 
-    async def apply(self, decision: str, *, who: str = "") -> Decision | None:
+    async def apply(
+        self, decision: str, *, who: str = "", task_roles: Collection[str] | None = None
+    ) -> Decision | None:
         """Ask the rules again, as they are now, about a waiting decision: one without a rule, or one whose exlet waits
-        in a level. None if they conclude nothing, or the same as before."""
+        in a level. None if they conclude nothing, or the same as before. What they conclude now is done for whoever
+        asks, with the roles of that person."""
         found = await self._decisions.reopen(decision)
         if found.state != "waiting" and not self.is_in_level(found.exlet_case):
             raise Conflict(f"decision {decision} does not wait: it is {found.state}")
@@ -192,6 +195,8 @@ class ManualRepairs(RuleEditor):
         conclusion = await self._conclusion_now(found)
         if (found.state, found.exlet_case) != before:
             raise Conflict(f"decision {decision} was mended while the rules were asked: it is {found.state}")
+        if conclusion is not None:
+            found.task_roles = _kept(task_roles)
         if conclusion is None or found.state == "waiting":
             return await self._apply(found, conclusion, "", who) if conclusion is not None else None
         if found.conclusion is not None and _same(conclusion, found.conclusion):
@@ -215,7 +220,7 @@ class ManualRepairs(RuleEditor):
         about = (found.type, found.flow, found.task, found.context)
         return (await self._rules.judge(*about, project=found.project)).conclusion
 
-    async def retry(self, decision: str, *, who: str = "") -> Decision:
+    async def retry(self, decision: str, *, who: str = "", task_roles: Collection[str] | None = None) -> Decision:
         """Try again, as it is, what waits for a person."""
         found = await self._decisions.reopen(decision)
         if found.state != "waiting":
@@ -223,6 +228,7 @@ class ManualRepairs(RuleEditor):
         await self._demand_running(found)
         exlet = TRY_AGAIN if found.job is not None else BEGIN_AGAIN
         said = await self._conclusion_by_hand(found, exlet, None, found.flow, who)
+        found.task_roles = _kept(task_roles)
         return await self._apply(found, said, "", who)
 
     async def retry_case(self, case: CaseId, item: str = "", *, who: str = "", engine: str = "") -> list[Decision]:
@@ -278,7 +284,7 @@ class ManualRepairs(RuleEditor):
             conclusion = await self._retry_on_conflict(partial(self._choice_by_hand, wrong, exlet, steps, who))
         wrong.request = wrong.request or request_to_replace(exlet, who=who, note=note, now=self._clock.now())
         answer_rejection(wrong, who=who, now=self._clock.now())
-        wrong.task_roles = sorted(task_roles) if task_roles is not None else None
+        wrong.task_roles = _kept(task_roles)
         return await self._rejections.reject(wrong, conclusion, note or f"rejected by {who}")
 
     async def _rejectable(self, decision: str) -> Decision:
@@ -408,6 +414,11 @@ class ManualRepairs(RuleEditor):
 def is_below(case: CaseId, above: CaseId) -> bool:
     """Whether it is this case, or one that it called."""
     return case == above or case.startswith(f"{above}.")
+
+
+def _kept(task_roles: Collection[str] | None) -> list[str] | None:
+    """As a decision keeps them."""
+    return sorted(task_roles) if task_roles is not None else None
 
 
 def _same(one: Conclusion, other: Conclusion) -> bool:

@@ -4,7 +4,7 @@ Everything is counted in failures, by the ids of their decisions, whether they w
 `cases` are cases. A group may have very many failures: of applications that are over only so many ids are kept."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -22,7 +22,7 @@ IDS_KEPT: Final = 20_000
 class ApplyRun(msgspec.Struct, kw_only=True):
     """One application of rules to a group. `projects` are those of the group's failures, `project_of` are those of
     what was done or left: a group has failures of several projects, and who sees some of them is told of these
-    alone. `total` and `done` count by project."""
+    alone. `total` and `done` count by project. `task_roles` are the roles whose user tasks it may end; None: any."""
 
     group: str
     by: str
@@ -38,6 +38,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     cases: list[str] = []
     refused: dict[str, str] = {}
     stops: list[Sight] = []
+    task_roles: Collection[str] | None = None
     ended_at: Instant = 0
 
     @property

@@ -5,7 +5,7 @@ or the wish that its failed jobs are tried again. Its other failures, of other c
 lets a case go on does not want it to fail at once by what is beside the point. A failed case that was run again since
 stays as it is: another case stands in its place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
@@ -45,16 +45,25 @@ class GroupRepairs:
         self._runs = ApplyRuns()
 
     async def apply(
-        self, group: str, members: Sequence[DecisionSummary], *, who: str, retry: bool, application: str = ""
+        self,
+        group: str,
+        members: Sequence[DecisionSummary],
+        *,
+        who: str,
+        retry: bool,
+        application: str = "",
+        task_roles: Collection[str] | None = None,
     ) -> ApplyResult:
         """Ask the rules, as they are now, about these failures of a group. `retry`: what no rule takes up is tried
         again as it is. Its progress can be asked for, and it can be stopped between two failures. `application` is what
-        the servers that do it together call it."""
+        the servers that do it together call it. `task_roles` are the roles whose user tasks whoever orders it may end;
+        None: any."""
         run = ApplyRun(
             group=group,
             by=who,
             started_at=self._clock.now(),
             application=application,
+            task_roles=task_roles,
             projects={each.project for each in members},
         )
         self._runs.begin(run)
@@ -107,7 +116,7 @@ class GroupRepairs:
     async def _take_up_waiting(self, run: ApplyRun, member: DecisionSummary, *, who: str, retry: bool) -> None:
         """One that was mended meanwhile is refused by itself; the others are still asked about."""
         try:
-            done = await self._take_up(member.id, who=who, retry=retry)
+            done = await self._take_up(run, member.id, who=who, retry=retry)
         except StoreUnavailable:
             raise
         except RequestError as error:
@@ -133,7 +142,7 @@ class GroupRepairs:
         reasons: dict[str, str] = {}
         for id in waiting:
             try:
-                await self._take_up(id, who=who, retry=True)
+                await self._take_up(run, id, who=who, retry=True)
             except StoreUnavailable:
                 raise
             except RequestError as error:  # it waits for a person, in a case that goes on
@@ -162,11 +171,11 @@ class GroupRepairs:
         """Whether rules were applied to something in sight of the group of this id, so that there certainly is one."""
         return bool(self._runs.of(group, sight))
 
-    async def _take_up(self, id: str, *, who: str, retry: bool) -> bool:
+    async def _take_up(self, run: ApplyRun, id: str, *, who: str, retry: bool) -> bool:
         """Whether a rule takes it up, or another try."""
-        done = await self._administration.apply(id, who=who)
+        done = await self._administration.apply(id, who=who, task_roles=run.task_roles)
         if done is None and retry:
-            done = await self._administration.retry(id, who=who)
+            done = await self._administration.retry(id, who=who, task_roles=run.task_roles)
         return done is not None
 
     async def _failed_cases(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:

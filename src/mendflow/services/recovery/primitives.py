@@ -41,7 +41,6 @@ from mendflow.services.recovery.primitive_settings import (
 from mendflow.services.recovery.repair_targets import (
     RepairTarget,
     RepairTargets,
-    demand_task_roles,
     job_of,
     job_of_ended_item,
 )
@@ -120,6 +119,7 @@ class Primitives:
         if not reissued:
             self._note_absence(mended, order)
         self._note_primitive(mended, order.do)
+        await self._targets.demand_task_roles(mended, order)
         if order.do is Primitive.UNWIND:
             return await self._unwind(mended, live, order)
         if order.do is Primitive.RETRY_LATER:
@@ -129,7 +129,6 @@ class Primitives:
         else:
             if order.target != "item" and order.do not in WHOLE_CASES:
                 raise InvalidRequest(f"{order.do.value} is for items, not for {order.target}")
-            demand_task_roles(mended, order)
             done = await self._do[order.do](mended, order)
             if done is False and not mended.local:
                 self._note_refusal(mended, order)
@@ -320,7 +319,9 @@ class Primitives:
             return
         try:
             change = msgspec.structs.replace(change_of(order.settings), wait_ms=0, level=entry.level)
-            await self._resubmit_items(await self._targets.resolve(live, order), change)
+            mended = await self._targets.resolve(live, order)
+            await self._targets.demand_task_roles(mended, order)
+            await self._resubmit_items(mended, change)
             outcome = Outcome()
         except StoreUnavailable:
             raise

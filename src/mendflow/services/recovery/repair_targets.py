@@ -10,12 +10,16 @@ from mendflow.core.engine.plan import WORK
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.repair import Decision, ExceptionType, Primitive
+from mendflow.services.base.cluster import first_case_of
 from mendflow.services.base.engine_interfaces import Engine, ItemFacts
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.recovery.decisions import DecisionStore
 
 ITEMS_SHOWN: Final = 20
+ENDING: Final = frozenset({Primitive.REMOVE, Primitive.COMPLETE, Primitive.FAIL, Primitive.RESTART})
+SUBMITTING: Final = frozenset({Primitive.RESTAGE, Primitive.RESUBMIT, Primitive.RETRY_LATER})
+"""They restart what is not a job."""
 ITEM_PRIMITIVES = frozenset(Primitive) - {Primitive.UNWIND, Primitive.NOTIFY}
 
 
@@ -79,6 +83,30 @@ class RepairTargets:
             return sorted({*await mended.engine.cases_of(flow), mended.case})
         return await self._ancestors(mended)
 
+    async def demand_task_roles(self, mended: RepairTarget, order: RunPrimitive) -> None:
+        """Refuse to end user tasks, or to offer them anew, for a person who has not the roles that they are for,
+        wherever inside they wait; but for those of this very exlet. What rules conclude by themselves may: whoever
+        teaches them knows the flow."""
+        roles = mended.decision.task_roles if mended.decision is not None else None
+        if roles is None:
+            return
+        own = f"{mended.holder}."
+        for case, item in await self._ended_by(mended, order):
+            for task in mended.engine.open_tasks(case, item):
+                if task.role and task.role not in roles and not f"{task.case}.".startswith(own):
+                    raise Forbidden(
+                        f"{task.case}:{task.item} is a user task for the role {task.role!r}, who alone may end it"
+                    )
+
+    async def _ended_by(self, mended: RepairTarget, order: RunPrimitive) -> list[tuple[CaseId, ItemId | None]]:
+        """What a primitive ends, for good or to run it once more: items, or cases."""
+        if order.target != "item":
+            cases = await self.affected_cases(mended, order) if order.do is Primitive.REMOVE else []
+            return [(case, None) for case in cases if first_case_of(case) not in cases]
+        if order.do not in ENDING | SUBMITTING:
+            return []
+        return [(mended.case, each.item) for each in mended.items if order.do in ENDING or job_of(mended, each) is None]
+
     async def _ancestors(self, mended: RepairTarget) -> list[CaseId]:
         """The case of the decision and those above it: the one that called it or that it mends, up to the root."""
         found, each = [mended.case], mended.case
@@ -111,21 +139,6 @@ class RepairTargets:
         known = sorted({node.shown or node.name for node in live.case.plan.nodes if node.kind in WORK})
         text = f"it has {', '.join(known[:ITEMS_SHOWN])}" + (" and more" if len(known) > ITEMS_SHOWN else "")
         raise NotFound(f"flow {live.document.flow} has no item {item:.80}; {text}")
-
-
-ENDING: Final = frozenset({Primitive.REMOVE, Primitive.COMPLETE, Primitive.FAIL})
-
-
-def demand_task_roles(mended: RepairTarget, order: RunPrimitive) -> None:
-    """Refuse to end a user task for a person who has not the role that the task is for. What rules conclude by
-    themselves may: whoever teaches them knows the flow."""
-    roles = mended.decision.task_roles if mended.decision is not None else None
-    if roles is None or order.target != "item" or order.do not in ENDING:
-        return
-    for each in mended.items:
-        role = mended.engine.task_role(mended.case, each.serial)
-        if role and role not in roles:
-            raise Forbidden(f"{mended.case}:{each.item} is a user task for the role {role!r}, who alone may end it")
 
 
 def job_of(mended: RepairTarget, item: ItemFacts) -> JobId | None:

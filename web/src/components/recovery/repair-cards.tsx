@@ -28,7 +28,7 @@ export function useRepairs(flow: string, group: FailureGroup | undefined): Repai
       return {
         name,
         flow: each,
-        own: name in (own.data?.rules?.exlets ?? {}),
+        own: Object.hasOwn(own.data?.rules?.exlets ?? {}, name),
         here: { tried: handled.reduce((sum, one) => sum + one.count - (one.results[UNDER_WAY] ?? 0), 0), helped: handled.reduce((sum, one) => sum + (one.results["recovered"] ?? 0), 0) },
         all: { tried: result?.known ?? 0, helped: result?.recovered ?? 0 },
       };

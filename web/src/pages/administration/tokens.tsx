@@ -165,7 +165,7 @@ export function Tokens() {
       </Loaded>
       <Panel title="Projects">
         {projects.length ? (
-          <Facts facts={projects.map((project) => [project, tokens.filter((token) => project in token.projects).map((token) => `${token.name} (${token.projects[project]})`).join(", ") || "nobody by token"])} />
+          <Facts facts={projects.map((project) => [project, tokens.filter((token) => Object.hasOwn(token.projects, project)).map((token) => `${token.name} (${token.projects[project]})`).join(", ") || "nobody by token"])} />
         ) : (
           <p className="muted">No token names a project: everything belongs to the project default. Give a token a project, and it sees that one alone.</p>
         )}

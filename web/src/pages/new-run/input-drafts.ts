@@ -1,5 +1,6 @@
 import { useState } from "react";
 import type { Schemas } from "@/api/client";
+import { named, ownOf } from "@/components/named";
 import { draftOf, readDraft, type Draft } from "@/components/typed-values";
 
 type Values = Record<string, unknown>;
@@ -11,19 +12,19 @@ type Values = Record<string, unknown>;
 export function useInputs(inputs: Record<string, Schemas["Input"]>, given: Values = {}, before: Values = {}) {
   const [typed, setTyped] = useState<Record<string, Draft>>({});
   const [storingOf, setStoringOf] = useState<Record<string, string>>({});
-  const drafts: Record<string, Draft> = {};
-  const problems: Record<string, string> = {};
-  const values: Values = {};
+  const drafts = named<Draft>();
+  const problems = named<string>();
+  const values: Values = named<unknown>();
   for (const [name, wanted] of Object.entries(inputs)) {
-    const draft = typed[name] ?? draftOf(wanted, [given, before].find((each) => name in each)?.[name] ?? (name in given ? undefined : wanted.default));
+    const draft = ownOf(typed, name) ?? draftOf(wanted, [given, before].find((each) => Object.hasOwn(each, name))?.[name] ?? (Object.hasOwn(given, name) ? undefined : wanted.default));
     drafts[name] = draft;
     const read = readDraft(wanted, draft);
     if ("problem" in read) problems[name] = read.problem;
     else if (read.value !== undefined) values[name] = read.value;
-    else if (name in given && wanted.default != null) values[name] = wanted.default;
+    else if (Object.hasOwn(given, name) && wanted.default != null) values[name] = wanted.default;
   }
   const set = (name: string, draft: Draft) => setTyped((all) => ({ ...all, [name]: draft }));
   const setStoring = (name: string, file: string) => setStoringOf((all) => ({ ...all, [name]: file }));
-  const storing = Object.entries(storingOf).flatMap(([name, file]) => (file && name in inputs ? [file] : []));
+  const storing = Object.entries(storingOf).flatMap(([name, file]) => (file && Object.hasOwn(inputs, name) ? [file] : []));
   return { drafts, set, problems, values, storing, setStoring };
 }

@@ -7,6 +7,7 @@ import { useMay } from "@/api/session";
 import { useRefresh } from "@/components/acts";
 import { SelectField, TextField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
+import { named } from "@/components/named";
 import { ErrorState } from "@/components/states-of-page";
 import { toast, toastError } from "@/components/toasts";
 import type { Draft } from "@/components/typed-values";
@@ -149,7 +150,7 @@ async function cancelled(id: string, by: string): Promise<void> {
 /** What the server says of inputs, by their names; `all` if it says nothing else. */
 function refusedInputs(refused: unknown, names: readonly string[]): { of: Record<string, string>; all: boolean } {
   const said = refused instanceof ApiError && Array.isArray(refused.fields["problems"]) ? refused.fields["problems"].map(String) : refused instanceof ApiError ? [refused.message] : [];
-  const of: Record<string, string> = {};
+  const of = named<string>();
   let others = 0;
   for (const each of said) {
     const name = names.find((one) => each.startsWith(`input ${one} `) || each.startsWith(`input ${one}:`));

@@ -7,6 +7,7 @@ import { ConfirmDialog } from "@/components/dialog";
 import { Field } from "@/components/field";
 import { AreaField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
+import { ownOf } from "@/components/named";
 import { Panel } from "@/components/page";
 import { ErrorState } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
@@ -81,13 +82,14 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
   const [rejecting, setRejecting] = useState(false);
   const fields = Object.entries(task.fields);
   const yesOrNo = fields.filter(([, description]) => isYesOrNo(description)).map(([name]) => name);
-  const missing = fields.filter(([name]) => !(answers[name] ?? "").trim()).map(([name]) => name);
+  const answerTo = (name: string) => ownOf(answers, name) ?? "";
+  const missing = fields.filter(([name]) => !answerTo(name).trim()).map(([name]) => name);
   const approval = isApproval(task);
   const asked = approval ? yesOrNo[0] : undefined; // the one answer, which the buttons give
   const complete = () => {
     setTried(true);
     setRefused(null);
-    if (!missing.length) void send(Object.fromEntries(fields.map(([name, description]) => [name, isYesOrNo(description) ? answers[name] === "yes" : plain(answers[name] ?? "")])));
+    if (!missing.length) void send(Object.fromEntries(fields.map(([name, description]) => [name, isYesOrNo(description) ? answerTo(name) === "yes" : plain(answerTo(name))])));
   };
   const decide = (yes: boolean) => void send(asked === undefined ? {} : { [asked]: yes });
   const send = async (outputs: Record<string, unknown>) => {
@@ -119,13 +121,13 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
           </p>
         )}
         {!fields.length && !approval && <p className="muted">It asks for nothing but a decision: complete it, or reject it.</p>}
-        {asked !== undefined && <p>{withoutYesOrNo(task.fields[asked] ?? "") || asked}</p>}
+        {asked !== undefined && <p>{withoutYesOrNo(ownOf(task.fields, asked) ?? "") || asked}</p>}
         {!approval && fields.map(([name, description]) => (
           <AnswerField
             key={name}
             name={name}
             description={description}
-            value={answers[name] ?? ""}
+            value={answerTo(name)}
             problem={tried && missing.includes(name) ? "An answer is needed" : null}
             onChange={(value) => setAnswers((before) => ({ ...before, [name]: value }))}
           />

@@ -27,7 +27,7 @@ from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseHold
+from mendflow.core.model.views import CaseHold, CaseTask
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.base.ledger import Ledger
@@ -36,6 +36,7 @@ from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.intercepted_types import event_id
 from mendflow.services.cases.interception_points import InterceptionPoints, is_suspended
 from mendflow.services.cases.live_case import EndAmendments, LiveCase
+from mendflow.services.cases.nested_tasks import NestedTasks
 from mendflow.services.cases.suspensions import holds_of
 from mendflow.services.cases.user_tasks import UserTasks
 
@@ -55,6 +56,7 @@ class LocalEngine:
         tasks: UserTasks,
     ) -> None:
         self._tasks = tasks
+        self._nested_tasks = NestedTasks(tasks, manager.live)
         self._manager = manager
         self._flows = flows
         self._ledger = ledger
@@ -71,8 +73,8 @@ class LocalEngine:
         live = self._manager.live.get(case)
         return live.document.project if live is not None else DEFAULT_PROJECT
 
-    def task_role(self, case: CaseId, serial: int) -> str:
-        return self._tasks.open_role(f"{case}/{serial}")
+    def open_tasks(self, case: CaseId, item: ItemId | None) -> list[CaseTask]:
+        return self._nested_tasks.inside(case, item)
 
     async def cases_of(self, flow: str) -> list[CaseId]:
         return [id for id, live in self._manager.live.items() if live.document.flow == flow and live.document.live]

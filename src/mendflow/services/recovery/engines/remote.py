@@ -17,7 +17,7 @@ from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import EngineOrder, EngineView, HistoryEntry
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CASE_END_STATES, CaseHold, CaseStatus
+from mendflow.core.model.views import CASE_END_STATES, CaseHold, CaseStatus, CaseTask
 from mendflow.core.query.search_fields import ENGINE_CASE_LIST
 from mendflow.services.base.cluster import ENGINE_KIND
 from mendflow.services.base.contracts import Clock
@@ -154,8 +154,8 @@ class RemoteEngine:
     def project_of(self, case: CaseId) -> str:
         return self.document.project
 
-    def task_role(self, case: CaseId, serial: int) -> str:
-        return ""
+    def open_tasks(self, case: CaseId, item: ItemId | None) -> list[CaseTask]:
+        return []
 
     # Reports of the engine
 
