@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from mendflow.client import Client
+from mendflow.core.model.engine_views import EngineOrder
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
-from mendflow.core.model.repair_views import EngineOrder
 from mendflow.core.model.values import Value
 
 WAIT_MS = 5_000

@@ -24,10 +24,10 @@ from mendflow.client.files import content_of, fetch, fetch_archive, reference_of
 from mendflow.client.soap import SoapCalls
 from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.alerts import Notification
+from mendflow.core.model.engine_views import EventAnswer
 from mendflow.core.model.errors import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.ids import ONE_REQUEST
 from mendflow.core.model.repair import ExceptionEvent
-from mendflow.core.model.repair_views import EventAnswer
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import (

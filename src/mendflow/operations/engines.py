@@ -7,9 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from mendflow.core.model.engine_views import EngineOrder, EngineView, EventAnswer
 from mendflow.core.model.principals import ENGINE
 from mendflow.core.model.repair import ExceptionEvent
-from mendflow.core.model.repair_views import EngineOrder, EngineView, EventAnswer
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseView
 from mendflow.operations.arguments import Body, Query

@@ -5,10 +5,10 @@ what interface B orders. Everything goes through the four methods that a foreign
 
 from typing import Any
 
+from mendflow.core.model.engine_views import EngineOrder
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
-from mendflow.core.model.repair_views import EngineOrder
 from mendflow.services.recovery.engines.registry import ForeignEngines
 
 

@@ -4,8 +4,6 @@ Like all views they are made from state and documents, and never used for decisi
 
 from typing import Annotated, Literal
 
-import msgspec
-
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, item_text
@@ -402,34 +400,6 @@ class DrainResult(View, frozen=True):
 
     level: int
     let_go: int
-
-
-class EngineView(View, frozen=True):
-    """An engine of another system that uses this service."""
-
-    name: str
-    registered_at: Instant
-    seen_at: Instant
-    waiting: int = 0
-    owner: str = ""
-    project: str = DEFAULT_PROJECT
-
-
-class EngineOrder(View, frozen=True):
-    """One call of interface B for a foreign engine. It is repeated until it is acknowledged."""
-
-    id: str
-    call: str
-    case: CaseId = CaseId("")
-    item: ItemId | None = None
-    with_: dict[str, Value] = msgspec.field(default={}, name="with")
-
-
-class EventAnswer(View, frozen=True):
-    """The answer to an event: whether to hold what was about to happen until the order `release` comes."""
-
-    event: str
-    held: bool
 
 
 HistorySource = Literal["engine", "service", "pilot", "person"]

@@ -7,11 +7,12 @@ when it likes."""
 from collections.abc import Mapping
 from typing import Final, cast
 
+from mendflow.core.model.engine_views import EngineOrder, EngineView, EventAnswer
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair import ExceptionEvent
-from mendflow.core.model.repair_views import EngineOrder, EngineView, EventAnswer, HistoryEntry
+from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import (
     CASE_END_STATES,

@@ -7,9 +7,10 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.engine_views import EngineOrder
 from mendflow.core.model.ids import CaseId, Instant, item_name
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
-from mendflow.core.model.repair_views import EngineOrder, HistoryEntry
+from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.services.base.engine_interfaces import CaseFacts
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store

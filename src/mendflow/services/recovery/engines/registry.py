@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.engine_views import EngineOrder, EngineView
 from mendflow.core.model.errors import (
     Conflict,
     Forbidden,
@@ -19,7 +20,7 @@ from mendflow.core.model.errors import (
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
-from mendflow.core.model.repair_views import EngineOrder, EngineView, HistoryEntry
+from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CASE_END_STATES
 from mendflow.lazy import lazy_pattern

@@ -10,12 +10,13 @@ from typing import Final, cast
 
 import msgspec
 
+from mendflow.core.model.engine_views import EngineOrder, EngineView
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import ExceptionEvent
-from mendflow.core.model.repair_views import EngineOrder, EngineView, HistoryEntry
+from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CASE_END_STATES, CaseHold, CaseStatus, CaseTask
 from mendflow.core.query.search_fields import ENGINE_CASE_LIST
