@@ -37,7 +37,7 @@ async def unsettled_of(store: Store, manager: FlowManager, alert: AlertDocument)
     found = await store.search(DECISION_KIND, where, order_by="at", descending=True, limit=CASES_MAX)
     own, settled = root_of(alert.case), dict[CaseId, bool]()
     read = [(_decode(each.body), each.body) for each in found]
-    alike = [(brief, body) for brief, body in read if _is_of(brief, alert.group)]
+    alike = [(brief, body) for brief, body in read if _is_of(brief, alert.group, first.project)]
     if own not in {root_of(brief.case) for brief, _ in alike} and not await _is_settled(store, manager, own):
         return alert.finding
     alike.sort(key=lambda each: (root_of(each[0].case) != own, each[0].at))
@@ -52,8 +52,9 @@ async def unsettled_of(store: Store, manager: FlowManager, alert: AlertDocument)
     return alert.finding if len(found) == CASES_MAX else None
 
 
-def _is_of(decision: DecisionSummary, group: str) -> bool:
-    if decision.type is not ExceptionType.ABORT or decision.result:
+def _is_of(decision: DecisionSummary, group: str, project: str) -> bool:
+    """Of this server's own cases: engines, and other projects, may have flows of the same name."""
+    if decision.type is not ExceptionType.ABORT or decision.result or decision.engine or decision.project != project:
         return False
     return group_id(decision.type, decision.signature) == group
 

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import msgspec
 
 from mendflow.core.model.errors import Conflict
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.model.rule_views import DifferencesView, DifferenceView
 from mendflow.core.model.rules import DEFAULT_RULES, rule_text
 from mendflow.core.model.values import Value
 from mendflow.core.rules import Difference, differences, locate_rule, place
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.stores.contract import FieldCondition
@@ -54,18 +56,19 @@ class CaseComparison:
     async def neighbour(self, at_hand: Decision, rules: str = "") -> ComparedCase | None:
         """The cornerstone of the rule that decides about it now, else another failure of the same type."""
         for name in (rules,) if rules else (at_hand.flow, DEFAULT_RULES):
-            rule_set = self._rules.newest_or_empty(name)
+            rule_set = self._rules.newest_or_empty(name) if rules else self._rules.newest_for(name, at_hand.project)
             at = place(rule_set, at_hand.type, at_hand.task, at_hand.context)
             rule = rule_set.trees[at_hand.type][at.tree].rules[at.neighbour] if at.neighbour is not None else None
             if rule is not None and rule.cornerstone is not None:
                 return ComparedCase(rule.cornerstone, name, rule_set.version, at_hand.type, at.tree, rule.id)
         where = [FieldCondition("type", at_hand.type.value), FieldCondition("signature", at_hand.signature, "ne")]
+        where += in_sight(Sight(frozenset({at_hand.project})))
         others = await self._decisions.search(where, limit=1)
         return ComparedCase(others[0].context, other=others[0].id) if others else None
 
     def _of_rule(self, at_hand: Decision, rules: str, rule: int, task: str) -> ComparedCase:
         name = rules or at_hand.flow
-        rule_set = self._rules.newest(name)
+        rule_set = self._rules.newest(name) if rules else self._rules.newest_for(name, at_hand.project)
         at = locate_rule(rule_set, rule, at_hand.type, task)
         stone = rule_set.trees[at.type][at.tree].rules[at.rule].cornerstone
         if stone is None:
