@@ -24,6 +24,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.event_loop import relax_garbage_collection, run
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
+from mendflow.log_lines import log_to_terminal
 from mendflow.server.domain_lines import HttpDomainLines
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.source_reads import ServerSourceReader
@@ -148,6 +149,7 @@ async def running_server(
 ) -> AsyncIterator[RunningServer]:
     """A whole server in this process, for as long as the block lasts. `domains` are other domains that failed jobs can
     be submitted to, by name."""
+    log_to_terminal()
     with _lock_folder(options.data, store_at(options.store, options.data)) as (located, file_store):
         place = located.shown if options.store else str(options.data)
         counts, peers = ServerMetrics(), PeerIdentity(options.data, options.client_tls) if located.shared else None

@@ -15,7 +15,7 @@ from mendflow.stores.urls import store_at
 from tests.patience import PATIENCE_S
 
 FOLDER_MODULES_MAX = 720
-PILOT_MODULES_MAX = 150
+PILOT_MODULES_MAX = 152
 SLOT_MODULES_MAX = 93
 ON_FIRST_USE = frozenset(
     {

@@ -161,9 +161,10 @@ async def test_the_address_that_signs_in_is_given_to_one_browser_of_this_account
         def redirect_request(self, *_: Any, **__: Any) -> None:
             return None
 
-    def fetch() -> tuple[int, str]:
+    def fetch(host: str = "") -> tuple[int, str]:
+        asked = urllib.request.Request(opened[0], headers={"Host": host} if host else {})
         try:
-            urllib.request.build_opener(Still).open(opened[0])
+            urllib.request.build_opener(Still).open(asked)
         except urllib.error.HTTPError as error:
             return error.code, error.headers.get("Location", "")
         raise AssertionError("it answered with something else")
@@ -171,6 +172,9 @@ async def test_the_address_that_signs_in_is_given_to_one_browser_of_this_account
     with monkeypatch.context() as other_account:
         other_account.setattr(web_pages, "account_of_transport", lambda _: os.geteuid() + 1)
         assert await asyncio.to_thread(fetch) == (403, "")
+    port = opened[0].rstrip("/").rpartition(":")[2]
+    for foreign in ("evil.example", f"evil.example:{port}", "127.0.0.1"):
+        assert await asyncio.to_thread(fetch, foreign) == (403, ""), "a name that leads to this machine"
     assert await asyncio.to_thread(fetch) == (303, "http://server.example/sign-in?code=x")
     assert await asking is True
 

@@ -13,9 +13,11 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.model.schedules import ScheduleSpec
 from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.views import CaseQuery
 from mendflow.core.recovery.patterns import FaultPattern, Patterns
+from mendflow.core.recovery.redaction import REDACTED
 from mendflow.operations.table import OPERATIONS
 from mendflow.server.access import AccessControl, read_tokens, token_hash
 from mendflow.server.runner import HttpServer
@@ -153,3 +155,46 @@ def test_all_fields_of_what_readers_may_ask_for_that_may_have_an_environment_are
         if name in words and not isinstance(type, msgspec.StructMeta)
     }
     assert found == KNOWN
+
+
+def asks_for_secrets() -> Flow:
+    inputs = {
+        "api_token": Input(type="string", required=True),
+        "password": Input(default="default-" + SECRET),
+        "max_tokens": Input(default=5),
+        "place": Input(default="here"),
+    }
+    return Flow(name=FlowName("asks"), inputs=inputs, body=JobActivity(name="work", command="true"))
+
+
+async def test_nor_does_it_see_what_a_case_was_given_as_a_secret(guarded: HttpServer) -> None:  # SE-6
+    async with (
+        Client(guarded.url, "t-reader") as reader,
+        Client(guarded.url, "t-user") as user,
+        Client(guarded.url, "t-pilot") as pilot,
+    ):
+        await user.deploy(asks_for_secrets())
+        given = {"api_token": f"given-{SECRET}", "place": {"password": f"inner-{SECRET}", "near": "sea"}}
+        first = (await user.start("asks", given)).id
+        second = (await user.start("asks", {**given, "api_token": f"other-{SECRET}"})).id
+        await do_jobs(pilot, 2)
+        await user.put_schedule(ScheduleSpec(name="nightly", flow="asks", cron="0 3 * * *", inputs=given))
+
+        async def seen(client: Client) -> list[Any]:
+            return [
+                await client.case(first),
+                (await client.find_cases(CaseQuery())).rows,
+                await client.flow("asks"),
+                await client.flow_of(first),
+                await client.schedule("nightly"),
+                await client.schedules(),
+                await client.compare_cases(first, second),
+            ]
+
+        assert not [each for each in await seen(reader) if SECRET in str(each)]
+        assert all(SECRET in str(each) for each in await seen(user)), "who starts cases may start one with the same"
+        case = await reader.case(first)
+        assert case.inputs == {"api_token": REDACTED, "place": {"password": REDACTED, "near": "sea"}}
+        assert case.defaults == {"password": REDACTED, "max_tokens": 5}, "a number is no secret"
+        [differs] = (await reader.compare_cases(first, second)).inputs
+        assert (differs.path, differs.left, differs.right) == ("api_token", REDACTED, REDACTED)

@@ -10,9 +10,11 @@ from typing import Any
 
 import aiohttp
 import pytest
+import yarl
 
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, RequestError
+from mendflow.log_lines import log_to_terminal
 from mendflow.server.log_output import LogOptions, LogOutput
 from mendflow.services.api.domain import Domain
 from tests.server.conftest import Serving
@@ -150,5 +152,45 @@ def test_what_a_job_would_tell_a_terminal_is_not_in_the_log(opening: Opening, tm
     except ValueError:
         log.exception("job %s failed: %s", "a/1", "first\rsecond \x1b]52;c;cm0gLXJm\x07\x1b[2Jthird\x9b31m")
     told = (tmp_path / "log").read_text()
-    assert "job a/1 failed: first\n  second third31m" in told and "and red" in told
-    assert not [each for each in told if each < " " and each != "\n"]
+    assert r"job a/1 failed: first\rsecond \x1b]52;c;cm0gLXJm\x07\x1b[2Jthird\x9b31m" in told
+    assert r"\x07and \x1b[31mred" in told
+    assert not [each for each in told if each != "\n" and not each.isprintable()]
+
+
+def test_nothing_that_is_named_in_a_message_begins_a_line(opening: Opening, tmp_path: Path) -> None:  # SE-7
+    opening()
+    forged = "x\n2026-11-17T00:00:00.000Z ERROR mendflow: forged\u2028\x00\u202eyou"
+    try:
+        raise ValueError(forged)
+    except ValueError:
+        log.exception("GET %s: %s", f"/{forged}", 404, extra={"case": forged})
+    log.warning("%(path)s is asked for", {"path": forged})
+    told = (tmp_path / "log").read_text()
+    assert [each for each in told.splitlines() if "forged" in each and each.startswith(("x", "2026-11-17"))] == []
+    assert r"GET /x\n2026-11-17T00:00:00.000Z ERROR mendflow: forged\u2028\x00\u202eyou: 404" in told
+    assert len(told.splitlines()) == len([each for each in told.split("\n") if each])
+
+
+async def test_nor_does_an_address_that_somebody_asks_for(
+    opening: Opening, tmp_path: Path, domain: Domain, serving: Serving
+) -> None:  # SE-7
+    opening(level="info")
+    served = await serving(KnownPeople())
+    async with aiohttp.ClientSession() as http:
+        url = yarl.URL(f"{served.url}/x%0a%1b%5b2JINFO%20forged", encoded=True)
+        async with http.get(url, headers={"Authorization": "Bearer vera"}) as answer:
+            assert answer.status == 404
+    [line] = [each for each in (tmp_path / "log").read_text().split("\n") if "forged" in each]
+    assert r"mendflow.requests: GET /x\n\x1b[2JINFO forged: 404" in line
+
+
+def test_what_nobody_has_said_where_to_write_is_escaped_too(capsys: pytest.CaptureFixture[str]) -> None:  # SE-7
+    record = logging.LogRecord("mendflow", logging.WARNING, "", 0, "%s is away", ("a\n\x1b[31mb",), None)
+    before, last = logging.lastResort.formatter if logging.lastResort else None, logging.lastResort
+    assert last is not None
+    try:
+        log_to_terminal()
+        last.handle(record)
+    finally:
+        last.setFormatter(before)
+    assert capsys.readouterr().err == "a\\n\\x1b[31mb is away\n"

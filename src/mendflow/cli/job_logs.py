@@ -13,7 +13,7 @@ from mendflow.cli.case_references import FORMS, job_id
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.log_reading import LogReading
 from mendflow.cli.options import USUAL_TARGET, Json, ServerTarget, complete_from_server, with_target
-from mendflow.cli.printing import say
+from mendflow.cli.printing import json_text, say
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.views import LogView
 from mendflow.pages.formatting import plain_text
@@ -111,7 +111,7 @@ async def _print_as_json(reading: LogReading) -> None:
 
 
 def _as_json(text: str) -> str:
-    return msgspec.json.encode(text).decode()
+    return json_text(msgspec.json.encode(text).decode())
 
 
 def _try_print(text: str) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from mendflow.lazy import lazy_pattern
 from mendflow.pages.formatting import one_line, plain_text
 
 STYLES = {
@@ -29,6 +30,7 @@ STYLES = {
 CELL_CHARS_MAX, WHOLE_CHARS_MAX = 400, 4000
 LINE_CHARS_MAX = 200
 GAP, FOLDED_MIN = 2, 8
+_UNESCAPED = lazy_pattern(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 WIDTH_PIPED = 160
 """Width of tables that go to a file or a pipe."""
 
@@ -39,7 +41,13 @@ def console(*, err: bool = False) -> Console:
 
 
 def print_json(value: object) -> None:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.write(json_text(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")
+
+
+def json_text(encoded: str) -> str:
+    """The same JSON without what a terminal would obey. The encoder has left control characters beyond ASCII as they
+    are."""
+    return _UNESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 
 def say(text: str | Text = "", *, err: bool = False) -> None:

@@ -85,8 +85,8 @@ async def open_private(url: str) -> bool:
 
     async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), BROWSER_S)
-            if not _is_ours(writer) or came.is_set():
+            asked = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), BROWSER_S)
+            if not _is_ours(writer) or came.is_set() or _host(asked) != own:
                 writer.write(f"HTTP/1.1 403 Forbidden\r\n{HEADERS}".encode())
             else:
                 came.set()
@@ -99,14 +99,20 @@ async def open_private(url: str) -> bool:
 
     listener = await asyncio.start_server(send, "127.0.0.1", 0)
     async with listener:
-        host, port = listener.sockets[0].getsockname()
-        if not await asyncio.to_thread(webbrowser.open, f"http://{host}:{port}/"):
+        own = "{}:{}".format(*listener.sockets[0].getsockname())
+        if not await asyncio.to_thread(webbrowser.open, f"http://{own}/"):
             return False
         try:
             await asyncio.wait_for(came.wait(), BROWSER_S)
         except TimeoutError:
             return False
     return True
+
+
+def _host(asked: bytes) -> str:
+    """By which name it was asked: a page of another site may have its own name lead to this machine."""
+    named = [line.partition(b":")[2].strip() for line in asked.split(b"\r\n") if line.lower().startswith(b"host:")]
+    return named[0].decode("latin-1") if len(named) == 1 else ""
 
 
 def _is_ours(writer: asyncio.StreamWriter) -> bool:

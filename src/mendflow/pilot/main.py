@@ -19,6 +19,7 @@ from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.event_loop import run as run_loop
 from mendflow.lazy import LazyModule
+from mendflow.log_lines import MessageLines
 from mendflow.pilot import standby
 from mendflow.pilot.agent.agent import Agent
 from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress
@@ -74,7 +75,9 @@ def run_pilot(options: PilotOptions, spare: SpareSlot | None = None) -> int:
     take_secret("MENDFLOW_TOKEN")  # its jobs are below this process
     hide_memory()
     level = logging.WARNING if options.quiet else logging.INFO
-    logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
+    to_terminal = logging.StreamHandler(sys.stderr)
+    to_terminal.setFormatter(MessageLines("mendflow pilot: "))
+    logging.basicConfig(level=level, handlers=[to_terminal])
     try:
         work_folder = WorkFolder(options.work)
         servers = ServerAddresses(options.server, options.token, work_folder.servers, options.tls)

@@ -3,19 +3,25 @@ whoever may start cases the values too.
 
 Every answer is walked as a whole, so that no type of answer is forgotten. The environment is in jobs and flows, in what
 primitives set, and in the data of a failed job: that is in contexts of decisions, in cornerstones of rules, in the
-inputs of the cases that mend it, and in what rules have found there."""
+inputs of the cases that mend it, and in what rules have found there.
+
+What a case was given, the defaults of its flow, and what a schedule gives may hold secrets too: of these, texts are
+hidden whose names say so, as in contexts. Whoever starts cases sees them, and so can start one with the same."""
 
 import re
 from typing import Any, Final
 
 import msgspec
 
+from mendflow.core.model.comparisons import ValueDifference
+from mendflow.core.model.flow import Input
 from mendflow.core.model.repair_views import FailureView
 from mendflow.core.model.views import CaseView
-from mendflow.core.recovery.redaction import REDACTED
+from mendflow.core.recovery.redaction import REDACTED, redact
 from mendflow.operations.operation import ApiOperation
 
 ENV: Final = "env"
+GIVEN: Final = frozenset({"inputs", "defaults"})
 _PATH_TO_DATA: Final = re.compile(r"(?<![\w.])data\b|\bitem\.data\b|\bjob\.env\b")
 """In a condition, or by itself. `data` has the item's data over the case's."""
 
@@ -48,11 +54,36 @@ def _hidden_fields(fields: dict[Any, Any]) -> dict[Any, Any]:
     new = {name: _hidden_field(name, each) for name, each in fields.items()}
     if fields.get("kind") == "job" and isinstance(data := fields.get("data"), dict):
         new["data"] = _hidden_data(data, fields.get("outputs"))
+    for name in GIVEN & fields.keys():
+        new[name] = _without_secrets(new[name])
     if isinstance(path := fields.get("path"), str) and _PATH_TO_DATA.search(path):
         new |= _hidden_row(fields)
     if isinstance(conditions := fields.get("conditions"), list):
         new["conditions"] = _shown_conditions(conditions)
     return {name: each for name, each in new.items() if each is not fields[name]}
+
+
+def _without_secrets(given: Any) -> Any:
+    """What was given under which names, what flows declare, or what of it differs between two cases."""
+    if isinstance(given, dict):
+        shown = {name: _shown_input(name, each) for name, each in given.items()}
+        return shown if shown != given else given
+    if isinstance(given, list) and any(isinstance(each, ValueDifference) for each in given):
+        return [_shown_difference(each) for each in given]
+    return given
+
+
+def _shown_input(name: object, value: Any) -> Any:
+    if not isinstance(name, str):
+        return value
+    if isinstance(value, Input):
+        default = _shown_input(name, value.default)
+        return msgspec.structs.replace(value, default=default) if default != value.default else value
+    return redact({name: value})[name]
+
+
+def _shown_difference(row: ValueDifference) -> ValueDifference:
+    return msgspec.structs.replace(row, left=_shown_input(row.path, row.left), right=_shown_input(row.path, row.right))
 
 
 def _hidden_row(fields: dict[Any, Any]) -> dict[Any, Any]:

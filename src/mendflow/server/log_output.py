@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.pages.formatting import plain_text
+from mendflow.log_lines import escaped, escaped_lines, message_of
 from mendflow.server.request_mark import current_mark
 
 log = logging.getLogger("mendflow.server")
@@ -73,15 +73,10 @@ class JsonLines(_Fields):
 
 class TextLines(_Fields):
     def format(self, record: logging.LogRecord) -> str:
-        known = " ".join(f"{name}={value}" for name, value in self.context(record).items())
-        told = _readable(record.getMessage()).replace("\n", "\n  ")
+        known = " ".join(f"{name}={escaped(value)}" for name, value in self.context(record).items())
+        told = message_of(record)
         line = f"{self.instant(record)} {record.levelname} {record.name}: {told}{f' [{known}]' if known else ''}"
-        return f"{line}\n{_readable(error)}" if (error := self.error(record)) else line
-
-
-def _readable(text: str) -> str:
-    """Without what a job, or whoever asks, would tell the terminal of who reads the log. Nothing is written over."""
-    return plain_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+        return f"{line}\n  {escaped_lines(error)}" if (error := self.error(record)) else line
 
 
 class ReopenedFile(RotatingFileHandler):

@@ -107,6 +107,13 @@ class SignedIn(NamedTuple):
     cookie: str
 
 
+class CodeSignIn(NamedTuple):
+    """What a code would do: whom it signs in, and who of another account is signed in by now, if anybody is."""
+
+    name: str
+    replaces: str
+
+
 class SignIn:
     """Admits whoever has a session, and all others as access control does. `url` is the address where others reach this
     server, if that is not the one that it listens on."""
@@ -200,11 +207,19 @@ class SignIn:
         origin, host = (header(headers, name).decode("latin-1").lower() for name in (b"origin", b"host"))
         if not origin and not required:
             return
-        if _place(origin) not in {host, self._url.netloc.lower()} - {""}:
+        if not self._is_own(origin, host):
             raise Forbidden(
                 f"this came from a page of {origin[:200] or 'an unknown site'}, and this server is {host[:200]}; if it"
                 " is both, behind a proxy, start the server with --url and that address"
             )
+
+    def _is_own(self, address: str, host: str) -> bool:
+        return _place(address) in {host, self._url.netloc.lower()} - {""}
+
+    def comes_from_elsewhere(self, headers: Headers) -> bool:
+        """Whether a page of another site has led here, as far as the browser says (`Referer`)."""
+        page, host = (header(headers, name).decode("latin-1").lower() for name in (b"referer", b"host"))
+        return page != "" and not self._is_own(page, host)
 
     @property
     def issuer(self) -> str:
@@ -247,6 +262,17 @@ class SignIn:
         session = _session_of(caller, self._issuer(), origin, wall_ms() + lasts_ms)
         ticket, expires_at = await self.sessions.create(session)
         return SignedIn(caller, self._cookie(scope, ticket, expires_at))
+
+    async def foreseen(self, scope: HTTPScope, origin: RequestOrigin, code: str) -> CodeSignIn | None:
+        """What a code would do, which holds still afterwards; None if it signs nobody in."""
+        wanted, ticket = await self.sessions.meant(code), session_ticket(scope["headers"])
+        if wanted is None or not _is_for(wanted, origin) or not (wanted.token or wanted.name):
+            return None
+        name, there = (await self._named(wanted)).name, await self.sessions.find(ticket) if ticket else None
+        if there is None or (now := await self._caller(ticket, origin)) is None:
+            return CodeSignIn(name, "")
+        is_same = (now.name, there.issuer) == (name, wanted.issuer)
+        return CodeSignIn(name, "" if is_same else now.name)
 
     async def _redeemed(self, code: str, origin: RequestOrigin) -> StoredSession:
         session = await self.sessions.redeem(code)

@@ -1,20 +1,24 @@
 """Addresses that sign a browser in by being opened: `/sign-in?code=CODE&next=/cases/x`, which `mendflow ui` opens.
 
-Only what a person has opened counts, as the browser says (`Sec-Fetch-Site: none`): a page of another site could lead
-somebody to an address with a code of its own, and have him work in its name from then on."""
+A page of another site could lead somebody to an address with a code of its own, and have him work in its name from then
+on. To servers that it trusts, over TLS or on its own machine, a browser says who has led to them (`Sec-Fetch-Site`). To
+others it may say nothing, and then it does not send its session along (`SameSite`), so that nobody is signed in as it
+seems. So these get a page first, whose form the browser sends from here: with the session, and with the server's own
+address (`Origin`). Whoever is signed in by another account is asked, and so is whoever another site has led here."""
 
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from mendflow.core.model.errors import RequestError, Unauthorized
 from mendflow.lazy import lazy_pattern
 from mendflow.server.access import origin_of
 from mendflow.server.request_audit import note
-from mendflow.server.sign_in import SignIn, header
-from mendflow.server.web_app import send_page, send_redirect
+from mendflow.server.request_body import read_body
+from mendflow.server.sign_in import CodeSignIn, SignIn, header
+from mendflow.server.web_app import SUBMITTED, SUBMITTED_CSP, send_page, send_redirect
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive, Send
@@ -35,10 +39,37 @@ REFUSED: Final = """<!doctype html>
 </html>
 """
 
+FORM_BYTES_MAX: Final = 8_192
+ASKED: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>mendflow: sign in</title>
+<style></style>
+<h1>Sign in as {name}?</h1>
+<p>{reason}</p>
+<form method="post" action="/sign-in">
+<input type="hidden" name="code" value="{code}">
+<input type="hidden" name="next" value="{next}">
+<input type="hidden" name="sure" value="{sure}">
+<button>Sign in as {name}</button>
+</form>
+{script}
+</html>
+"""
+
 
 def own_path(wanted: str) -> str:
     """Where to go on from here: only to pages of this server."""
     return wanted if _OWN_PATH.fullmatch(wanted) else "/"
+
+
+class _Words(NamedTuple):
+    """What an address, or the form of a page, says. `sure`: somebody was asked, and wants it."""
+
+    code: str
+    next: str
+    sure: bool = False
 
 
 class SignInPage:
@@ -46,20 +77,70 @@ class SignInPage:
         self._sign_in = sign_in
 
     def answers(self, scope: HTTPScope) -> bool:
-        return scope["path"] == SIGN_IN_PATH and scope["method"] == "GET" and b"code=" in scope["query_string"]
+        if scope["path"] != SIGN_IN_PATH:
+            return False
+        return scope["method"] == "POST" or (scope["method"] == "GET" and b"code=" in scope["query_string"])
 
-    async def __call__(self, scope: HTTPScope, _receive: Receive, send: Send) -> None:
-        note(operation="sign_in")
-        query = parse_qs(scope["query_string"].decode("latin-1"))
-        code, wanted = (query.get(name, [""])[0] for name in ("code", "next"))
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         try:
-            demand_opened_by_person(scope)
-            signed_in = await self._sign_in.begin(scope, origin_of(scope), token="", code=code)
+            words = await self._words(scope, receive)
+            if await self._asked_first(scope, send, words):
+                return
+            note(operation="sign_in")
+            signed_in = await self._sign_in.begin(scope, origin_of(scope), token="", code=words.code)
         except RequestError as error:
+            note(operation="sign_in")
             await send_refusal(scope, send, error)
             return
         note(who=signed_in.caller.name)
-        await send_redirect(scope, send, own_path(wanted), signed_in.cookie)
+        await send_redirect(scope, send, own_path(words.next), signed_in.cookie)
+
+    async def _words(self, scope: HTTPScope, receive: Receive) -> _Words:
+        """Refused if another site has sent them."""
+        if scope["method"] == "GET":
+            demand_opened_by_person(scope)
+            code, wanted, _ = _read(scope["query_string"])
+            return _Words(code, wanted)
+        self._sign_in.demand_own_origin(scope["headers"], required=True)
+        return _read(await read_body(receive, FORM_BYTES_MAX))
+
+    async def _asked_first(self, scope: HTTPScope, send: Send, words: _Words) -> bool:
+        """Answer by a page that asks, or by one that sends what it was given from here, where that is needed."""
+        found = await self._sign_in.foreseen(scope, origin_of(scope), words.code) if not words.sure else None
+        if found is None:
+            return False
+        is_typed = scope["method"] == "GET"
+        if found.replaces or (is_typed and self._sign_in.comes_from_elsewhere(scope["headers"])):
+            await send_page(scope, send, 200, _asking(found, words))
+            return True
+        if is_typed and not header(scope["headers"], b"sec-fetch-site"):
+            await send_page(scope, send, 200, _sending(found, words), csp=SUBMITTED_CSP)
+            return True
+        return False
+
+
+def _read(query: bytes) -> _Words:
+    given = parse_qs(query.decode("latin-1"))
+    code, wanted, sure = (given.get(name, [""])[0] for name in ("code", "next", "sure"))
+    return _Words(code, wanted, bool(sure))
+
+
+def _asking(found: CodeSignIn, words: _Words) -> str:
+    now = f"This browser is signed in as {found.replaces}, and no longer would be. " if found.replaces else ""
+    reason = (
+        f"{now}If you have not asked for this yourself, as by mendflow ui, close this page: what you do then would be"
+        f" done in the name of {found.name}."
+    )
+    return _page(found, words, reason, sure="1")
+
+
+def _sending(found: CodeSignIn, words: _Words) -> str:
+    return _page(found, words, "The web app opens in a moment.", script=f"<script>{SUBMITTED}</script>")
+
+
+def _page(found: CodeSignIn, words: _Words, reason: str, *, sure: str = "", script: str = "") -> str:
+    texts = {"name": found.name, "reason": reason, "code": words.code, "next": own_path(words.next), "sure": sure}
+    return ASKED.format(**{name: html.escape(text) for name, text in texts.items()}, script=script)
 
 
 def demand_opened_by_person(scope: HTTPScope) -> None:

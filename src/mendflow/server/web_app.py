@@ -89,6 +89,12 @@ STYLED_CSP: Final = CSP.replace(
 )
 """Pages that the server writes itself have this one style in them, and no other."""
 
+SUBMITTED: Final = "document.forms[0].submit()"
+SUBMITTED_CSP: Final = STYLED_CSP.replace(
+    "script-src 'self'", f"script-src 'sha256-{b64encode(hashlib.sha256(SUBMITTED.encode()).digest()).decode()}'"
+)
+"""For a page whose form is sent by itself: it has this one script in it, and no other."""
+
 NOT_BUILT: Final = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -251,13 +257,13 @@ async def _send(
     sent = [(name.encode(), value.encode()) for name, value in whole.items()]
     sent += [(b"set-cookie", cookie.encode()) for cookie in cookies if cookie]
     await send(cast("Message", {"type": "http.response.start", "status": status, "headers": sent}))
-    content = body if scope["method"] == "GET" else b""
+    content = body if scope["method"] != "HEAD" else b""
     await send(cast("Message", {"type": "http.response.body", "body": content, "more_body": False}))
 
 
-async def send_page(scope: HTTPScope, send: Send, status: int, text: str, *cookies: str) -> None:
+async def send_page(scope: HTTPScope, send: Send, status: int, text: str, *cookies: str, csp: str = STYLED_CSP) -> None:
     """A page that is made for one answer, with the style of such pages."""
-    headers = {"content-type": _TYPES["html"], "cache-control": "no-store", "content-security-policy": STYLED_CSP}
+    headers = {"content-type": _TYPES["html"], "cache-control": "no-store", "content-security-policy": csp}
     await _send(scope, send, status, headers, text.replace(STYLE_HERE, STYLE).encode(), cookies)
 
 

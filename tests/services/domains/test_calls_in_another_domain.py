@@ -6,7 +6,7 @@ import pytest
 
 from mendflow.core.model.domains import DomainRights
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.flow import Call, Flow, Input, JobActivity, Sequence
+from mendflow.core.model.flow import Call, Flow, Input, JobActivity, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import file_of
@@ -54,6 +54,19 @@ async def test_a_call_that_fails_there_fails_here(tmp_path: Path) -> None:
         await domains.home.until_status(case, "failed")
         view = await domains.home.case(case)
         assert view.fault is not None and view.fault.name == "exit"
+
+
+async def test_who_rejects_a_task_there_is_told_as_somebody_of_that_domain(tmp_path: Path) -> None:
+    # FM-4: there may be a root here, too
+    async with Domains(tmp_path, recovery=False) as domains:
+        asks = Flow(name=FlowName("inner"), body=UserTask(name="ask", role="boss", title="Go on?"))
+        case = await domains.home.start(flow(Call(name="far", flow="inner", domain=AWAY), "outer", calls=(asks,)))
+        [task] = await domains.away.until(domains.away.domain.worklist)
+        await domains.away.domain.reject(task.id, who="root", comment="no")
+        await domains.home.until_status(case, "failed")
+        told = (await domains.home.case(case)).fault
+        assert told is not None and (told.rejected_by, told.data) == ("", {"by": "away/root"})
+        assert told.message.startswith("domain away says: Go on? was rejected by root")
 
 
 async def test_a_call_to_a_domain_that_is_not_connected_does_not_run_here_instead(tmp_path: Path) -> None:

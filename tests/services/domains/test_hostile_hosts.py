@@ -263,7 +263,8 @@ def test_what_a_host_says_of_work_is_bounded() -> None:
             losses=1 << 62,
             log_tail="x" * 1_000_000,
             tries=TriesThere(fence=-1, attempts=attempts),
-        )
+        ),
+        "away",
     )
     assert len(said.host) == 255 and said.host.isprintable()
     assert len(said.reason) == 10_000 and "\x1b" not in said.reason
@@ -280,11 +281,17 @@ async def test_no_host_says_that_a_person_has_rejected_a_task(tmp_path: Path, mo
         case = await domains.home.start(flow(Call(name="far", flow="inner", domain="away"), calls=(inner,)))
         await domains.home.until_status(case, "failed")
         told = (await domains.home.case(case)).fault
-        assert told is not None and (told.message, told.rejected_by) == ("no, said ann", "")
+        assert told is not None and (told.message, told.rejected_by, told.data) == (
+            "domain away says: no, said ann",
+            "",
+            {"by": "away/ann"},
+        )
 
 
 def test_nor_that_one_rejected_an_attempt() -> None:
     fault = Fault(name="rejected", category=Category.FLOW, message="no, said ann", rejected_by="ann")
     attempt = Attempt(fence=1, pilot=PilotId("p"), granted_at=0, fault=fault)
-    told = bounded_status(WorkStatus(key="k", fence=1, state="ended", tries=TriesThere(fence=1, attempts=(attempt,))))
-    assert told.tries is not None and told.tries.attempts[0].fault == msgspec.structs.replace(fault, rejected_by="")
+    said = WorkStatus(key="k", fence=1, state="ended", tries=TriesThere(fence=1, attempts=(attempt,)))
+    tries = bounded_status(said, "away").tries
+    assert tries is not None and (known := tries.attempts[0].fault) is not None
+    assert (known.message, known.rejected_by) == ("domain away says: no, said ann", "")

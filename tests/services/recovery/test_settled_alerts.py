@@ -12,7 +12,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import ForEach, JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.repair import Primitive
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.alerts import ALERT_KIND, AlertDocument
 from mendflow.services.base.notices import ALERT_CLOSED
@@ -74,6 +74,18 @@ async def test_it_lasts_while_a_case_is_failed_and_ends_when_each_was_run_again_
     assert await open_alerts(world) == []
     third = await failed_case(world)
     assert await open_alerts(world) == [third], "the same cause, on the same day"
+
+
+async def test_what_an_engine_tells_of_a_flow_of_the_same_name_is_an_alert_of_its_own(world: World) -> None:
+    # FM-8, EX-10
+    case = await failed_case(world)
+    [own] = await world.decisions(case)
+    await world.runtime.engines.register("north")
+    about = ExceptionEvent(id="e", type=ExceptionType.ABORT, case=CaseId("s-1"), flow=own.flow, item=own.item, task="a")
+    await world.runtime.engines.tell("north", msgspec.structs.replace(about, fault=own.fault))
+    assert sorted(await open_alerts(world)) == sorted([case, "north:s-1"])
+    await done_again(world, case)
+    assert await open_alerts(world) == ["north:s-1"]
 
 
 async def test_one_that_somebody_has_seen_does_not_come_back_on_the_same_day(world: World) -> None:

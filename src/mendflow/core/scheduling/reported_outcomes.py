@@ -38,14 +38,20 @@ def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
     return replace(outcome, outputs=None, files={}, file_lists={}, contents=(), fault=outcome.fault or fault)
 
 
-def reported_outcome(outcome: Outcome) -> Outcome:
+def reported_outcome(outcome: Outcome, domain: str = "") -> Outcome:
     fault = outcome.fault
-    return replace(outcome, fault=reported_fault(fault)) if fault is not None and fault.rejected_by else outcome
+    return replace(outcome, fault=reported_fault(fault, domain)) if fault is not None and fault.rejected_by else outcome
 
 
-def reported_fault(fault: Fault) -> Fault:
-    """A fault as others may report it: only here it is known that a person has rejected something, and who."""
-    return replace(fault, rejected_by="") if fault.rejected_by else fault
+def reported_fault(fault: Fault, domain: str = "") -> Fault:
+    """A fault as others may report it: only here it is known that a person has rejected something, and who. People of
+    another domain may be called like those of this one, so what it says of them is told as its word."""
+    if not fault.rejected_by:
+        return fault
+    if not domain:
+        return replace(fault, rejected_by="")
+    data = {"by": f"{domain}/{fault.rejected_by}"}
+    return replace(fault, rejected_by="", message=f"domain {domain} says: {fault.message}", data=data)
 
 
 def unprocessed_outcome(outcome: Outcome, error: str) -> Outcome:

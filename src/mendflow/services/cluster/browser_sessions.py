@@ -106,6 +106,13 @@ class BrowserSessions:
         whole = self._dated(msgspec.structs.replace(session, until=session.expires_at), CODE_MS)
         return SignInCode(code=await self._make(CODE_KIND, whole, CODES_MAX), expires_at=whole.expires_at)
 
+    async def meant(self, code: str) -> StoredSession | None:
+        """The session that a code is for, which it still is afterwards."""
+        id = await self._id(CODE_KIND, code)
+        found = await self._store.get(CODE_KIND, id) if id is not None else None
+        session = _decode(found.body) if found is not None else None
+        return session if session is not None and self._now() < session.expires_at else None
+
     async def redeem(self, code: str) -> StoredSession | None:
         """The session that a code is for. Of those who try at the same time, at all servers, one gets it."""
         id = await self._id(CODE_KIND, code)

@@ -294,7 +294,7 @@ class PeerLink:
                 self._works.has_acknowledged(document)
         asked = {each.key for each in request.sent} if request.granted_stamp else set()
         self._gap_ms = GAP_MS
-        for status in map(bounded_status, answer.works):
+        for status in (bounded_status(each, self.domain) for each in answer.works):
             if status.state == "unknown" and status.key in asked:
                 self._gap_ms = RETRY_MS  # it cannot be taken at this moment
             document = self._open.get(status.key)

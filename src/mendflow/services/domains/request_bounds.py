@@ -84,9 +84,9 @@ def demand_plain(work: SentWork) -> None:
             raise InvalidRequest(f"way: {flaw}", field="way")
 
 
-def bounded_status(status: WorkStatus) -> WorkStatus:
-    """What a host says of a piece of work, with numbers in range, no more text than people read, and nothing that only
-    this domain can know."""
+def bounded_status(status: WorkStatus, domain: str) -> WorkStatus:
+    """What another domain, the host of a piece of work, says of it, with numbers in range, no more text than people
+    read, and nothing that only we can know."""
     tries = status.tries
     if tries is not None:
         tries = replace(
@@ -95,13 +95,13 @@ def bounded_status(status: WorkStatus) -> WorkStatus:
             unbegun=_number(tries.unbegun),
             failures=_number(tries.failures),
             losses=_number(tries.losses),
-            attempts=tuple(map(_reported_attempt, tries.attempts[-ATTEMPTS_MAX:])),
+            attempts=tuple(_reported_attempt(each, domain) for each in tries.attempts[-ATTEMPTS_MAX:]),
         )
     return replace(
         status,
         case=_line(status.case),
         missing=status.missing[:FILES_MAX],
-        outcome=reported_outcome(status.outcome) if status.outcome is not None else None,
+        outcome=reported_outcome(status.outcome, domain) if status.outcome is not None else None,
         progress=_line(status.progress),
         reason=_text(status.reason, REASON_CHARS_MAX),
         host=_line(status.host),
@@ -114,8 +114,8 @@ def bounded_status(status: WorkStatus) -> WorkStatus:
     )
 
 
-def _reported_attempt(attempt: Attempt) -> Attempt:
-    return replace(attempt, fault=reported_fault(attempt.fault)) if attempt.fault is not None else attempt
+def _reported_attempt(attempt: Attempt, domain: str) -> Attempt:
+    return replace(attempt, fault=reported_fault(attempt.fault, domain)) if attempt.fault is not None else attempt
 
 
 def _is_line(text: str, chars_max: int) -> bool:

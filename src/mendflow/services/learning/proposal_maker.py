@@ -106,7 +106,7 @@ class ProposalMaker:
         it is a root that always holds."""
         settled = False
         for name in (decision.flow, DEFAULT_RULES):
-            rules = CompiledRules(self._rules.newest_or_empty(name))
+            rules = CompiledRules(self._rules.newest_for(name, decision.project))
             tree = rules.tree_for(decision.type, decision.task)
             if tree is None:
                 continue

@@ -79,7 +79,11 @@ class ManualRepairs(RuleEditor):
         facts = await self._demand_case(EngineCaseId(engine, CaseId(case)), item)
         live = self._manager.live.get(CaseId(case)) if not engine else None
         names = live.tally.names() if live is not None else {*facts.statuses, *(each.task for each in facts.items)}
-        return self._external.known(facts.flow, [item_name(item)] if item else sorted(names), of_case=not item)
+        tasks, project = (
+            [item_name(item)] if item else sorted(names),
+            self._service.engines[engine].project_of(CaseId(case)),
+        )
+        return self._external.known(facts.flow, tasks, project, of_case=not item)
 
     async def raise_exception(
         self,
@@ -344,6 +348,7 @@ class ManualRepairs(RuleEditor):
         return await self._service.apply_conclusion(at_hand, conclusion, at_hand.context) or at_hand
 
     async def _conclusion_by_rule(self, at_hand: Decision, wish: RuleRequest, who: str) -> Conclusion:
+        self._rules.demand_in(wish.rules, at_hand.project)
         added = await self.add_rule(wish, who=who)
         return Conclusion(
             rules=added.rule_set.name,
@@ -359,7 +364,9 @@ class ManualRepairs(RuleEditor):
     ) -> Conclusion:
         """A conclusion without a rule, only the exlet; a new exlet is added to the set, so that it can be found
         again."""
-        sets = [self._rules.newest_or_empty(each) for each in (name, DEFAULT_RULES)]
+        sets = [self._rules.newest_for(each, at_hand.project) for each in (name, DEFAULT_RULES)]
+        if steps is not None:
+            self._rules.demand_in(name, at_hand.project)
         if steps is not None and sets[0].exlets.get(exlet) == steps:
             found = sets[0]  # it was made before: nothing changes
         elif steps is not None:
@@ -401,7 +408,7 @@ class ManualRepairs(RuleEditor):
 
     async def _draft_decision(self, case: EngineCaseId, item: str, who: str) -> Decision:
         event = await self._external_event(case, item, "", None, who)
-        context = await self._service.contexts.build(event, await self._service.facts(event), 0)
+        context = await self._service.context(event, 0)
         decision = self._service.new_decision(event, context, None)
         decision.state = "waiting"
         self._decisions.draft(decision)

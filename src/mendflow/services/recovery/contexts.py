@@ -136,7 +136,7 @@ class ReadSources(NamedTuple):
 class ContextSources(Protocol):
     """The registered sources: it asks those that the rules for an exception read."""
 
-    async def values(self, event: ExceptionEvent, context: Mapping[str, Value]) -> ReadSources: ...
+    async def values(self, event: ExceptionEvent, context: Mapping[str, Value], project: str) -> ReadSources: ...
 
 
 class CapacitySource(Protocol):
@@ -180,7 +180,9 @@ class ContextBuilder:
         self._sources = sources
         self._yielder = LoopYielder()
 
-    async def build(self, event: ExceptionEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
+    async def build(
+        self, event: ExceptionEvent, facts: CaseFacts | None, depth: int, *, project: str
+    ) -> dict[str, Value]:
         """The context of an exception. It has all items of the case, so that many of a large case take long."""
         if facts is not None and len(facts.statuses) > ITEMS_AT_ONCE:
             await self._yielder.pause()
@@ -213,7 +215,7 @@ class ContextBuilder:
         }
         plain: dict[str, Value] = msgspec.to_builtins(context)
         found = {**redact(plain), "items": plain["items"]}  # by the names of items, whose states are not secrets
-        read = await self._sources.values(event, found) if self._sources is not None else ReadSources({}, {})
+        read = await self._sources.values(event, found, project) if self._sources is not None else ReadSources({}, {})
         return {**found, "sources": redact(read.values), **({AWAY_ROOT: read.away} if read.away else {})}
 
     async def _retry_estimate(self, event: ExceptionEvent, cause: str) -> dict[str, Value]:

@@ -69,13 +69,14 @@ def engine_case_of(decision: Decision) -> EngineCaseId:
     return EngineCaseId(decision.engine, decision.case)
 
 
-def name_of(case: EngineCaseId) -> str:
+def name_of(case: EngineCaseId) -> CaseId:
     """What people call a case: one of another engine with that engine's name before it."""
-    return f"{case.engine}:{case.case}" if case.engine else case.case
+    return CaseId(f"{case.engine}:{case.case}") if case.engine else case.case
 
 
-def case_name(decision: Decision) -> str:
-    """What people call the case that a decision is about."""
+def case_name(decision: Decision) -> CaseId:
+    """What people call the case that a decision is about. Whatever tells of a decision tells of this: an engine chooses
+    the names of its cases, and a case of somebody else may have the same."""
     return name_of(engine_case_of(decision))
 
 

@@ -33,6 +33,8 @@ from mendflow.services.recovery.decisions import (
     OPEN_STATES,
     DecisionStore,
     EngineCaseId,
+    case_name,
+    name_of,
     why_unavailable,
 )
 from mendflow.services.recovery.exlets import exlet_depth
@@ -117,7 +119,7 @@ class ExceptionService(RepairRunner):
         if not self.rules.has_rules(event.type, event.flow):
             return False
         try:
-            context = await self.contexts.build(event, await self.facts(event), exlet_depth(event.case))
+            context = await self.context(event, exlet_depth(event.case))
             verdict = await self.judge(event, context)
         except StoreUnavailable:
             raise
@@ -148,7 +150,9 @@ class ExceptionService(RepairRunner):
         known = self.decisions.open.get(event.id)
         if known is not None and await self._pending(known) is not None:
             return True
-        return await self._decide(event, own_only=is_left_to_queue(failure), goes_on=not failure.final) is not None
+        left = is_left_to_queue(failure)
+        decision = await self._decide(event, own_only=left, goes_on=not failure.final, project=failure.spec.project)
+        return decision is not None
 
     async def _case_of_failure(self, failure: Failure) -> CaseDocument | None:
         """The case of a failed job. A job that nobody waits for may outlive its case."""
@@ -158,10 +162,15 @@ class ExceptionService(RepairRunner):
         forgotten = failure.spec.submission is Submission.FORGET
         return await self._manager.document(failure.case) if forgotten else None
 
-    async def _decide(self, event: ExceptionEvent, *, own_only: bool = False, goes_on: bool = False) -> Decision | None:
-        """The decision, if something follows from it now. `goes_on`: without a decision it is retried anyway."""
+    async def _decide(
+        self, event: ExceptionEvent, *, own_only: bool = False, goes_on: bool = False, project: str = ""
+    ) -> Decision | None:
+        """The decision, if something follows from it now. `goes_on`: without a decision it is retried anyway. `project`
+        is said of a job, which may have outlived its case."""
         try:
-            return await self._decide_by_rules(event, own_only=own_only, goes_on=goes_on)
+            return await self._decide_by_rules(
+                event, own_only=own_only, goes_on=goes_on, project=project or self.project_of(event)
+            )
         except StoreUnavailable:
             raise
         except Exception as error:  # what cannot be decided continues as if there were no rules
@@ -169,22 +178,23 @@ class ExceptionService(RepairRunner):
                 "exception %s could not be decided; it continues without a repair", event.id, extra={"case": event.case}
             )
             message = f"internal error of mendflow: nothing could be decided about {event.id}: {error!r:.300}"
-            self._notices.post(message, case=event.case, item=event.item)
+            self._notices.post(message, case=name_of(EngineCaseId(event.engine, event.case)), item=event.item)
             return None
 
-    async def _decide_by_rules(self, event: ExceptionEvent, *, own_only: bool, goes_on: bool) -> Decision | None:
+    async def _decide_by_rules(
+        self, event: ExceptionEvent, *, own_only: bool, goes_on: bool, project: str
+    ) -> Decision | None:
         if self.rules.shared:
             await self.rules.refresh(event.flow)
-        facts = await self.facts(event)
-        context = await self.contexts.build(event, facts, exlet_depth(event.case))
-        verdict = await self.judge(event, context, own_only=own_only)
+        context = await self.context(event, exlet_depth(event.case), project=project)
+        verdict = await self.judge(event, context, own_only=own_only, project=project)
         if event.type not in ALWAYS_DECIDED and not any(verdict):
             return None
         before = await self.decisions.find(event.id)
         if before is not None:
             self._demand_ours(before)
             return await self._pending(before)
-        decision = self.new_decision(event, context, verdict.conclusion)
+        decision = self.new_decision(event, context, verdict.conclusion, project=project)
         self.note_verdict(decision, verdict)
         decision.note = "; ".join(each for each in (why_unavailable(event), decision.note) if each)
         if verdict.conclusion is None:
@@ -236,7 +246,7 @@ class ExceptionService(RepairRunner):
     async def record_early_failure(self, event: ExceptionEvent, facts: CaseFacts) -> None:
         """A failure that nothing can be held for, because the flow is told in the same step. Rules are asked as for any
         other, and their conclusion is recorded; an exlet could mend nothing."""
-        context = await self.contexts.build(event, facts, exlet_depth(event.case))
+        context = await self.contexts.build(event, facts, exlet_depth(event.case), project=self.project_of(event))
         verdict = await self.judge(event, context)
         if await self.decisions.find(event.id) is not None:
             return
@@ -252,21 +262,30 @@ class ExceptionService(RepairRunner):
         decision.note = f"{decision.item} was mended {REPAIRS_MAX} times already; {decision.exlet} is not started"
         self.record(decision, context)
         if await self._exlets.is_first_warning(decision):
+            name = case_name(decision)
             message = (
-                f"{decision.type.value} of {decision.case}: {decision.note}, nor is any other exlet for this item."
-                f" Its rules go round in a cycle: `mendflow why {decision.case}:{decision.item}` shows them"
+                f"{decision.type.value} of {name}: {decision.note}, nor is any other exlet for this item."
+                f" Its rules go round in a cycle: `mendflow why {name}:{decision.item}` shows them"
             )
-            self._notices.post(message, case=decision.case, item=decision.item)
+            self._notices.post(message, case=name, item=decision.item)
 
-    def new_decision(self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None) -> Decision:
-        return decision_about(event, context, conclusion, self._clock.now(), self._project_of(event))
+    async def context(self, event: ExceptionEvent, depth: int, *, project: str = "") -> dict[str, Value]:
+        facts = await self.facts(event)
+        return await self.contexts.build(event, facts, depth, project=project or self.project_of(event))
 
-    async def judge(self, event: ExceptionEvent, context: dict[str, Value], *, own_only: bool = False) -> RuleVerdict:
+    def new_decision(
+        self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None, *, project: str = ""
+    ) -> Decision:
+        return decision_about(event, context, conclusion, self._clock.now(), project or self.project_of(event))
+
+    async def judge(
+        self, event: ExceptionEvent, context: dict[str, Value], *, own_only: bool = False, project: str = ""
+    ) -> RuleVerdict:
         """What the rules conclude about an event. They may make it wait."""
-        project = self._project_of(event)
+        project = project or self.project_of(event)
         return await self.rules.judge(event.type, event.flow, event.task, context, project=project, own_only=own_only)
 
-    def _project_of(self, event: ExceptionEvent) -> str:
+    def project_of(self, event: ExceptionEvent) -> str:
         engine = self.engines.get(event.engine)
         return engine.project_of(event.case) if engine is not None else DEFAULT_PROJECT
 

@@ -34,7 +34,7 @@ class ExternalTriggers:
         self._decisions = service.decisions
         self._notices = notices
 
-    def known(self, flow: str, tasks: Iterable[str], *, of_case: bool) -> list[TriggerView]:
+    def known(self, flow: str, tasks: Iterable[str], project: str, *, of_case: bool) -> list[TriggerView]:
         """The triggers that the rules of a flow, and the default rules, know for these tasks; `of_case`: and for the
         case itself."""
         levels: list[tuple[Literal["case", "item"], str, ExceptionType]] = []
@@ -43,7 +43,7 @@ class ExternalTriggers:
         levels += [("item", task, ExceptionType.ITEM_EXTERNAL) for task in tasks]
         found: dict[tuple[str, str, str], TriggerView] = {}
         for name in (flow, DEFAULT_RULES):
-            rules = self._rules.newest_or_empty(name)
+            rules = self._rules.newest_for(name, project)
             for level, task, type in levels:
                 for each in triggers(rules, type, task):
                     view = TriggerView(trigger=each.name, level=level, task=task, rules=name)
@@ -57,7 +57,7 @@ class ExternalTriggers:
         if (before := await self._decisions.find(event.id)) is not None:
             return before
         trigger = str(event.facts.get("trigger", ""))
-        context = await self._service.contexts.build(event, await self._service.facts(event), 0)
+        context = await self._service.context(event, 0)
         verdict = await self._service.judge(event, context)
         if (before := await self._decisions.find(event.id)) is not None:
             return before  # the same was said again while the rules were busy
@@ -67,7 +67,9 @@ class ExternalTriggers:
         if verdict.conclusion is not None:
             return await self._service.apply_conclusion(decision, verdict.conclusion, context) or decision
         of_case = event.type is ExceptionType.CASE_EXTERNAL
-        if trigger in {each.trigger for each in self.known(event.flow, [event.task], of_case=of_case)}:
+        if trigger in {
+            each.trigger for each in self.known(event.flow, [event.task], decision.project, of_case=of_case)
+        }:
             decision.state = "passive" if verdict.trials else "ignored"
             self._service.record(decision, context)
             return decision
@@ -96,10 +98,10 @@ class ExternalTriggers:
         )
         told = reissued and any(message == notice.message for notice in await self._notices.latest(NOTICES_CHECKED))
         if not told and decision.engine:
-            self._notices.post(message, case=decision.case, item=decision.item)
+            self._notices.post(message, case=name, item=decision.item)
         await engine.suspend(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/guard")
         if not told and not decision.engine:
-            self._notices.post(message, case=decision.case, item=decision.item)
+            self._notices.post(message, case=name, item=decision.item)
 
 
 def demand_words(**texts: str) -> None:

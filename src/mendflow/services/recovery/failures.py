@@ -19,7 +19,7 @@ from mendflow.core.model.repair import BY_HAND, TOLD, Decision, DecisionState, E
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.cluster import first_case_of
-from mendflow.services.recovery.decisions import DECISION_KIND
+from mendflow.services.recovery.decisions import DECISION_KIND, case_name
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.settled_cases import NONE_SETTLED, SettledCase, SettledCases, settled_cases
 from mendflow.stores.contract import Store
@@ -182,25 +182,33 @@ def group_id(type: ExceptionType, signature: str) -> str:
     return hashlib.sha256(f"{type.value} {signature}".encode()).hexdigest()[:ID_CHARS]
 
 
+def whose(decision: Decision | DecisionSummary) -> str:
+    """The project of a failure, or the engine that told of it: each may have flows that are called like those of
+    others."""
+    return f"{decision.engine}:" if decision.engine else decision.project
+
+
 def unhandled_finding(decision: Decision) -> AlertFinding | None:
-    """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. None for
+    """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. Projects,
+    and engines, may have flows of the same name, and each its own alert. None for
     what somebody wanted, who cancelled or rejected it, and for what happens in an exlet, whose own decision tells of
     it."""
     fault = decision.fault
     if decision.type is not ExceptionType.ABORT or fault is None or fault.category is Category.CANCELLED:
         return None
-    if is_rejection(decision) or exlet_depth(decision.case):
+    if is_rejection(decision) or (not decision.engine and exlet_depth(decision.case)):
         return None
-    at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
-    who = f"{decision.case}: {decision.item!r}" if decision.item is not None else decision.case
+    name = case_name(decision)
+    at = f"{name}:{decision.item}" if decision.item is not None else name
+    who = f"{name}: {decision.item!r}" if decision.item is not None else name
     group = group_id(decision.type, decision.signature)
     return AlertFinding(
         kind="failure",
         subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
-        episode=f"{group}-{decision.at // DAY_MS}",
+        episode=f"{group}-{whose(decision)}-{decision.at // DAY_MS}",
         sentence=f"{who} failed, and no rule took it up: {_ended(fault.message)} See `mendflow why {at}`; when the"
         " reason is put right, run the case again; `mendflow rules add` makes a rule for the next time",
-        case=decision.case,
+        case=name,
         item=decision.item,
         group=group,
     )

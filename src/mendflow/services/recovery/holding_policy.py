@@ -9,7 +9,7 @@ from mendflow.services.base.contracts import Clock, UnhandledFailure
 from mendflow.services.base.events import EventStream
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration_tasks import request_for_failure
-from mendflow.services.recovery.decisions import DecisionStore, waiting_successor
+from mendflow.services.recovery.decisions import DecisionStore, case_name, waiting_successor
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failures import group_id
 
@@ -63,7 +63,7 @@ class HoldingPolicy:
             return False
         decision.state, decision.request = "waiting", request_for_failure(decision)
         self._decisions.begin(decision)
-        self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a person")
+        self._events.tell(decision.at, "repair", case_name(decision), decision.item, "waiting", "it waits for a person")
         return True
 
     def held_failures(self) -> list[UnhandledFailure]:

@@ -20,6 +20,7 @@ from mendflow.services.recovery.failures import (
     settled_by,
     started_case,
     unhandled_finding,
+    whose,
 )
 from mendflow.stores.contract import FieldCondition, Store
 
@@ -75,7 +76,10 @@ async def _pages(store: Store, where: Sequence[FieldCondition]) -> AsyncIterator
 
 
 def _is_about(decision: DecisionSummary, alert: AlertDocument) -> bool:
-    return decision.type is ExceptionType.ABORT and group_id(decision.type, decision.signature) == alert.group
+    if decision.type is not ExceptionType.ABORT or group_id(decision.type, decision.signature) != alert.group:
+        return False
+    episode = alert.id.rpartition("/")[2]
+    return episode.removeprefix(f"{alert.group}-").rpartition("-")[0] in ("", whose(decision))  # "": it is of before
 
 
 async def _first_open(store: Store, read: Sequence[_Read], alert: AlertDocument) -> OpenFailure:

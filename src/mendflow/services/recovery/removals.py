@@ -11,7 +11,7 @@ from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.base.events import EventStream
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId, name_of
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId, case_name, name_of
 from mendflow.services.recovery.statistics import ExceptionHistory
 
 
@@ -98,6 +98,6 @@ class RemovalHandler:
             self._decisions.end(decision, "failed", "removed")
             self._past.count_result(decision)
             words = f"{decision.exlet}: stopped"
-            self._events.tell(decision.ended_at, "repair", decision.case, decision.item, "failed", words)
+            self._events.tell(decision.ended_at, "repair", case_name(decision), decision.item, "failed", words)
             if decision.type is ExceptionType.CASE_POST:
                 await self._engines[decision.engine].release(event_of_decision(decision.id))

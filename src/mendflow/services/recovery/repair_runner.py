@@ -24,7 +24,7 @@ from mendflow.services.cases.called_cases import WaitingCalls
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId, case_name
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.held_actions import HeldActions
 from mendflow.services.recovery.holding_policy import HoldingPolicy
@@ -134,7 +134,8 @@ class RepairRunner:
         if problem or exlet is None:
             decision.state, decision.note = "failed", problem
             self.record(decision, context)
-            self._notices.post(f"{decision.type.value} of {decision.case}: {problem}", case=decision.case)
+            name = case_name(decision)
+            self._notices.post(f"{decision.type.value} of {name}: {problem}", case=name)
             return None
         decision.exlet_case = exlet_case
         calls = self._hub.provider(WaitingCalls) if is_own_selection(decision) else None
@@ -167,7 +168,7 @@ class RepairRunner:
         """Count a decision, and tell those who listen to the changes of its case."""
         self.past.count_decision(decision, str(context["job"]["host"]))
         words = f"{decision.type.value}: {decision.exlet or decision.state}"
-        self._events.tell(decision.at, "repair", decision.case, decision.item, decision.state, words)
+        self._events.tell(decision.at, "repair", case_name(decision), decision.item, decision.state, words)
 
     async def _begin_when_due(self, decision: Decision, exlet: Flow, context: dict[str, Value], turn: Instant) -> None:
         """If the server stops while the exlet waits, it is started after the next start."""
@@ -215,10 +216,11 @@ class RepairRunner:
         held = passes_on and self._holding.hold_in_place_of(decision, self._clock)
         self.decisions.end(decision, state, "passed-on" if passes_on else result)
         self.past.count_result(decision)
+        name = case_name(decision)
         if note:
-            self._notices.post(f"{decision.type.value} of {decision.case}: {note}", case=decision.case)
+            self._notices.post(f"{decision.type.value} of {name}: {note}", case=name)
         self._events.tell(
-            decision.ended_at, "repair", decision.case, decision.item, state, f"{decision.exlet}: {decision.result}"
+            decision.ended_at, "repair", name, decision.item, state, f"{decision.exlet}: {decision.result}"
         )
         if not held:
             await self.held.release(decision, passes_on=passes_on)

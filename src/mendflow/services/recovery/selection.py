@@ -58,7 +58,7 @@ class WorkletSelector:
 
     async def _choose(self, event: ExceptionEvent) -> Decision:
         service = self._service
-        context = await service.contexts.build(event, await service.facts(event), 0)
+        context = await service.context(event, 0)
         verdict = await service.judge(event, context)
         if (known := service.decisions.open.get(event.id)) is not None:
             return known  # a rejection has put a person's choice here in the meantime

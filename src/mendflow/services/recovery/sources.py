@@ -138,9 +138,9 @@ class SourceRegistry:
 
     # Reading
 
-    async def values(self, event: ExceptionEvent, context: Mapping[str, Value]) -> ReadSources:
-        """What the rules for this exception read."""
-        names = self._rules.sources_read(event.type, event.flow)
+    async def values(self, event: ExceptionEvent, context: Mapping[str, Value], project: str) -> ReadSources:
+        """What the rules for this exception of a case of this project read."""
+        names = self._rules.sources_read(event.type, event.flow, project)
         if not names:
             return ReadSources({}, {})
         wanted = sorted((names - {ANY_SOURCE}) | (set(self._sources) if ANY_SOURCE in names else set()))

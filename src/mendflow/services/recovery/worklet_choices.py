@@ -50,12 +50,12 @@ class WorkletChoices:
         decision.state, decision.note, decision.exlet, decision.exlet_case = "waiting", reason, "", None
         decision.conclusion, decision.request = None, request_for_worklet(decision, reason, self._clock.now())
         self._decisions.begin(decision)
-        self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a worklet")
         name = case_name(decision)
+        self._events.tell(decision.at, "repair", name, decision.item, "waiting", "it waits for a worklet")
         self._notices.post(
             f"{name}:{decision.item} waits for a worklet: {reason}. `mendflow mend {name} --exlet FLOW` chooses one,"
             f" `mendflow rules add` makes a rule for the next ones",
-            case=decision.case,
+            case=name,
             item=decision.item,
         )
         return decision

@@ -217,16 +217,17 @@ def _repair(decision: Decision, ended_at: Instant) -> Span:
     links: tuple[bytes, ...] = ()
     if decision.type is ExceptionType.ABORT:
         links = tuple(ids.attempt_span(job, fence) for job, fence in _failed(decision.id))
+    name = CaseId(f"{decision.engine}:{decision.case}" if decision.engine else decision.case)
     return Span(
-        trace=ids.trace_of_case(decision.case),
+        trace=ids.trace_of_case(name),
         id=ids.repair_span(decision.id),
-        parent=ids.item_span(decision.case, decision.serial) if decision.serial else ids.case_span(decision.case),
+        parent=ids.item_span(name, decision.serial) if decision.serial else ids.case_span(name),
         links=links,
         name=f"repair {decision.exlet}",
         start=decision.at,
         end=ended_at,
         attributes={
-            "mendflow.case": decision.case,
+            "mendflow.case": name,
             "mendflow.flow": decision.flow,
             "mendflow.item": decision.item or "",
             "mendflow.exception": decision.type.value,

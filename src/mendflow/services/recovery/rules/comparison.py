@@ -66,7 +66,7 @@ class CaseComparison:
     async def neighbour(self, at_hand: Decision, rules: str = "") -> ComparedCase | None:
         """The cornerstone of the rule that decides about it now, else another failure of the same type."""
         for name in (rules,) if rules else (at_hand.flow, DEFAULT_RULES):
-            rule_set = self._rules.newest_or_empty(name)
+            rule_set = self._rules.newest_or_empty(name) if rules else self._rules.newest_for(name, at_hand.project)
             at = place(rule_set, at_hand.type, at_hand.task, at_hand.context)
             rule = rule_set.trees[at_hand.type][at.tree].rules[at.neighbour] if at.neighbour is not None else None
             if rule is not None and rule.cornerstone is not None and await self._sees(name, rule.cornerstone):
@@ -77,7 +77,7 @@ class CaseComparison:
 
     async def _of_rule(self, at_hand: Decision, rules: str, rule: int, task: str) -> ComparedCase:
         name = rules or at_hand.flow
-        rule_set = self._rules.newest(name)
+        rule_set = self._rules.newest(name) if rules else self._rules.newest_for(name, at_hand.project)
         at = locate_rule(rule_set, rule, at_hand.type, task)
         stone = rule_set.trees[at.type][at.tree].rules[at.rule].cornerstone
         if stone is None:

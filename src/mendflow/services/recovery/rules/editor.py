@@ -250,7 +250,7 @@ class RuleEditor:
     async def candidates(self, decision: str) -> list[Candidate]:
         """Conditions that hold for a decision's context and not for the neighbouring cornerstone."""
         found = await self._decisions.get(decision)
-        before = self._rules.newest_or_empty(found.flow)
+        before = self._rules.newest_for(found.flow, found.project)
         there = place(before, found.type, found.task, found.context)
         return candidates(found.context, neighbour_cornerstone(before, found.type, there))
 

@@ -94,6 +94,10 @@ class RulePreview:
         name = wish.name or (at_hand.flow if at_hand is not None else "")
         if not name:
             raise InvalidRequest("say which rules are asked: a name, a rule set, or a decision", field="name")
+        if at_hand is not None and not wish.name:
+            if wish.version is None:
+                return self._rules.newest_for(name, at_hand.project)
+            self._rules.demand_in(name, at_hand.project)
         if wish.version is not None:
             return await self._rules.version(name, wish.version)
         return self._rules.newest_or_empty(name)

@@ -170,17 +170,16 @@ class RuleStore:
             await self._clock.sleep(math.ceil(wait_s * 1000))
         before = WORK.spent_in_all
         try:
-            return self._judged(type, flow, task, context, own_only=own_only)
+            return self._judged(type, flow, task, context, project, own_only=own_only)
         finally:
             pace.take(WORK.spent_in_all - before)
 
     def _judged(
-        self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool
+        self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], project: str, *, own_only: bool
     ) -> RuleVerdict:
         lookup, trials, errors = context_lookup(context), list[Conclusion](), tuple[RuleError, ...]()
-        for name in (flow,) if own_only else (flow, DEFAULT_RULES):
-            found = self._sets.get(name)
-            if found is None or not holds_for_version(found.rule_set, context):
+        for found in self._sets_for(flow, project, own_only=own_only):
+            if not holds_for_version(found.rule_set, context):
                 continue
             verdict = found.judge(type, task, lookup)
             trials += verdict.trials
@@ -189,9 +188,24 @@ class RuleStore:
                 return RuleVerdict(verdict.conclusion, trials, errors)
         return RuleVerdict(None, trials, errors)
 
-    def sources_read(self, type: ExceptionType, flow: str) -> frozenset[str]:
-        """The sources that the rules for such an exception read, the flow's own and the default rules."""
-        sets = (self._sets[name] for name in (flow, DEFAULT_RULES) if name in self._sets)
+    def _sets_for(self, flow: str, project: str, *, own_only: bool = False) -> list[CompiledRules]:
+        """The rules for a case of this project: the flow's own, and the default rules. Whoever starts a case, or tells
+        of one, names its flow: a flow of the same name in another project is another."""
+        names = [flow] if flow != DEFAULT_RULES and self._is_in(flow, project) else []
+        names += [] if own_only else [DEFAULT_RULES]
+        return [self._sets[name] for name in names if name in self._sets]
+
+    def _is_in(self, name: str, project: str) -> bool:
+        return name == DEFAULT_RULES or self._project_of(name) in (None, project)
+
+    def _project_of(self, name: str) -> str | None:
+        """The project that the name of a flow, or of its rules, is taken in; None if it is free."""
+        found = self._sets.get(name)
+        return self._project_of_flow(name) or (found.rule_set.project if found is not None else None)
+
+    def sources_read(self, type: ExceptionType, flow: str, project: str) -> frozenset[str]:
+        """The sources that the rules for such an exception of a case of this project read."""
+        sets = self._sets_for(flow, project)
         return frozenset().union(*(each.sources_read(type) for each in sets if type in each.rule_set.trees))
 
     def has_rules(self, type: ExceptionType, flow: str) -> bool:
@@ -219,6 +233,15 @@ class RuleStore:
     def newest_or_empty(self, name: str) -> RuleSet:
         found = self._sets.get(name)
         return found.rule_set if found is not None else RuleSet(name=name)
+
+    def newest_for(self, flow: str, project: str) -> RuleSet:
+        """The rules of a flow for a case of this project; empty if those of that name are another project's."""
+        return self.newest_or_empty(flow) if self._is_in(flow, project) else RuleSet(name=flow, project=project)
+
+    def demand_in(self, name: str, project: str) -> None:
+        """Refuse to teach rules of another project than the case that they are taught by."""
+        if name != DEFAULT_RULES:
+            kept_project(f"rule set {name!r}", self._project_of(name), project)
 
     async def version(self, name: str, version: int) -> RuleSet:
         newest = self._sets.get(name)
