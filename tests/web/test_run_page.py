@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, expect
 
+from mendflow.core.model.ids import CaseId
 from tests.patience import PATIENCE_S
 from tests.web.dialogs import confirm
 from tests.web.watched import DESK, PHONE, Complaints, watched
@@ -233,3 +234,20 @@ def test_ui_1_what_was_typed_stays_when_the_flow_has_another_version(server: Web
     expect(page.get_by_label("colour")).to_have_value("red")
     expect(page.get_by_label("names")).to_have_value("bob")
     expect(page.get_by_label("copies")).to_have_value("3")
+
+
+def test_ui_1_a_case_is_run_again_with_what_its_own_flow_takes(server: WebServer, page: Page) -> None:
+    first = "name: deep\ninputs: {depth: {type: number, default: 3}}\njobs:\n  dig: {run: 'echo ${{ inputs.depth }}'}\n"
+    server.deploy("deep", first)
+    before = server.ended("deep")
+    server.deploy("deep", first.replace("default: 3", "default: 8").replace("  dig", "  drill"))
+    page.goto(f"/run/deep?rerun_of={before}")
+    expect(page.get_by_role("img", name="deep: dig")).to_be_visible()
+    expect(page.get_by_label("depth")).to_have_value("3")
+    page.get_by_label("depth").fill("8")
+    page.get_by_role("button", name="Run again").click()
+    expect(page.get_by_text(f"runs {before} again")).to_be_visible()
+    again = CaseId(page.url.rpartition("/")[2])
+    assert server.client.case(again).inputs == {"depth": 8}
+    server.came_to(again, "completed")
+    assert [each["item"] for each in server.ask("GET", f"/cases/{again}/items")] == ["dig"]
