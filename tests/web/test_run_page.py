@@ -30,6 +30,12 @@ jobs:
     inputs: {text.txt: "${{ inputs.text }}"}
     run: echo "it has $(wc -w < text.txt) words"
 """
+PAIRED = """
+name: paired
+inputs: {texts: {type: files}}
+jobs:
+  count: {run: "echo ${{ size(inputs.texts) }}"}
+"""
 NIGHTLY = """
 name: nightly
 inputs:
@@ -183,6 +189,24 @@ def test_a_file_from_here_is_given_to_a_flow(page: Page, server: WebServer, tmp_
     assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
     page.goto(f"/cases/{case.id}?view=items&item=count")
     expect(page.get_by_role("complementary", name="Item count")).to_contain_text("it has 4 words")
+
+
+def test_ui_1_files_of_the_same_content_are_all_given(page: Page, server: WebServer, tmp_path: Path) -> None:
+    server.deploy("paired", PAIRED)
+    for name in ("left.txt", "right.txt"):
+        (tmp_path / name).write_text("the same words")
+    page.goto("/run/paired")
+    chosen = page.get_by_label("texts: files from here")
+    chosen.set_input_files([tmp_path / "left.txt", tmp_path / "right.txt"])
+    leave_out = page.get_by_role("button", name=re.compile("^Leave out"))
+    expect(leave_out).to_have_count(2)
+    chosen.set_input_files(tmp_path / "left.txt")
+    expect(page.get_by_text("Files from here")).to_be_visible()
+    expect(leave_out).to_have_count(2)
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/cases/paired-*")
+    case = server.client.cases(flow="paired")[0]
+    assert [each["name"] for each in case.inputs["texts"]] == ["left.txt", "right.txt"]
 
 
 def test_nothing_starts_before_a_chosen_file_is_stored(page: Page, server: WebServer, tmp_path: Path) -> None:
