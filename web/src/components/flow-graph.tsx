@@ -96,7 +96,9 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     return [...seen.values()];
   }, [graph, shown]);
   const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
-  const isLong = useMemo(() => tablet && isTooLong(shown.nodes, lines, { width: WIDTH, height: HEIGHT }, innerWidth), [tablet, structure]);
+  // It is drawn again when the screen is turned, as its frame has another width then.
+  const screenPx = innerWidth;
+  const isLong = useMemo(() => tablet && isTooLong(shown.nodes, lines, { width: WIDTH, height: HEIGHT }, screenPx), [tablet, structure, screenPx]);
   const down = phone || isLong;
   const [placed, setPlaced] = useState<Places | null>(null);
   const [error, setError] = useState<unknown>(null);
