@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from mendflow.core.model.ids import CaseId
 from tests.patience import PATIENCE_S
@@ -186,6 +186,16 @@ def test_a_failed_case_is_run_again_from_what_failed(server: WebServer, page: Pa
     expect(page.get_by_text(f"run again as {again}, failed")).to_be_visible()
     expect(page.get_by_role("link", name="Teach a repair")).to_have_count(0)
     page.get_by_role("link", name=again).click()
+    expect(page.get_by_role("link", name="Teach a repair")).to_be_visible()
+
+
+def test_a_case_is_shown_before_it_is_known_what_can_be_taught(server: WebServer, page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/api/v1/decisions?*", lambda route: held.append(route))
+    page.goto(f"/cases/{server.ended('broken')}")
+    expect(page.locator(".page-actions").get_by_role("button", name="Run again from what failed")).to_be_visible()
+    expect(page.get_by_role("link", name="Teach a repair")).to_have_count(0)
+    held.pop().continue_()
     expect(page.get_by_role("link", name="Teach a repair")).to_be_visible()
 
 

@@ -84,6 +84,21 @@ def test_a_phone_reads_a_long_graph_from_top_to_bottom(server: WebServer, phone:
     expect(phone.locator(".react-flow__minimap")).to_have_count(0)
 
 
+def test_a_graph_is_placed_anew_when_a_tablet_is_turned(server: WebServer, phone: Page) -> None:
+    server.deploy("short", LINE.partition("  job4")[0].replace("line", "short"))
+    phone.set_viewport_size({"width": 660, "height": 880})
+    phone.goto(f"/cases/{server.ended('short')}")
+    is_below = """() => {
+        const [first, last] = ["job0", "job3"].map(id => document.querySelector(`[data-node="${id}"]`));
+        return first && last && last.getBoundingClientRect().top > first.getBoundingClientRect().bottom;
+    }"""
+    phone.wait_for_function(is_below)
+    phone.set_viewport_size({"width": 880, "height": 660})
+    phone.wait_for_function(f"() => document.querySelector('[data-node=job3]') && !({is_below})()")
+    phone.set_viewport_size({"width": 660, "height": 880})
+    phone.wait_for_function(is_below)
+
+
 def test_a_graph_too_long_for_a_phone_begins_with_what_failed(server: WebServer, phone: Page) -> None:
     server.deploy("line", LINE)
     phone.goto(f"/cases/{server.ended('line')}")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, expect
 
+from mendflow.core.model.ids import CaseId
 from tests.patience import PATIENCE_S
 from tests.web.dialogs import confirm
 from tests.web.watched import DESK, PHONE, Complaints, watched
@@ -28,6 +29,12 @@ jobs:
   count:
     inputs: {text.txt: "${{ inputs.text }}"}
     run: echo "it has $(wc -w < text.txt) words"
+"""
+PAIRED = """
+name: paired
+inputs: {texts: {type: files}}
+jobs:
+  count: {run: "echo ${{ size(inputs.texts) }}"}
 """
 NIGHTLY = """
 name: nightly
@@ -184,6 +191,24 @@ def test_a_file_from_here_is_given_to_a_flow(page: Page, server: WebServer, tmp_
     expect(page.get_by_role("complementary", name="Item count")).to_contain_text("it has 4 words")
 
 
+def test_ui_1_files_of_the_same_content_are_all_given(page: Page, server: WebServer, tmp_path: Path) -> None:
+    server.deploy("paired", PAIRED)
+    for name in ("left.txt", "right.txt"):
+        (tmp_path / name).write_text("the same words")
+    page.goto("/run/paired")
+    chosen = page.get_by_label("texts: files from here")
+    chosen.set_input_files([tmp_path / "left.txt", tmp_path / "right.txt"])
+    leave_out = page.get_by_role("button", name=re.compile("^Leave out"))
+    expect(leave_out).to_have_count(2)
+    chosen.set_input_files(tmp_path / "left.txt")
+    expect(page.get_by_text("Files from here")).to_be_visible()
+    expect(leave_out).to_have_count(2)
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/cases/paired-*")
+    case = server.client.cases(flow="paired")[0]
+    assert [each["name"] for each in case.inputs["texts"]] == ["left.txt", "right.txt"]
+
+
 def test_nothing_starts_before_a_chosen_file_is_stored(page: Page, server: WebServer, tmp_path: Path) -> None:
     server.deploy("counted", COUNTED)
     (tmp_path / "epic.txt").write_text("sing o goddess")
@@ -233,3 +258,20 @@ def test_ui_1_what_was_typed_stays_when_the_flow_has_another_version(server: Web
     expect(page.get_by_label("colour")).to_have_value("red")
     expect(page.get_by_label("names")).to_have_value("bob")
     expect(page.get_by_label("copies")).to_have_value("3")
+
+
+def test_ui_1_a_case_is_run_again_with_what_its_own_flow_takes(server: WebServer, page: Page) -> None:
+    first = "name: deep\ninputs: {depth: {type: number, default: 3}}\njobs:\n  dig: {run: 'echo ${{ inputs.depth }}'}\n"
+    server.deploy("deep", first)
+    before = server.ended("deep")
+    server.deploy("deep", first.replace("default: 3", "default: 8").replace("  dig", "  drill"))
+    page.goto(f"/run/deep?rerun_of={before}")
+    expect(page.get_by_role("img", name="deep: dig")).to_be_visible()
+    expect(page.get_by_label("depth")).to_have_value("3")
+    page.get_by_label("depth").fill("8")
+    page.get_by_role("button", name="Run again").click()
+    expect(page.get_by_text(f"runs {before} again")).to_be_visible()
+    again = CaseId(page.url.rpartition("/")[2])
+    assert server.client.case(again).inputs == {"depth": 8}
+    server.came_to(again, "completed")
+    assert [each["item"] for each in server.ask("GET", f"/cases/{again}/items")] == ["dig"]

@@ -21,6 +21,8 @@ describe("commands in the server's sentences", () => {
   it("that a job has printed are no acts on other cases", () => {
     expect(actionFor("mendflow cancel other-1a2b", { subject: "night-7f3k" })).toBeNull();
     expect(actionFor("mendflow resume other-1a2b")).toBeNull();
+    expect(actionFor("mendflow cancel talks-soap.2", { subject: "talks-soap.1" })).toBeNull();
+    expect(where(actionFor("mendflow cancel talks-soap.1.3", { subject: "talks-soap.1" }))).toEqual(["cancel", "Cancel: talks-soap.1.3"]);
   });
   it("become links to where the same is done", () => {
     expect(where(actionFor("mendflow failures show 1a2b3c"))).toEqual(["/failures/$group", { group: "1a2b3c" }, undefined]);

@@ -25,17 +25,38 @@ it("waits for no file of an input that the flow no longer has", () => {
   rerender({ inputs: {} });
   expect(result.current.storing).toEqual([]);
 });
-it("sends a default in place of what was given, and not what nobody gave", () => {
-  const inputs = { given: input({ default: 5 }), left: input({ default: 7 }), old: input({ default: 8 }) };
-  const { result } = renderHook(() => useInputs(inputs, { given: 6 }, { left: 7, old: 3 }));
-  expect(result.current.drafts).toEqual({ given: "6", left: "7", old: "3" });
-  expect(result.current.values).toEqual({ given: 6, old: 3 });
+it("runs again with what was typed, also where the flow would have had the same by itself", () => {
+  const own = { given: input({ default: 5 }), left: input({ default: 3 }), note: input({ type: "string" }), code: input() };
+  const given = { given: 6, note: "n", code: "007" };
+  const { result } = renderHook(() => useInputs(own, { given, isKept: true }));
+  expect(result.current.drafts).toEqual({ given: "6", left: "3", note: "n", code: "007" });
+  expect(result.current.values).toEqual({});
   act(() => result.current.set("given", "5"));
+  act(() => result.current.set("left", "8"));
+  act(() => result.current.set("note", ""));
+  expect(result.current.values).toEqual({ given: 5, left: 8, note: null });
+  act(() => result.current.set("left", "3"));
+  act(() => result.current.set("given", "6"));
+  act(() => result.current.set("note", "n"));
+  expect(result.current.values).toEqual({});
+});
+it("starts anew with what was given, as it was given, and what was had before where the flow has another default now", () => {
+  const newest = { same: input({ default: 6 }), names: input({ type: "list" }), left: input({ default: 7 }), old: input({ default: 8 }) };
+  const given = { same: 6, names: ["1", "2"], gone: 1 };
+  const { result } = renderHook(() => useInputs(newest, { given, before: { left: 7, old: 3 } }));
+  expect(result.current.drafts).toEqual({ same: "6", names: "1\n2", left: "7", old: "3" });
+  expect(result.current.values).toEqual({ same: 6, names: ["1", "2"], old: 3 });
   act(() => result.current.set("old", "8"));
-  expect(result.current.values).toEqual({ given: 5 });
+  act(() => result.current.set("same", ""));
+  expect(result.current.values).toEqual({ same: 6, names: ["1", "2"] });
+});
+it("reads what was given anew where the flow declares another type now", () => {
+  const { result } = renderHook(() => useInputs({ count: input({ type: "number" }), late: input({ type: "number" }) }, { given: { count: "5", late: "soon" } }));
+  expect(result.current.values).toEqual({ count: 5 });
+  expect(Object.keys(result.current.problems)).toEqual(["late"]);
 });
 it("leaves a field empty that was given as nothing, and one that was emptied", () => {
-  const { result } = renderHook(() => useInputs({ a: input({ type: "string", default: "x" }), b: input({ default: "y" }) }, { a: null }));
+  const { result } = renderHook(() => useInputs({ a: input({ type: "string", default: "x" }), b: input({ default: "y" }) }, { given: { a: null } }));
   expect(result.current.drafts).toEqual({ a: "", b: "y" });
   act(() => result.current.set("b", ""));
   expect(result.current.drafts["b"]).toBe("");

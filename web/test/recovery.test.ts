@@ -78,7 +78,7 @@ it("the variables of a job are those of its context that are plain values", () =
 });
 
 it("an application of rules is counted in failures, as its button counts them", () => {
-  expect(countsOfApply({ taken_up: ["a-1/1:1:1/abort", "a-1/1:2:1/abort", "b-1/1:1:1/abort"], left: ["a-1/2:1:1/abort", "d-1/1:1:1/abort"], refused: { "e-1/1:1:1/abort": "it is over" } })).toEqual({ taken: 3, cases: 2, left: 2, refused: 1 });
+  expect(countsOfApply({ taken_up: ["a-1/1:1:1/abort", "a-1/1:2:1/abort", "b-1/1:1:1/abort", "b-1.2/1:1:1/abort", "t-soap.1/1:1:1/abort", "t-soap.2/1:1:1/abort"], left: ["a-1/2:1:1/abort", "d-1/1:1:1/abort"], refused: { "e-1/1:1:1/abort": "it is over" } })).toEqual({ taken: 6, cases: 4, left: 2, refused: 1 });
 });
 
 it("only what differs is compared", () => {

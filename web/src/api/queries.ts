@@ -36,12 +36,30 @@ export function casesQuery(wish: CasesWish) {
   });
 }
 
-/** The cases that were run in place of a case, the newest first. */
-export function laterRunsQuery(id: string) {
+/** The case that stands in the place of a case, or `null`. */
+export function laterRunQuery(id: string) {
   return queryOptions({
-    queryKey: ["cases", "later-runs", id],
-    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases", { params: { query: { where: `stands_for == ${quoted(id)}`, order: "-started", limit: 20 } }, signal })),
+    queryKey: ["cases", "later-run", id],
+    queryFn: ({ signal }) => laterRun(id, (of) => ask(api.GET("/api/v1/cases", { params: { query: { where: `stands_for in [${of.map(quoted).join(", ")}]`, order: "-started", limit: 20 } }, signal }))),
   });
+}
+
+const AGAIN_MAX = 10;
+
+/** The last of those that run a case again, or that run one of these again, without those that were cancelled: whoever ran such a
+ * one again has taken up the first as well. If all were cancelled it is the newest that runs the case itself again. `runsOf` tells
+ * which run some cases again, the newest first. */
+export async function laterRun<Run extends Pick<CaseView, "id" | "status">>(id: string, runsOf: (ids: readonly string[]) => Promise<readonly Run[]>): Promise<Run | null> {
+  let first: Run | undefined;
+  let last: Run | undefined;
+  let before = [id];
+  for (let turn = 0; before.length && turn < AGAIN_MAX; turn += 1) {
+    const found = await runsOf(before);
+    first ??= found[0];
+    last = found.find((each) => each.status !== "cancelled") ?? last;
+    before = found.map((each) => each.id);
+  }
+  return last ?? first ?? null;
 }
 
 const CASES_AT_ONCE = 40;

@@ -1,5 +1,6 @@
 /** What can be done with cases: one table for the page of a case and for bulk acts, with what each will do. */
 import type { QueryClient } from "@tanstack/react-query";
+import { firstCaseOf } from "@/api/case-ids";
 import { api, ask, requestJson, type Schemas } from "@/api/client";
 import type { CaseView } from "@/api/queries";
 import type { State } from "@/api/states";
@@ -36,11 +37,12 @@ const path = (id: string) => ({ params: { path: { case: id } } });
 async function applyTo(id: string): Promise<string> {
   const own = await requestJson<Decision[]>("/api/v1/decisions", { query: { case: id, limit: 100 } });
   const groups = new Set(own.filter((each) => !each.replaced_by && each.group && OPEN.has(each.state)).map((each) => each.group));
+  const its = new Set([id, ...own.map((each) => each.case)].map(firstCaseOf));
   let taken = 0;
   for (const group of groups) {
     const members = await requestJson<Decision[]>("/api/v1/decisions", { query: { group, limit: MEMBERS_MAX } });
     if (members.length >= MEMBERS_MAX) throw new Error("its cause has too many failures to leave the others out; apply the rules on the page of the cause");
-    const skip = [...new Set(members.map((each) => rootOf(each.case)))].filter((each) => each !== rootOf(id));
+    const skip = [...new Set(members.map((each) => firstCaseOf(each.case)))].filter((each) => !its.has(each));
     const done = await requestJson<Schemas["ApplyResult"]>(`/api/v1/failures/${encodeURIComponent(group)}/apply`, { method: "POST", body: { skip } });
     const refused = Object.values(done.refused)[0];
     if (refused) throw new Error(refused);
@@ -48,11 +50,6 @@ async function applyTo(id: string): Promise<string> {
   }
   if (!taken) throw new Error(groups.size ? "no rule takes it up: teach one on the page of its cause" : "nothing in it waits for a rule");
   return "a rule takes it up";
-}
-
-/** A called case belongs to the one that was started: `night-1a2b3c.2` to `night-1a2b3c`. */
-function rootOf(id: string): string {
-  return id.split(".")[0] ?? id;
 }
 
 const live = (view: CaseView) => view.status === "running" || view.status === "suspended";

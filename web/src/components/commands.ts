@@ -3,6 +3,7 @@
  *
  * A sentence may quote what a job has printed, and that may look like a command, too. So acts on cases are offered only for the
  * case that the sentence is about. */
+import { firstCaseOf } from "@/api/case-ids";
 import { caseAction, drainLevel, goTo, resumeItem, toCase, toCause, toMending, type Action } from "./actions";
 import type { CaseActName } from "./case-acts";
 
@@ -30,10 +31,9 @@ function place(subject: string): Action {
   return serial ? goTo(subject, { to: "/jobs", search: { where: `id == '${subject}'` } }) : toCase(job, null, subject);
 }
 
-/** Of the same case, or of one that it called: `night-7f3k.2` is of `night-7f3k`. */
+/** Of the same case, or of one that it called. */
 function isAbout(id: string, about: About): boolean {
-  const root = (subject: string) => caseOf(subject).split(".")[0];
-  return about.subject !== undefined && root(id) === root(about.subject);
+  return about.subject !== undefined && firstCaseOf(id) === firstCaseOf(about.subject);
 }
 
 function actOn(name: CaseActName): (parts: string[], about: About) => Action | null {

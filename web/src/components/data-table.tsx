@@ -24,9 +24,9 @@ export interface Column<Row> {
   align?: "end";
   /** On a phone, and on other narrow screens where the columns have no room, a row has two lines: in which of them it stands;
    * without it, it is left out there. If no column says so, the table is as on a large screen, and is moved sideways. */
-  phone?: 1 | 2;
+  narrow?: 1 | 2;
   /** What stands there, where no heading says what it is; without it, what stands in the cell. */
-  phoneCell?: (row: Row) => ReactNode;
+  narrowCell?: (row: Row) => ReactNode;
   /** A word of the glossary that explains what is in it. */
   about?: GlossaryWord;
 }
@@ -61,7 +61,7 @@ export interface DataTableProps<Row> {
 }
 
 const ROW_PX = 28;
-const PHONE_ROW_PX = 54;
+const NARROW_ROW_PX = 54;
 
 /** What is beside a table, and its checkboxes. */
 const BESIDE_PX = 60;
@@ -78,8 +78,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rows, rowId, onSelect, selected, onOpen, onEnd } = props;
   const blank = props.columns.filter((column) => column.isBlank && rows.length > 0 && rows.every(column.isBlank)).map((column) => column.id).join();
   const columns = useMemo(() => props.columns.filter((column) => !blank.split(",").includes(column.id)), [props.columns, blank]);
-  const narrow = useNarrow(neededPx(columns)) && columns.some((column) => column.phone);
-  const rowPx = narrow ? PHONE_ROW_PX : ROW_PX;
+  const narrow = useNarrow(neededPx(columns)) && columns.some((column) => column.narrow);
+  const rowPx = narrow ? NARROW_ROW_PX : ROW_PX;
   const [ownSort, setOwnSort] = useState<Sort | null>(null);
   const sort = props.onSort ? (props.sort ?? null) : ownSort;
   const setSort = props.onSort ?? setOwnSort;
@@ -261,7 +261,7 @@ const TableRow = memo(function TableRow(props: {
         <span role="gridcell" className="cell lines">
           {([1, 2] as const).map((line) => (
             <span key={line} className="line">
-              {props.columns.filter((column) => column.phone === line).map((column) => <span key={column.id}>{(column.phoneCell ?? column.cell)(props.row)}</span>)}
+              {props.columns.filter((column) => column.narrow === line).map((column) => <span key={column.id}>{(column.narrowCell ?? column.cell)(props.row)}</span>)}
             </span>
           ))}
         </span>

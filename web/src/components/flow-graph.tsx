@@ -9,7 +9,7 @@ import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
 import { useTheme } from "@/app/theme";
 import { pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";
-import { firstViewOnPhone, isTooLong, letPageScroll, placeOnPhone } from "./graph-on-phone";
+import { firstViewNarrow, isTooLong, letPageScroll, placeNarrow } from "./narrow-graph";
 import { number } from "./format";
 import { Icon } from "./icon";
 import { ErrorState, Loading } from "./states-of-page";
@@ -22,7 +22,7 @@ interface Hands {
   open: (node: GraphNode) => void;
   fold: (id: string) => void;
   selected: string | undefined;
-  /** It goes from top to bottom, as on a phone. */
+  /** It goes from top to bottom, as where the screen is narrow. */
   down: boolean;
 }
 
@@ -31,7 +31,7 @@ const HandsContext = createContext<Hands>({ open: () => undefined, fold: () => u
 type Drawn = Node<{ node: GraphNode; inner: number; folded: boolean; inExlet: boolean }, "activity">;
 
 const WIDTH = 196;
-const WIDTH_ON_PHONE = 152;
+const NARROW_WIDTH = 152;
 const HEIGHT = 72;
 const FOLDED_FROM = 60;
 const FIT = { maxZoom: 1.1, padding: 0.12 };
@@ -96,7 +96,9 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     return [...seen.values()];
   }, [graph, shown]);
   const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
-  const isLong = useMemo(() => tablet && isTooLong(shown.nodes, lines, { width: WIDTH, height: HEIGHT }, innerWidth), [tablet, structure]);
+  // It is drawn again when the screen is turned, as its frame has another width then.
+  const screenPx = innerWidth;
+  const isLong = useMemo(() => tablet && isTooLong(shown.nodes, lines, { width: WIDTH, height: HEIGHT }, screenPx), [tablet, structure, screenPx]);
   const down = phone || isLong;
   const [placed, setPlaced] = useState<Places | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -113,8 +115,8 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     };
     // Only another structure is placed anew.
   }, [structure, down]);
-  const onPhone = useMemo(() => (down && width ? placeOnPhone(shown.nodes, lines, { width: WIDTH_ON_PHONE, height: HEIGHT }, width) : null), [structure, down, width]);
-  const places: Places | null = down ? onPhone : placed;
+  const narrow = useMemo(() => (down && width ? placeNarrow(shown.nodes, lines, { width: NARROW_WIDTH, height: HEIGHT }, width) : null), [structure, down, width]);
+  const places: Places | null = down ? narrow : placed;
   const hands = useMemo<Hands>(
     () => ({
       open: onOpen,
@@ -165,7 +167,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   );
   // It has its place at once, and is drawn in small parts, between which the page answers.
   const begun = useDeferredValue(places !== null, false);
-  const high = down && width && nodes.length ? firstViewOnPhone(nodes, width, selected).height : 0;
+  const high = down && width && nodes.length ? firstViewNarrow(nodes, width, selected).height : 0;
   const style = high ? { flex: "none", height: high } : undefined;
   if (error !== null) return <ErrorState error={error} />;
   if (!places || !begun) {
@@ -227,7 +229,7 @@ function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; sele
   useLayoutEffect(() => {
     const was = before.current;
     if (width && down) {
-      const { view, height } = firstViewOnPhone(nodes, width, selected);
+      const { view, height } = firstViewNarrow(nodes, width, selected);
       const size = `${width} ${height} ${view.zoom}`;
       if (size === drawn.current) return;
       drawn.current = size;

@@ -32,6 +32,19 @@ export function draftOf(wanted: Wanted, value: unknown): Draft {
   return String(value);
 }
 
+const KINDS: Record<string, (value: unknown) => boolean> = {
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  boolean: (value) => typeof value === "boolean",
+  list: Array.isArray,
+  map: (value) => typeof value === "object" && !Array.isArray(value),
+};
+
+/** Whether a value that was there before is of the declared type; the server looks at the others itself. */
+export function fits(wanted: Wanted, value: unknown): boolean {
+  return value === null ? !wanted.required : (KINDS[wanted.type ?? ""]?.(value) ?? true);
+}
+
 export type Read = { value: unknown } | { problem: string };
 
 /** The value to send; `undefined` leaves it out, so that the default holds. */

@@ -67,6 +67,11 @@ export async function storeFile(file: File): Promise<StoredFile> {
   return { $file: sha256, bytes: file.size, name: file.name };
 }
 
+/** Files of the same content are still others, by their names. */
+function keyOf(file: StoredFile): string {
+  return `${file.$file} ${file.name}`;
+}
+
 function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }: ValueProps & { hint: string }) {
   const id = useId();
   const many = wanted.type === "files";
@@ -84,7 +89,7 @@ function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }:
       for (const file of files) {
         tellStoring(file.name);
         const found = await storeFile(file);
-        if (!given.some((each) => each.$file === found.$file)) given.push(found);
+        if (!given.some((each) => keyOf(each) === keyOf(found))) given.push(found);
       }
       onChange(given);
     } catch (error) {
@@ -108,7 +113,7 @@ function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }:
       )}
       {stored.length > 0 && <strong>{name}</strong>}
       {stored.map((file) => (
-        <div key={file.$file} className="row">
+        <div key={keyOf(file)} className="row">
           <Icon name="file" size={14} />
           <span className="clip">{file.name}</span>
           <span className="muted nowrap">{bytes(file.bytes)}</span>

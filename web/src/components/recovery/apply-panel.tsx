@@ -2,6 +2,7 @@
 import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useId, useState } from "react";
+import { caseOfDecision } from "@/api/case-ids";
 import { useMay } from "@/api/session";
 import { ConfirmDialog } from "@/components/dialog";
 import { number, plural } from "@/components/format";
@@ -9,7 +10,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, caseOfDecision, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
+import { applyQuery, applyRules, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
 
 interface ApplyProps {
   view: FailureView;

@@ -1,5 +1,6 @@
 /** What the pages of recovery read and change. The first word of a key says which events make it be read again. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { firstCaseOf } from "@/api/case-ids";
 import { requestJson, type Schemas } from "@/api/client";
 
 /** The result of a repair that has tried again, as long as nothing has come of it. */
@@ -169,14 +170,9 @@ export function applyQuery(group: string, asked: boolean) {
   });
 }
 
-/** The id of a decision begins with its case. */
-export function caseOfDecision(id: string): string {
-  return id.split("/", 1)[0] ?? id;
-}
-
 /** How many failures were taken up, left as they are, and refused: what the button counts; and of how many cases those are that were taken up. */
 export function countsOfApply(state: Pick<ApplyProgress, "taken_up" | "left" | "refused">): { taken: number; cases: number; left: number; refused: number } {
-  const cases = new Set(state.taken_up.map(caseOfDecision));
+  const cases = new Set(state.taken_up.map(firstCaseOf));
   return { taken: state.taken_up.length, cases: cases.size, left: state.left.length, refused: Object.keys(state.refused).length };
 }
 

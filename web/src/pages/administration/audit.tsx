@@ -17,11 +17,11 @@ const OUTCOMES = ["done", "refused", "failed", "unanswered"];
 const STORING = "store_file";
 
 const COLUMNS: Column<Entry>[] = [
-  { id: "at", phone: 2, header: "When", width: "100px", cell: (row) => <Time at={row.at} /> },
-  { id: "who", phone: 2, header: "Who", width: "minmax(90px, 1fr)", cell: (row) => row.who },
-  { id: "operation", phone: 1, header: "What", width: "minmax(120px, 1.2fr)", cell: (row) => <span className="mono">{row.operation}</span> },
-  { id: "object", phone: 1, header: "To what", width: "minmax(120px, 2fr)", cell: (row) => [row.object, row.made !== row.object && row.made].filter(Boolean).join(" → ") },
-  { id: "outcome", phone: 2, header: "Outcome", width: "120px", cell: (row) => <StateBadge of={row.outcome === "refused" ? "rejected" : (row.outcome ?? "done")} word={row.code || row.outcome || "done"} /> },
+  { id: "at", narrow: 2, header: "When", width: "100px", cell: (row) => <Time at={row.at} /> },
+  { id: "who", narrow: 2, header: "Who", width: "minmax(90px, 1fr)", cell: (row) => row.who },
+  { id: "operation", narrow: 1, header: "What", width: "minmax(120px, 1.2fr)", cell: (row) => <span className="mono">{row.operation}</span> },
+  { id: "object", narrow: 1, header: "To what", width: "minmax(120px, 2fr)", cell: (row) => [row.object, row.made !== row.object && row.made].filter(Boolean).join(" → ") },
+  { id: "outcome", narrow: 2, header: "Outcome", width: "120px", cell: (row) => <StateBadge of={row.outcome === "refused" ? "rejected" : (row.outcome ?? "done")} word={row.code || row.outcome || "done"} /> },
   { id: "source", header: "From", width: "minmax(90px, 1fr)", cell: (row) => row.source },
   { id: "server", header: "Server", width: "minmax(90px, 1fr)", cell: (row) => row.server },
 ];

@@ -100,15 +100,15 @@ export function Projects() {
   const remove = (project: Project) =>
     askFirst({ title: `Take away what is set for ${project.name}`, will: "It has the weight 1 and no quotas then. Its cases, flows and members stay as they are.", act: "Take away", danger: true, done: `Nothing is set for ${project.name}`, onAct: () => ask(api.DELETE("/api/v1/projects/{name}", { params: { path: { name: project.name } } })) });
   const columns: Column<Project>[] = [
-    { id: "name", phone: 1, header: "Project", width: "minmax(110px, 0.8fr)", value: (row) => row.name, cell: (row) => row.name },
-    { id: "weight", phone: 1, phoneCell: (row) => `weight ${number(row.settings.weight)}`, header: "Weight", width: "72px", align: "end", value: (row) => row.settings.weight, cell: (row) => number(row.settings.weight) },
+    { id: "name", narrow: 1, header: "Project", width: "minmax(110px, 0.8fr)", value: (row) => row.name, cell: (row) => row.name },
+    { id: "weight", narrow: 1, narrowCell: (row) => `weight ${number(row.settings.weight)}`, header: "Weight", width: "72px", align: "end", value: (row) => row.settings.weight, cell: (row) => number(row.settings.weight) },
     { id: "share", header: "Share", width: "72px", align: "end", value: (row) => row.share, cell: (row) => (row.share === null ? "" : percent(row.share, 1)) },
-    { id: "had", phone: 1, phoneCell: (row) => row.used_share !== null && `has had ${percent(row.used_share, 1)}`, header: "Has had", width: "80px", align: "end", value: (row) => row.used_share, cell: (row) => (row.used_share === null ? "" : percent(row.used_share, 1)) },
+    { id: "had", narrow: 1, narrowCell: (row) => row.used_share !== null && `has had ${percent(row.used_share, 1)}`, header: "Has had", width: "80px", align: "end", value: (row) => row.used_share, cell: (row) => (row.used_share === null ? "" : percent(row.used_share, 1)) },
     { id: "cpu", header: "CPU time", width: "96px", align: "end", value: (row) => row.used.cpu_s, cell: (row) => duration(row.used.cpu_s * 1000) },
     { id: "cpus", header: "CPUs now", width: "84px", align: "end", value: (row) => row.used.cpus, cell: (row) => number(row.used.cpus) },
-    { id: "quotas", phone: 2, phoneCell: (row) => <Bounds project={row} none="no quota" />, header: "Quotas, and what is used", width: "minmax(200px, 3fr)", cell: (row) => <Bounds project={row} /> },
+    { id: "quotas", narrow: 2, narrowCell: (row) => <Bounds project={row} none="no quota" />, header: "Quotas, and what is used", width: "minmax(200px, 3fr)", cell: (row) => <Bounds project={row} /> },
     { id: "set", header: "Set", width: "150px", value: (row) => row.set_at, cell: (row) => row.set_at > 0 && <><Time at={row.set_at} /> by {row.set_by}</> },
-    { id: "acts", phone: 2, header: "", width: "180px", cell: (row) => may("set_project") && <span className="row"><button type="button" className="link-button" onClick={() => setChanging(row)}>Change …</button>{row.set_at > 0 && <button type="button" className="link-button" onClick={() => remove(row)}>Take away …</button>}</span> },
+    { id: "acts", narrow: 2, header: "", width: "180px", cell: (row) => may("set_project") && <span className="row"><button type="button" className="link-button" onClick={() => setChanging(row)}>Change …</button>{row.set_at > 0 && <button type="button" className="link-button" onClick={() => remove(row)}>Take away …</button>}</span> },
   ];
   const button = may("set_project") && <button type="button" className="button primary" onClick={() => setChanging("new")}><Icon name="plus" size={14} /> Bound a project</button>;
   return (

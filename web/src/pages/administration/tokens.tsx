@@ -138,13 +138,13 @@ export function Tokens() {
       onAct: () => ask(api.DELETE("/api/v1/tokens/{token}", { params: { path: { token: token.id } } })),
     });
   const columns: Column<Token>[] = [
-    { id: "name", phone: 1, header: "Name", width: "minmax(100px, 1fr)", value: (row) => row.name, cell: (row) => row.name },
-    { id: "roles", phone: 1, header: "Roles", width: "minmax(110px, 1.2fr)", cell: (row) => row.roles.join(", ") },
+    { id: "name", narrow: 1, header: "Name", width: "minmax(100px, 1fr)", value: (row) => row.name, cell: (row) => row.name },
+    { id: "roles", narrow: 1, header: "Roles", width: "minmax(110px, 1.2fr)", cell: (row) => row.roles.join(", ") },
     { id: "projects", header: "Projects", width: "minmax(100px, 1.2fr)", cell: (row) => projectsOf(row) || <span className="muted">default</span> },
-    { id: "made", phone: 2, header: "Made", width: "150px", value: (row) => row.made_at, cell: (row) => <><Time at={row.made_at} /> by {row.made_by}</> },
+    { id: "made", narrow: 2, header: "Made", width: "150px", value: (row) => row.made_at, cell: (row) => <><Time at={row.made_at} /> by {row.made_by}</> },
     { id: "expires", header: "Holds until", width: "110px", value: (row) => row.expires_at || null, cell: (row) => (row.expired ? "expired" : <Time at={row.expires_at} none="it is revoked" />) },
     { id: "used", header: "Last used", width: "110px", value: (row) => row.used_at, cell: (row) => <Time at={row.used_at} none="never" /> },
-    { id: "acts", phone: 2, header: "", width: "90px", cell: (row) => may("revoke_token") && <button type="button" className="link-button" onClick={() => revoke(row)} aria-label={`Revoke ${row.name}`}>Revoke …</button> },
+    { id: "acts", narrow: 2, header: "", width: "90px", cell: (row) => may("revoke_token") && <button type="button" className="link-button" onClick={() => revoke(row)} aria-label={`Revoke ${row.name}`}>Revoke …</button> },
   ];
   const button = may("create_token") && (
     <button type="button" className="button primary" onClick={() => setMaking(true)}>

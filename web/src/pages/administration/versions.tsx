@@ -11,15 +11,15 @@ import { Time } from "@/components/time";
 type Server = Schemas["ServerView"];
 
 const COLUMNS: Column<Server>[] = [
-  { id: "id", phone: 1, header: "Server", width: "minmax(130px, 1.2fr)", value: (row) => row.id, cell: (row) => <>{row.id}{row.own && <span className="muted"> (this one)</span>}</> },
-  { id: "state", phone: 1, header: "State", width: "90px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state} word={row.state} /> },
-  { id: "version", phone: 2, header: "Version", width: "110px", value: (row) => row.version, cell: (row) => row.version },
+  { id: "id", narrow: 1, header: "Server", width: "minmax(130px, 1.2fr)", value: (row) => row.id, cell: (row) => <>{row.id}{row.own && <span className="muted"> (this one)</span>}</> },
+  { id: "state", narrow: 1, header: "State", width: "90px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state} word={row.state} /> },
+  { id: "version", narrow: 2, header: "Version", width: "110px", value: (row) => row.version, cell: (row) => row.version },
   { id: "url", header: "Address", width: "minmax(140px, 1.4fr)", cell: (row) => <span className="mono">{row.url}</span> },
-  { id: "cases", phone: 2, phoneCell: (row) => plural(row.cases, "case"), header: "Cases", width: "70px", align: "end", value: (row) => row.cases, cell: (row) => row.cases },
-  { id: "running", phone: 2, phoneCell: (row) => `${number(row.running)} of its jobs run`, header: "Running", width: "76px", align: "end", value: (row) => row.running, cell: (row) => row.running },
+  { id: "cases", narrow: 2, narrowCell: (row) => plural(row.cases, "case"), header: "Cases", width: "70px", align: "end", value: (row) => row.cases, cell: (row) => row.cases },
+  { id: "running", narrow: 2, narrowCell: (row) => `${number(row.running)} of its jobs run`, header: "Running", width: "76px", align: "end", value: (row) => row.running, cell: (row) => row.running },
   { id: "waiting", header: "Waiting", width: "76px", align: "end", value: (row) => row.waiting, cell: (row) => row.waiting },
   { id: "pilots", header: "Pilots", width: "70px", align: "end", value: (row) => row.pilots, cell: (row) => row.pilots },
-  { id: "started", phone: 2, header: "Started", width: "100px", value: (row) => row.started_at, cell: (row) => <Time at={row.started_at} /> },
+  { id: "started", narrow: 2, header: "Started", width: "100px", value: (row) => row.started_at, cell: (row) => <Time at={row.started_at} /> },
 ];
 
 export function Versions() {

@@ -69,13 +69,13 @@ export function Webhooks() {
   const remove = (hook: Webhook) =>
     askFirst({ title: "Send no more", will: `Nothing is sent to ${hook.url} any more.`, act: "Remove", danger: true, done: "Removed", onAct: () => ask(api.DELETE("/api/v1/webhooks/{webhook}", { params: { path: { webhook: hook.id } } })) });
   const columns: Column<Webhook>[] = [
-    { id: "url", phone: 1, header: "Address", width: "minmax(180px, 2fr)", value: (row) => row.url, cell: (row) => <span title={row.url}>{row.url}</span> },
-    { id: "on", phone: 2, header: "When", width: "minmax(140px, 1.5fr)", cell: (row) => row.on.join(", ") },
-    { id: "of", phone: 2, header: "Of", width: "minmax(80px, 1fr)", cell: (row) => row.flow || row.case || row.owner || <span className="muted">everything</span> },
+    { id: "url", narrow: 1, header: "Address", width: "minmax(180px, 2fr)", value: (row) => row.url, cell: (row) => <span title={row.url}>{row.url}</span> },
+    { id: "on", narrow: 2, header: "When", width: "minmax(140px, 1.5fr)", cell: (row) => row.on.join(", ") },
+    { id: "of", narrow: 2, header: "Of", width: "minmax(80px, 1fr)", cell: (row) => row.flow || row.case || row.owner || <span className="muted">everything</span> },
     { id: "format", header: "Form", width: "90px", cell: (row) => `${row.format}${row.signed ? ", signed" : ""}` },
     { id: "made", header: "Added", width: "150px", value: (row) => row.made_at, cell: (row) => <><Time at={row.made_at} /> by {row.made_by}</> },
     {
-      id: "acts", phone: 2, header: "", width: "150px",
+      id: "acts", narrow: 2, header: "", width: "150px",
       cell: (row) => (
         <span className="row">
           {may("try_webhook") && <button type="button" className="link-button" onClick={() => void tryIt(row)}>Try it</button>}

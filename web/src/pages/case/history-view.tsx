@@ -53,12 +53,12 @@ export default function HistoryView({ id }: { id: string }) {
   const cut = !all && query.data?.length === HISTORY_LAST;
   const columns = useMemo<Column<Entry>[]>(
     () => [
-      { id: "at", phone: 1, header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
-      { id: "who", phone: 2, phoneCell: (entry) => <>{entry.by || entry.source}{entry.message && `: ${entry.message}`}{entry.exlet && <> · <Word of="exlet" /> {entry.exlet}</>}</>, header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => entry.by || entry.source },
-      { id: "what", phone: 1, header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what === "offered" ? <Word of="offered" /> : whatWord(entry)}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
+      { id: "at", narrow: 1, header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
+      { id: "who", narrow: 2, narrowCell: (entry) => <>{entry.by || entry.source}{entry.message && `: ${entry.message}`}{entry.exlet && <> · <Word of="exlet" /> {entry.exlet}</>}</>, header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => entry.by || entry.source },
+      { id: "what", narrow: 1, header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what === "offered" ? <Word of="offered" /> : whatWord(entry)}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
       {
         id: "item",
-        phone: 1,
+        narrow: 1,
         header: "Item",
         width: "minmax(120px, 1fr)",
         cell: (entry) =>

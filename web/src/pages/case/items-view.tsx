@@ -22,13 +22,13 @@ function ItemWhy({ item }: { item: ItemView }) {
 }
 
 const COLUMNS: readonly Column<ItemView>[] = [
-  { id: "state", phone: 1, header: "State", width: "124px", value: (item) => item.state, cell: (item) => <ItemState item={item} /> },
-  { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {elementOf(item) && <span className="muted">{elementOf(item)}</span>}</> },
+  { id: "state", narrow: 1, header: "State", width: "124px", value: (item) => item.state, cell: (item) => <ItemState item={item} /> },
+  { id: "item", narrow: 1, header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {elementOf(item) && <span className="muted">{elementOf(item)}</span>}</> },
   { id: "kind", header: "Kind", width: "80px", value: (item) => item.kind, cell: (item) => item.kind },
-  { id: "why", phone: 2, header: "Why", width: "minmax(160px, 2fr)", cell: (item) => <ItemWhy item={item} /> },
+  { id: "why", narrow: 2, header: "Why", width: "minmax(160px, 2fr)", cell: (item) => <ItemWhy item={item} /> },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", isBlank: (item) => !triesOf(item), value: triesOf, cell: (item) => triesOf(item) || "" },
   { id: "pilot", header: "Pilot", width: "minmax(120px, 0.8fr)", isBlank: (item) => !(item.pilot ?? item.attempts.at(-1)?.pilot), value: (item) => item.pilot, cell: (item) => item.pilot ?? item.attempts.at(-1)?.pilot ?? "" },
-  { id: "began", phone: 2, header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
+  { id: "began", narrow: 2, header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
   { id: "took", header: "Took", width: "92px", align: "end", value: (item) => ranMs(item, Date.now()), cell: (item) => <Ran item={item} /> },
 ];
 

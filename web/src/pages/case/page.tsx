@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, startTransition, Suspense, useCallback, useDeferredValue, useEffect, useState } from "react";
 import type { Schemas } from "@/api/client";
-import { caseDecisionsQuery, caseQuery, laterRunsQuery, whyQuery, type CaseView } from "@/api/queries";
+import { caseDecisionsQuery, caseQuery, laterRunQuery, whyQuery, type CaseView } from "@/api/queries";
 import { useMay, useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
@@ -40,6 +40,7 @@ const MessagesView = lazy(() => import("./messages-view"));
 const CompareView = lazy(() => import("./compare-view"));
 
 const route = getRouteApi("/cases/$case");
+const LATE_MS = 300;
 
 const WORDS: Record<View, string> = { graph: "Graph", timeline: "Timeline", items: "Items", history: "History", data: "Inputs and outputs", messages: "Messages", compare: "Compare" };
 
@@ -72,13 +73,14 @@ export default function CasePage() {
   // What stands above all the rest, which would move if it came later.
   const why = useQuery(whyQuery(id));
   const toTeach = useFailureToTeach(query.data);
+  const isLate = useIsLate(toTeach === undefined);
   const close = useCallback(() => void navigate({ search: (before) => ({ ...before, item: undefined, node: undefined, line: undefined }) }), [navigate]);
   useKeys(
     "Case",
     VIEWS.map((each, at) => ({ keys: String(at + 1), does: WORDS[each], run: () => void navigate({ search: (before) => ({ ...before, view: each }) }) })),
   );
   // Drawn in small parts, between which the page answers.
-  const isWhole = useDeferredValue(query.data !== undefined && !why.isPending && toTeach !== undefined);
+  const isWhole = useDeferredValue(query.data !== undefined && !why.isPending && (toTeach !== undefined || isLate));
   if (!query.data || !isWhole) {
     return (
       <Page key="coming" title={id} crumbs={<Link to="/cases">Cases</Link>}>
@@ -184,10 +186,9 @@ function Lead({ view }: { view: CaseView }) {
   );
 }
 
-/** The case that stands in its place: the newest that runs it again, unless somebody has cancelled all of them. */
+/** The case that stands in its place. */
 function LaterRun({ view }: { view: CaseView }) {
-  const found = useQuery(laterRunsQuery(view.id)).data ?? [];
-  const later = found.find((each) => each.status !== "cancelled") ?? found[0];
+  const later = useQuery(laterRunQuery(view.id)).data;
   if (!later) return null;
   return (
     <span>
@@ -211,6 +212,20 @@ function useFailureToTeach(view: CaseView | undefined): Schemas["DecisionView"] 
   if (!wanted) return null;
   const found = decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again" && each.handling !== "settled");
   return decisions.isPending ? undefined : (found ?? null);
+}
+
+/** Whether it has been waited for as long as a page may wait for what only stands among its acts. */
+function useIsLate(waits: boolean): boolean {
+  const [isLate, setIsLate] = useState(false);
+  useEffect(() => {
+    if (!waits) return undefined;
+    const timer = setTimeout(() => setIsLate(true), LATE_MS);
+    return () => {
+      clearTimeout(timer);
+      setIsLate(false);
+    };
+  }, [waits]);
+  return waits && isLate;
 }
 
 /** To the page that teaches a rule for what failed. */

@@ -59,13 +59,13 @@ function idWidth(rows: readonly CaseView[]): string {
 }
 
 const columns = (idTrack: string, waitsFor: ReadonlyMap<string, string>): readonly Column<CaseView>[] => [
-  { id: "status", phone: 1, header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
-  { id: "id", phone: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
-  { id: "inputs", phone: 1, header: "Inputs", width: "minmax(130px, 1.4fr)", cell: (view) => <CaseInputs view={view} /> },
+  { id: "status", narrow: 1, header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
+  { id: "id", narrow: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
+  { id: "inputs", narrow: 1, header: "Inputs", width: "minmax(130px, 1.4fr)", cell: (view) => <CaseInputs view={view} /> },
   { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
   { id: "items", header: "Items", width: "minmax(156px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
-  { id: "reason", phone: 2, header: "Why", width: "minmax(140px, 3fr)", cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
-  { id: "started", phone: 2, header: "Started", width: "98px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
+  { id: "reason", narrow: 2, header: "Why", width: "minmax(140px, 3fr)", cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
+  { id: "started", narrow: 2, header: "Started", width: "98px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
   { id: "runtime", header: "Took", width: "104px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
   { id: "owner", header: "Started by", width: "minmax(92px, 0.4fr)", isBlank: (view) => !view.owner, value: (view) => view.owner, cell: (view) => view.owner },
 ];

@@ -17,11 +17,11 @@ type File = Schemas["LogicalFile"];
 const route = getRouteApi("/data");
 
 const COLUMNS: Column<File>[] = [
-  { id: "name", phone: 1, header: "Name", width: "minmax(200px, 3fr)", cell: (row) => <span className="mono">{row.name}</span> },
-  { id: "bytes", phone: 2, header: "Size", width: "90px", align: "end", cell: (row) => bytes(row.bytes) },
-  { id: "set", phone: 2, header: "Data set", width: "minmax(90px, 1fr)", cell: (row) => row.data_set ?? "" },
-  { id: "places", phone: 2, header: "Lies on", width: "minmax(110px, 1fr)", cell: (row) => [...new Set((row.replicas ?? []).map((each) => each.element))].join(", ") || <span className="muted">nowhere</span> },
-  { id: "added", phone: 2, header: "Added", width: "100px", cell: (row) => <Time at={row.added_at} /> },
+  { id: "name", narrow: 1, header: "Name", width: "minmax(200px, 3fr)", cell: (row) => <span className="mono">{row.name}</span> },
+  { id: "bytes", narrow: 2, header: "Size", width: "90px", align: "end", cell: (row) => bytes(row.bytes) },
+  { id: "set", narrow: 2, header: "Data set", width: "minmax(90px, 1fr)", cell: (row) => row.data_set ?? "" },
+  { id: "places", narrow: 2, header: "Lies on", width: "minmax(110px, 1fr)", cell: (row) => [...new Set((row.replicas ?? []).map((each) => each.element))].join(", ") || <span className="muted">nowhere</span> },
+  { id: "added", narrow: 2, header: "Added", width: "100px", cell: (row) => <Time at={row.added_at} /> },
 ];
 
 function FileDetails({ file, onClose }: { file: File; onClose: () => void }) {

@@ -14,14 +14,14 @@ type Result = Schemas["ResultView"];
 const route = getRouteApi("/data");
 
 const COLUMNS: Column<Result>[] = [
-  { id: "job", phone: 1, header: "Job", width: "minmax(160px, 1.6fr)", value: (row) => row.job, cell: (row) => <Link to="/cases/$case" params={{ case: row.case }} search={{ view: "items", item: row.item }}>{row.job}</Link> },
+  { id: "job", narrow: 1, header: "Job", width: "minmax(160px, 1.6fr)", value: (row) => row.job, cell: (row) => <Link to="/cases/$case" params={{ case: row.case }} search={{ view: "items", item: row.item }}>{row.job}</Link> },
   { id: "name", header: "Step", width: "minmax(90px, 1fr)", value: (row) => row.name, cell: (row) => row.name },
   { id: "flow", header: "Flow", width: "minmax(90px, 1fr)", value: (row) => row.flow, cell: (row) => row.flow },
   { id: "files", header: "Files", width: "70px", align: "end", value: (row) => row.files, cell: (row) => row.files },
-  { id: "bytes", phone: 2, header: "Size", width: "90px", align: "end", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
-  { id: "made", phone: 2, header: "Made", width: "100px", value: (row) => row.made_at, cell: (row) => <Time at={row.made_at} /> },
+  { id: "bytes", narrow: 2, header: "Size", width: "90px", align: "end", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
+  { id: "made", narrow: 2, header: "Made", width: "100px", value: (row) => row.made_at, cell: (row) => <Time at={row.made_at} /> },
   { id: "used", header: "Last used", width: "100px", value: (row) => row.used_at, cell: (row) => <Time at={row.used_at} none="never" /> },
-  { id: "reason", phone: 2, header: "", width: "minmax(100px, 1.2fr)", cell: (row) => <span className="muted" title={row.reason}>{row.reason}</span> },
+  { id: "reason", narrow: 2, header: "", width: "minmax(100px, 1.2fr)", cell: (row) => <span className="muted" title={row.reason}>{row.reason}</span> },
 ];
 
 export function Results() {

@@ -17,13 +17,13 @@ const route = getRouteApi("/data");
 const TONE = { open: "running", closed: "waiting", over: "done" } as const;
 
 const COLUMNS: Column<DataSet>[] = [
-  { id: "name", phone: 1, header: "Data set", width: "minmax(130px, 1.5fr)", value: (row) => row.name, cell: (row) => <Link to="/data" search={{ view: "sets", name: row.name }}>{row.name}</Link> },
-  { id: "state", phone: 1, header: "State", width: "90px", value: (row) => row.state, cell: (row) => <StateBadge of={TONE[row.state]} word={row.state} /> },
-  { id: "files", phone: 2, phoneCell: (row) => plural(row.files, "file"), header: "Files", width: "80px", align: "end", value: (row) => row.files, cell: (row) => number(row.files) },
-  { id: "bytes", phone: 2, header: "Size", width: "90px", align: "end", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
-  { id: "starts", phone: 2, header: "Starts", width: "minmax(120px, 1.5fr)", cell: (row) => row.gatherings.map((each) => each.flow).join(", ") || <span className="muted">nothing</span> },
+  { id: "name", narrow: 1, header: "Data set", width: "minmax(130px, 1.5fr)", value: (row) => row.name, cell: (row) => <Link to="/data" search={{ view: "sets", name: row.name }}>{row.name}</Link> },
+  { id: "state", narrow: 1, header: "State", width: "90px", value: (row) => row.state, cell: (row) => <StateBadge of={TONE[row.state]} word={row.state} /> },
+  { id: "files", narrow: 2, narrowCell: (row) => plural(row.files, "file"), header: "Files", width: "80px", align: "end", value: (row) => row.files, cell: (row) => number(row.files) },
+  { id: "bytes", narrow: 2, header: "Size", width: "90px", align: "end", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
+  { id: "starts", narrow: 2, header: "Starts", width: "minmax(120px, 1.5fr)", cell: (row) => row.gatherings.map((each) => each.flow).join(", ") || <span className="muted">nothing</span> },
   { id: "waits", header: "Waits for", width: "minmax(120px, 1.5fr)", cell: (row) => row.waits_for.join("; ") },
-  { id: "made", phone: 2, header: "Made", width: "100px", value: (row) => row.made_at, cell: (row) => <Time at={row.made_at} /> },
+  { id: "made", narrow: 2, header: "Made", width: "100px", value: (row) => row.made_at, cell: (row) => <Time at={row.made_at} /> },
 ];
 
 function SetDetails({ set, onClose }: { set: DataSet; onClose: () => void }) {

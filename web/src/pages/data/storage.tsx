@@ -44,11 +44,11 @@ function NewElement({ onClose }: { onClose: () => void }) {
 }
 
 const WATCHES: Column<Watch>[] = [
-  { id: "name", phone: 1, header: "Watch", width: "minmax(110px, 1fr)", cell: (row) => row.watch.name },
-  { id: "element", phone: 2, header: "Of", width: "minmax(130px, 1.4fr)", cell: (row) => <span className="mono">{row.watch.element} {row.watch.prefix} {row.watch.match}</span> },
-  { id: "set", phone: 1, header: "Into the set", width: "minmax(100px, 1fr)", cell: (row) => row.watch.data_set },
+  { id: "name", narrow: 1, header: "Watch", width: "minmax(110px, 1fr)", cell: (row) => row.watch.name },
+  { id: "element", narrow: 2, header: "Of", width: "minmax(130px, 1.4fr)", cell: (row) => <span className="mono">{row.watch.element} {row.watch.prefix} {row.watch.match}</span> },
+  { id: "set", narrow: 1, header: "Into the set", width: "minmax(100px, 1fr)", cell: (row) => row.watch.data_set },
   { id: "known", header: "Known", width: "70px", align: "end", cell: (row) => row.known },
-  { id: "looked", phone: 2, header: "Looked", width: "100px", cell: (row) => <Time at={row.looked_at} none="not yet" /> },
+  { id: "looked", narrow: 2, header: "Looked", width: "100px", cell: (row) => <Time at={row.looked_at} none="not yet" /> },
   { id: "problem", header: "", width: "minmax(100px, 1fr)", cell: (row) => row.problem },
 ];
 
@@ -59,11 +59,11 @@ export function Storage() {
   const elements = useQuery({ queryKey: ["data", "storage"], queryFn: ({ signal }) => ask(api.GET("/api/v1/data/storage", { signal })) });
   const watches = useQuery({ queryKey: ["data", "watches"], queryFn: ({ signal }) => ask(api.GET("/api/v1/data/watches", { signal })), enabled: may("watches") });
   const columns: Column<Element>[] = [
-    { id: "name", phone: 1, header: "Storage element", width: "minmax(110px, 1fr)", value: (row) => row.name, cell: (row) => row.name },
-    { id: "url", phone: 2, header: "Address", width: "minmax(180px, 2fr)", cell: (row) => <span className="mono">{row.url}</span> },
+    { id: "name", narrow: 1, header: "Storage element", width: "minmax(110px, 1fr)", value: (row) => row.name, cell: (row) => row.name },
+    { id: "url", narrow: 2, header: "Address", width: "minmax(180px, 2fr)", cell: (row) => <span className="mono">{row.url}</span> },
     { id: "sites", header: "Near", width: "minmax(90px, 1fr)", cell: (row) => row.sites?.join(", ") || <span className="muted">all sites</span> },
-    { id: "mode", phone: 1, header: "", width: "90px", cell: (row) => (row.read_only ? "only read" : "") },
-    { id: "acts", phone: 2, header: "", width: "90px", cell: (row) => may("remove_element") && <button type="button" className="link-button" onClick={() => askFirst({ title: `Remove ${row.name}`, will: "It is forgotten; what lies there stays. Refused while files are known to lie there.", act: "Remove", danger: true, done: `${row.name} is removed`, onAct: () => ask(api.DELETE("/api/v1/data/storage/{name}", { params: { path: { name: row.name } } })) })}>Remove …</button> },
+    { id: "mode", narrow: 1, header: "", width: "90px", cell: (row) => (row.read_only ? "only read" : "") },
+    { id: "acts", narrow: 2, header: "", width: "90px", cell: (row) => may("remove_element") && <button type="button" className="link-button" onClick={() => askFirst({ title: `Remove ${row.name}`, will: "It is forgotten; what lies there stays. Refused while files are known to lie there.", act: "Remove", danger: true, done: `${row.name} is removed`, onAct: () => ask(api.DELETE("/api/v1/data/storage/{name}", { params: { path: { name: row.name } } })) })}>Remove …</button> },
   ];
   const button = may("put_element") && <button type="button" className="button primary" onClick={() => setAdding(true)}><Icon name="plus" size={14} /> Add</button>;
   return (

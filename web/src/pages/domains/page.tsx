@@ -23,12 +23,12 @@ const route = getRouteApi("/domains");
 const TONE: Record<Domain["state"], string> = { connected: "running", draining: "draining", invited: "pending", refused: "rejected", silent: "silent" };
 
 const COLUMNS: Column<Domain>[] = [
-  { id: "name", phone: 1, header: "Domain", width: "minmax(120px, 1fr)", value: (row) => row.name, cell: (row) => <Link to="/domains" search={{ domain: row.name }}>{row.name}</Link> },
-  { id: "state", phone: 1, header: "State", width: "110px", value: (row) => row.state, cell: (row) => <StateBadge of={TONE[row.state]} word={row.state} /> },
-  { id: "slots", phone: 2, phoneCell: (row) => row.report && `${row.report.slots_free} of ${row.report.slots} slots free`, header: "Free slots", width: "90px", align: "end", value: (row) => row.report?.slots_free ?? null, cell: (row) => (row.report ? `${row.report.slots_free} of ${row.report.slots}` : "") },
+  { id: "name", narrow: 1, header: "Domain", width: "minmax(120px, 1fr)", value: (row) => row.name, cell: (row) => <Link to="/domains" search={{ domain: row.name }}>{row.name}</Link> },
+  { id: "state", narrow: 1, header: "State", width: "110px", value: (row) => row.state, cell: (row) => <StateBadge of={TONE[row.state]} word={row.state} /> },
+  { id: "slots", narrow: 2, narrowCell: (row) => row.report && `${row.report.slots_free} of ${row.report.slots} slots free`, header: "Free slots", width: "90px", align: "end", value: (row) => row.report?.slots_free ?? null, cell: (row) => (row.report ? `${row.report.slots_free} of ${row.report.slots}` : "") },
   { id: "sent", header: "Sent there", width: "90px", align: "end", value: (row) => row.sent ?? 0, cell: (row) => row.sent ?? 0 },
   { id: "held", header: "Held here", width: "90px", align: "end", value: (row) => row.held ?? 0, cell: (row) => row.held ?? 0 },
-  { id: "heard", phone: 2, header: "Heard", width: "100px", value: (row) => row.heard_at ?? 0, cell: (row) => <Time at={row.heard_at} none="never" /> },
+  { id: "heard", narrow: 2, header: "Heard", width: "100px", value: (row) => row.heard_at ?? 0, cell: (row) => <Time at={row.heard_at} none="never" /> },
   { id: "url", header: "Address", width: "minmax(140px, 1.5fr)", cell: (row) => <span className="mono">{row.url}</span> },
   { id: "reason", header: "", width: "minmax(100px, 1fr)", cell: (row) => row.reason ?? "" },
 ];

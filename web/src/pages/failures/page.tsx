@@ -34,7 +34,7 @@ export default function FailuresPage() {
   const from = useMemo(() => sinceOf(since), [since]);
   const groups = useQuery(failuresQuery({ since: from, flow }));
   const sets = useQuery(ruleSetsQuery);
-  const onPhone = useNarrow(TABLET_PX);
+  const isNarrow = useNarrow(TABLET_PX);
   const flows = [...new Set([...(groups.data ?? []).flatMap((each) => each.flows), ...(flow ? [flow] : [])])].toSorted();
   const rows = useMemo(() => shown(groups.data ?? [], only), [groups.data, only]);
   const waiting = (groups.data ?? []).reduce((sum, each) => sum + each.waiting, 0);
@@ -79,7 +79,7 @@ export default function FailuresPage() {
           <DataTable
             label="Failures by cause"
             rows={rows}
-            columns={onPhone ? ON_PHONE : COLUMNS}
+            columns={isNarrow ? NARROW : COLUMNS}
             wraps
             rowId={(row) => row.id}
             onOpen={(row) => void navigate({ to: "/failures/$group", params: { group: row.id } })}
@@ -192,8 +192,8 @@ function Numbers({ group }: { group: FailureGroup }) {
   return <>{parts.filter(Boolean).join(" · ")}</>;
 }
 
-const ON_PHONE: Column<FailureGroup>[] = [
-  ...COLUMNS.filter(({ id }) => id === "cause").map((each) => ({ ...each, phone: 1 as const })),
-  { id: "numbers", phone: 2, header: "Failures", width: "1fr", cell: (row) => <Numbers group={row} /> },
-  ...COLUMNS.filter(({ id }) => id === "last").map((each) => ({ ...each, phone: 2 as const })),
+const NARROW: Column<FailureGroup>[] = [
+  ...COLUMNS.filter(({ id }) => id === "cause").map((each) => ({ ...each, narrow: 1 as const })),
+  { id: "numbers", narrow: 2, header: "Failures", width: "1fr", cell: (row) => <Numbers group={row} /> },
+  ...COLUMNS.filter(({ id }) => id === "last").map((each) => ({ ...each, narrow: 2 as const })),
 ];

@@ -1,10 +1,11 @@
 /** A flow as it will run, drawn before anything does: steps from left to right, or from top to bottom where that needs less room
  * than there is; what belongs together in a frame. */
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { layOut, ownSize, pathOf, type Layout } from "@/components/flow-layout";
 import { EmptyState, Loaded } from "@/components/states-of-page";
+import { exletOfNode, graphQuery } from "../case/queries";
 
 type Graph = Schemas["GraphView"];
 
@@ -105,6 +106,21 @@ export function FlowDrawing({ name, version }: { name: string; version: number }
     queryFn: ({ signal }) => ask(api.GET("/api/v1/flows/{name}/graph", { params: { path: { name } }, signal })),
     staleTime: Infinity,
   });
+  return <Drawing name={name} query={query} />;
+}
+
+/** The flow that a case had, without what mended it. */
+export function DrawingOfCase({ name, id }: { name: string; id: string }) {
+  const query = useQuery({ ...graphQuery(id), select: withoutExlets });
+  return <Drawing name={name} query={query} />;
+}
+
+function withoutExlets(graph: Graph): Graph {
+  const isOwn = (id: string) => !exletOfNode(id);
+  return { ...graph, nodes: graph.nodes.filter((node) => isOwn(node.id)), edges: graph.edges.filter((edge) => isOwn(edge.source) && isOwn(edge.target)) };
+}
+
+function Drawing({ name, query }: { name: string; query: UseQueryResult<Graph> }) {
   return (
     <Loaded query={query} lines={5}>
       {(graph) =>

@@ -45,7 +45,19 @@ function TakenUp({ failure }: { failure: Overview["failures"][number] }) {
   if (failure.unhandled > 0) return <StateBadge state="failed" word={`${number(failure.unhandled)} unhandled`} />;
   if (failure.told > 0) return <StateBadge state="person" word={`${number(failure.told)} told a person`} />;
   if (failure.rejected > 0) return <StateBadge state="stopped" word={failure.rejected === failure.count ? "by a person" : `${number(failure.rejected)} by a person`} />;
-  return <StateBadge state="done" word={failure.run_again === failure.count ? "run again" : failure.settled === failure.count ? "settled" : "handled"} />;
+  return (
+    <span className="home-came-of">
+      {cameOf(failure).map((word) => (
+        <StateBadge key={word} state="done" word={word} />
+      ))}
+    </span>
+  );
+}
+
+/** What came of failures that nobody has to look after any more; with how many, unless it is the same for all. */
+export function cameOf({ count, run_again, settled }: Pick<Overview["failures"][number], "count" | "run_again" | "settled">): string[] {
+  const counted = ([[run_again, "run again"], [settled, "settled"], [count - run_again - settled, "handled"]] as const).filter(([each]) => each > 0);
+  return counted.map(([each, word]) => (counted.length > 1 ? `${number(each)} ${word}` : word));
 }
 
 export function WaitingPanel({ overview }: { overview: Overview }) {

@@ -34,14 +34,14 @@ function stateOfJob(job: Job) {
 }
 
 const COLUMNS: readonly Column<ListedJob>[] = [
-  { id: "state", phone: 1, header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
-  { id: "item", phone: 1, header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
-  { id: "case", phone: 1, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
-  { id: "why", phone: 2, header: "Why", width: "minmax(170px, 2fr)", cell: (job) => <RowReason text={job.why} /> },
+  { id: "state", narrow: 1, header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
+  { id: "item", narrow: 1, header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
+  { id: "case", narrow: 1, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
+  { id: "why", narrow: 2, header: "Why", width: "minmax(170px, 2fr)", cell: (job) => <RowReason text={job.why} /> },
   { id: "asks", header: "Asks for", width: "minmax(110px, 0.9fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
   { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", isBlank: (job) => !job.pilot, value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", isBlank: (job) => !job.history.length, value: (job) => job.history.length, cell: (job) => job.history.length || "" },
-  { id: "created", phone: 2, header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
+  { id: "created", narrow: 2, header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
   { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", isBlank: (job) => !job.spec.owner, value: (job) => job.spec.owner ?? "", cell: (job) => job.spec.owner },
 ];
 

@@ -2,9 +2,10 @@ import { useNavigate } from "@tanstack/react-router";
 import { useId, useMemo, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { ApiError } from "@/api/errors";
-import type { CaseView, FlowView } from "@/api/queries";
+import type { CaseView } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { useRefresh } from "@/components/acts";
+import { effectiveInputs } from "@/components/case-inputs";
 import { SelectField, TextField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
 import { named } from "@/components/named";
@@ -45,17 +46,29 @@ export function orderOf(inputs: Record<string, Schemas["Input"]>): [string, Sche
   return Object.entries(inputs).sort(([, one], [, other]) => Number(other.required ?? false) - Number(one.required ?? false));
 }
 
-/** With an `earlier` case, the form begins with what that had; the new one runs it again, or only has those inputs. */
-export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; earlier?: CaseView; runsAgain?: boolean }) {
+export type FlowToRun = Pick<Schemas["Flow"], "name" | "inputs">;
+
+interface FormProps {
+  /** What the new case runs. */
+  flow: FlowToRun;
+  /** The form begins with what this case had: with the defaults of `had`, its own flow, where it was given nothing. */
+  earlier?: CaseView;
+  had?: FlowToRun;
+  /** The new case runs the earlier one again; else it only has its inputs. */
+  runsAgain?: boolean;
+}
+
+export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
   const rerunOf = runsAgain ? earlier?.id : undefined;
   const inputsOf = runsAgain ? undefined : earlier;
   const mayCancel = useMay("cancel") && inputsOf !== undefined && !inputsOf.ended_at;
   const [cancels, setCancels] = useState(false);
   const navigate = useNavigate();
   const refresh = useRefresh();
-  const inputs = view.flow?.inputs ?? {};
-  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, earlier?.inputs, earlier?.defaults);
-  const sizes = useMemo(() => sizeInputs(view.flow), [view.flow]);
+  const inputs = flow.inputs ?? {};
+  const before = useMemo(() => effectiveInputs({ inputs: {}, defaults: earlier?.defaults ?? {} }, had?.inputs), [earlier?.defaults, had]);
+  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, { given: earlier?.inputs, before, isKept: runsAgain });
+  const sizes = useMemo(() => sizeInputs(flow), [flow]);
   const waits = useId();
   const act = rerunOf ? "Run again" : "Start";
   const [tried, setTried] = useState(false);
@@ -79,7 +92,7 @@ export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; 
     }
     setBusy(true);
     try {
-      const body: StartBody = { flow: view.name, inputs: values, cache, on_unhandled: unhandled, ...(key ? { key } : {}) };
+      const body: StartBody = { flow: flow.name, inputs: values, cache, on_unhandled: unhandled, ...(key ? { key } : {}) };
       const again = { inputs: values, ...(cache ? { cache } : {}) };
       const started = rerunOf ? await ask(api.POST("/api/v1/cases/{case}/rerun", { params: { path: { case: rerunOf } }, body: again })) : await ask(api.POST("/api/v1/cases", { body }));
       toast("good", `${started.id} has started`);
@@ -104,10 +117,10 @@ export function RunForm({ view, earlier, runsAgain = false }: { view: FlowView; 
     >
       {inputsOf && (
         <p className="notice">
-          The fields begin with the inputs of {inputsOf.id}{Object.keys(inputsOf.defaults ?? {}).length > 0 && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case. {inputsOf.id} stays as it is{inputsOf.ended_at ? "" : " and goes on waiting"}.
+          The fields begin with the inputs of {inputsOf.id}{Object.keys(before).some((name) => !(name in inputsOf.inputs)) && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case. {inputsOf.id} stays as it is{inputsOf.ended_at ? "" : " and goes on waiting"}.
         </p>
       )}
-      {rerunOf && <p className="notice">The fields begin with the inputs of {rerunOf}. Change what is to be different: results that do not depend on it are taken over.</p>}
+      {rerunOf && <p className="notice">The fields begin with the inputs of {rerunOf}, and its flow is run as it was then. Change what is to be different: results that do not depend on it are taken over.</p>}
       {!names.length && <p className="muted">This flow needs no inputs.</p>}
       {names.map(([name, wanted]) => (
         <ValueField key={name} name={name} wanted={wanted} isSize={sizes.has(name)} draft={drafts[name] ?? ""} onChange={(draft) => change(name, draft)} onStoring={(file) => setStoring(name, file)} problem={told.of[name] ?? (tried || wanted.type === "number" ? shownProblem(problems[name], drafts[name], tried) : null)} />

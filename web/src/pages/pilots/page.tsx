@@ -42,16 +42,16 @@ function stateWord(pilot: Pilot): string {
 }
 
 const COLUMNS: Column<Pilot>[] = [
-  { id: "pilot", phone: 1, header: "Pilot", width: "minmax(140px, 1.4fr)", value: (row) => row.id, cell: (row) => <Link from="/pilots" to="/pilots" search={(before) => ({ ...before, pilot: row.id })}>{row.id}</Link> },
-  { id: "state", phone: 1, header: "State", width: "110px", value: stateWord, cell: (row) => <StateBadge of={row.drained ? "draining" : row.state} word={stateWord(row)} /> },
-  { id: "slots", phone: 2, header: "Slots", width: "minmax(80px, 1fr)", value: (row) => row.capacity.slots, cell: (row) => <Slots pilot={row} /> },
+  { id: "pilot", narrow: 1, header: "Pilot", width: "minmax(140px, 1.4fr)", value: (row) => row.id, cell: (row) => <Link from="/pilots" to="/pilots" search={(before) => ({ ...before, pilot: row.id })}>{row.id}</Link> },
+  { id: "state", narrow: 1, header: "State", width: "110px", value: stateWord, cell: (row) => <StateBadge of={row.drained ? "draining" : row.state} word={stateWord(row)} /> },
+  { id: "slots", narrow: 2, header: "Slots", width: "minmax(80px, 1fr)", value: (row) => row.capacity.slots, cell: (row) => <Slots pilot={row} /> },
   { id: "jobs", header: "Jobs", width: "60px", align: "end", value: (row) => row.running.length, cell: (row) => row.running.length },
   { id: "host", header: "Host", width: "minmax(90px, 1fr)", value: (row) => row.host, cell: (row) => row.host },
-  { id: "site", phone: 2, header: "Site", width: "minmax(70px, 0.8fr)", value: (row) => row.site, cell: (row) => (row.site ? <Link to="/sites" search={{ site: row.site }}>{row.site}</Link> : <span className="muted">by hand</span>) },
+  { id: "site", narrow: 2, header: "Site", width: "minmax(70px, 0.8fr)", value: (row) => row.site, cell: (row) => (row.site ? <Link to="/sites" search={{ site: row.site }}>{row.site}</Link> : <span className="muted">by hand</span>) },
   { id: "cpus", header: "CPUs", width: "60px", align: "end", value: (row) => row.capacity.cpus, cell: (row) => row.capacity.cpus },
   { id: "memory", header: "Memory", width: "84px", align: "end", value: (row) => row.capacity.memory_bytes, cell: (row) => bytes(row.capacity.memory_bytes) },
   { id: "cache", header: "Cache", width: "84px", align: "end", value: (row) => row.cache_bytes, cell: (row) => bytes(row.cache_bytes) },
-  { id: "heard", phone: 2, header: "Heard", width: "100px", value: (row) => row.seen_ms_ago, cell: heard },
+  { id: "heard", narrow: 2, header: "Heard", width: "100px", value: (row) => row.seen_ms_ago, cell: heard },
 ];
 
 function PilotDetails({ pilot, onClose }: { pilot: Pilot; onClose: () => void }) {

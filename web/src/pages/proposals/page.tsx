@@ -78,14 +78,14 @@ function sure(proposal: Proposal): string {
 const KINDS: Record<Proposal["kind"], string> = { repair: "a repair", "by-hand": "as people did", stop: "try no more", retire: "retire a rule", avoid: "elsewhere", wait: "wait longer" };
 
 const COLUMNS: Column<Proposal>[] = [
-  { id: "what", phone: 1, header: "What", width: "minmax(220px, 3fr)", value: (row) => row.sentence, cell: (row) => <span title={row.sentence}>{row.sentence}</span> },
-  { id: "cause", phone: 2, header: "Cause", width: "minmax(180px, 2fr)", value: (row) => row.message, cell: (row) => <CauseText text={row.message} /> },
+  { id: "what", narrow: 1, header: "What", width: "minmax(220px, 3fr)", value: (row) => row.sentence, cell: (row) => <span title={row.sentence}>{row.sentence}</span> },
+  { id: "cause", narrow: 2, header: "Cause", width: "minmax(180px, 2fr)", value: (row) => row.message, cell: (row) => <CauseText text={row.message} /> },
   { id: "kind", header: "Kind", width: "104px", value: (row) => row.kind, cell: (row) => KINDS[row.kind] },
-  { id: "state", phone: 2, header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge state={row.state === "open" ? "person" : row.state === "on-trial" ? "repairing" : row.state === "in-force" ? "done" : "stopped"} word={row.state.replace("-", " ")} /> },
+  { id: "state", narrow: 2, header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge state={row.state === "open" ? "person" : row.state === "on-trial" ? "repairing" : row.state === "in-force" ? "done" : "stopped"} word={row.state.replace("-", " ")} /> },
   { id: "sure", header: "How likely it helps", width: "150px", value: (row) => row.evidence.sure?.mean ?? 0, cell: sure },
   { id: "catches", header: "Would catch", width: "100px", align: "end", value: (row) => row.evidence.caught, cell: (row) => `${row.evidence.caught} of ${row.evidence.of}` },
   { id: "spoils", header: "Would spoil", width: "100px", align: "end", value: (row) => row.evidence.spoilt, cell: (row) => row.evidence.spoilt },
-  { id: "at", phone: 2, header: "Since", width: "90px", value: (row) => row.at, cell: (row) => <Time at={row.at} /> },
+  { id: "at", narrow: 2, header: "Since", width: "90px", value: (row) => row.at, cell: (row) => <Time at={row.at} /> },
 ];
 
 const REASONS = ["The author of the job knows about it", "It is mended at its cause", "The repair would do harm"];

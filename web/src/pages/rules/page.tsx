@@ -21,7 +21,7 @@ export default function RulesPage() {
   const { find = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const sets = useQuery(ruleSetsQuery);
-  const onPhone = useNarrow(TABLET_PX);
+  const isNarrow = useNarrow(TABLET_PX);
   const rows = useMemo(
     () => (sets.data ?? []).filter((each) => `${each.name} ${setWords(each.name)} ${each.exlets.join(" ")}`.toLowerCase().includes(find.toLowerCase())).toSorted((one, other) => Number(one.name === "*") - Number(other.name === "*") || other.at - one.at),
     [sets.data, find],
@@ -43,7 +43,7 @@ export default function RulesPage() {
           <DataTable
             label="Rule sets"
             rows={rows}
-            columns={onPhone ? ON_PHONE : COLUMNS}
+            columns={isNarrow ? NARROW : COLUMNS}
             rowId={(row) => row.name}
             onOpen={(row) => void navigate({ to: "/rules/$name", params: { name: row.name } })}
             empty={<EmptyState title="No rule set matches" icon="filter" action={<Link to="/rules" className="button">Show all</Link>}>A flow gets its rules when somebody teaches one of its failures.</EmptyState>}
@@ -67,8 +67,8 @@ const COLUMNS: Column<RuleSetView>[] = [
 ];
 
 /** On a phone, or a tablet, a row has its numbers in words. */
-const ON_PHONE: Column<RuleSetView>[] = [
-  ...COLUMNS.filter(({ id }) => id === "name").map((each) => ({ ...each, phone: 1 as const })),
-  { id: "numbers", phone: 2, header: "Rules", width: "1fr", cell: (row) => `${plural(row.rule_count, "rule")}${row.passive_count ? `, ${number(row.passive_count)} on trial` : ""} · ${plural(row.exlets.length, "exlet")}` },
-  ...COLUMNS.filter(({ id }) => id === "at").map((each) => ({ ...each, phone: 2 as const })),
+const NARROW: Column<RuleSetView>[] = [
+  ...COLUMNS.filter(({ id }) => id === "name").map((each) => ({ ...each, narrow: 1 as const })),
+  { id: "numbers", narrow: 2, header: "Rules", width: "1fr", cell: (row) => `${plural(row.rule_count, "rule")}${row.passive_count ? `, ${number(row.passive_count)} on trial` : ""} · ${plural(row.exlets.length, "exlet")}` },
+  ...COLUMNS.filter(({ id }) => id === "at").map((each) => ({ ...each, narrow: 2 as const })),
 ];

@@ -18,13 +18,13 @@ function matches(view: FlowView, find: string): boolean {
 }
 
 const COLUMNS: Column<FlowView>[] = [
-  { id: "flow", phone: 1, header: "Flow", width: "minmax(140px, 1.2fr)", value: (row) => row.name, cell: (row) => <Link to="/run/$flow" params={{ flow: row.name }}>{row.name}</Link> },
-  { id: "description", phone: 2, header: "What it does", width: "minmax(160px, 3fr)", cell: (row) => <span className="muted">{row.description}</span> },
+  { id: "flow", narrow: 1, header: "Flow", width: "minmax(140px, 1.2fr)", value: (row) => row.name, cell: (row) => <Link to="/run/$flow" params={{ flow: row.name }}>{row.name}</Link> },
+  { id: "description", narrow: 2, header: "What it does", width: "minmax(160px, 3fr)", cell: (row) => <span className="muted">{row.description}</span> },
   { id: "by", header: "Deployed by", width: "110px", value: (row) => row.deployed_by, cell: (row) => row.deployed_by },
-  { id: "at", phone: 2, header: "When", width: "100px", value: (row) => row.deployed_at, cell: (row) => <Time at={row.deployed_at} /> },
+  { id: "at", narrow: 2, header: "When", width: "100px", value: (row) => row.deployed_at, cell: (row) => <Time at={row.deployed_at} /> },
   { id: "version", header: "Version", width: "72px", align: "end", value: (row) => row.version, cell: (row) => row.version },
   { id: "project", header: "Project", width: "100px", value: (row) => row.project, cell: (row) => row.project },
-  { id: "look", phone: 1, header: "", width: "64px", cell: (row) => <Link to="/flows/$name" params={{ name: row.name }} aria-label={`Look at ${row.name}`}>Look</Link> },
+  { id: "look", narrow: 1, header: "", width: "64px", cell: (row) => <Link to="/flows/$name" params={{ name: row.name }} aria-label={`Look at ${row.name}`}>Look</Link> },
 ];
 
 export default function RunPage() {

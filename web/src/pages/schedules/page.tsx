@@ -17,11 +17,11 @@ import "@/styles/resources.css";
 const route = getRouteApi("/schedules");
 
 const COLUMNS: Column<Schedule>[] = [
-  { id: "name", phone: 1, header: "Schedule", width: "minmax(130px, 1.2fr)", value: (row) => row.spec.name, cell: (row) => <Link to="/schedules" search={{ name: row.spec.name }}>{row.spec.name}</Link> },
+  { id: "name", narrow: 1, header: "Schedule", width: "minmax(130px, 1.2fr)", value: (row) => row.spec.name, cell: (row) => <Link to="/schedules" search={{ name: row.spec.name }}>{row.spec.name}</Link> },
   { id: "flow", header: "Flow", width: "minmax(110px, 1fr)", value: (row) => row.spec.flow, cell: (row) => <Link to="/flows/$name" params={{ name: row.spec.flow }}>{row.spec.flow}</Link> },
-  { id: "when", phone: 2, header: "When", width: "minmax(330px, 1.4fr)", cell: (row) => <span className="mono">{whenText(row.spec)}</span> },
-  { id: "state", phone: 1, header: "State", width: "104px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state === "over" ? "ended" : row.state} word={row.state} /> },
-  { id: "next", phone: 2, header: "Next", width: "100px", value: (row) => row.next[0] ?? null, cell: (row) => <Time at={row.next[0]} none={row.state === "paused" ? "paused" : "never"} /> },
+  { id: "when", narrow: 2, header: "When", width: "minmax(330px, 1.4fr)", cell: (row) => <span className="mono">{whenText(row.spec)}</span> },
+  { id: "state", narrow: 1, header: "State", width: "104px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state === "over" ? "ended" : row.state} word={row.state} /> },
+  { id: "next", narrow: 2, header: "Next", width: "100px", value: (row) => row.next[0] ?? null, cell: (row) => <Time at={row.next[0]} none={row.state === "paused" ? "paused" : "never"} /> },
   { id: "last", header: "Last case", width: "minmax(150px, 1.3fr)", cell: (row) => (row.last_case ? <span className="row"><StateBadge of={row.last_status} /> <Link to="/cases/$case" params={{ case: row.last_case }} className="clip">{row.last_case}</Link></span> : <span className="muted">none yet</span>) },
   { id: "problem", header: "", width: "minmax(60px, 1fr)", cell: (row) => row.problem && <span title={row.problem}>{row.problem}</span> },
 ];

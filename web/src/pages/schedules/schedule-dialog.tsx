@@ -48,7 +48,7 @@ interface InputsProps {
 /** The values of the fields, where the flow is known. */
 function Inputs({ view, given, act, onValues }: InputsProps) {
   const inputs = view.flow?.inputs ?? {};
-  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, given);
+  const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, { given });
   const complete = !storing.length && !Object.keys(problems).length;
   const said = JSON.stringify([values, complete]);
   const [told, setTold] = useState("");

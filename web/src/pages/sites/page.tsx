@@ -23,15 +23,15 @@ type SiteView = Schemas["SiteView"];
 const route = getRouteApi("/sites");
 
 const COLUMNS: Column<SiteView>[] = [
-  { id: "site", phone: 1, header: "Site", width: "minmax(120px, 1fr)", value: (row) => row.site.name, cell: (row) => <Link to="/sites" search={{ site: row.site.name }}>{row.site.name}</Link> },
-  { id: "kind", phone: 2, header: "Batch system", width: "110px", value: (row) => row.site.batch?.kind ?? "", cell: (row) => row.site.batch?.kind ?? "local" },
-  { id: "state", phone: 1, header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state} word={row.state} /> },
+  { id: "site", narrow: 1, header: "Site", width: "minmax(120px, 1fr)", value: (row) => row.site.name, cell: (row) => <Link to="/sites" search={{ site: row.site.name }}>{row.site.name}</Link> },
+  { id: "kind", narrow: 2, header: "Batch system", width: "110px", value: (row) => row.site.batch?.kind ?? "", cell: (row) => row.site.batch?.kind ?? "local" },
+  { id: "state", narrow: 1, header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state} word={row.state} /> },
   { id: "busy", header: "Busy", width: "64px", align: "end", value: (row) => row.busy, cell: (row) => row.busy },
   { id: "idle", header: "Idle", width: "64px", align: "end", value: (row) => row.idle, cell: (row) => row.idle },
   { id: "waiting", header: "In the queue", width: "112px", align: "end", value: (row) => row.inactive, cell: (row) => row.inactive },
   { id: "most", header: "At most", width: "76px", align: "end", value: (row) => row.site.max_pilots ?? 0, cell: (row) => row.site.max_pilots ?? "" },
   { id: "hour", header: "Left this hour", width: "122px", align: "end", value: (row) => row.left_this_hour, cell: (row) => row.left_this_hour },
-  { id: "why", phone: 2, header: "Why as many", width: "minmax(160px, 2fr)", cell: (row) => row.trouble || (row.paused?.why ?? row.reasons[0] ?? "") },
+  { id: "why", narrow: 2, header: "Why as many", width: "minmax(160px, 2fr)", cell: (row) => row.trouble || (row.paused?.why ?? row.reasons[0] ?? "") },
 ];
 
 function SiteDetails({ view, onClose }: { view: SiteView; onClose: () => void }) {

@@ -1,4 +1,4 @@
-/** A graph on a phone: what of it is seen at first, and which movements over it scroll the page. */
+/** A graph on a phone, or a tablet that it is too long for: what of it is seen at first, and which movements over it scroll the page. */
 import type { RefObject } from "react";
 import { stateOf, type State } from "@/api/states";
 import { layOut, type Point } from "./flow-layout";
@@ -26,7 +26,7 @@ const HEAD = 54;
 
 /** From top to bottom, and no wider than it can be read: what stands side by side goes on in the next row. A node in another has
  * its place there. Of each edge, the points that it goes through. */
-export function placeOnPhone<Node extends { id: string; name: string; parent: string | null }>(nodes: readonly Node[], edges: readonly { source: string; target: string }[], size: { width: number; height: number }, width: number): { at: Map<string, Placed>; routes: Point[][] } {
+export function placeNarrow<Node extends { id: string; name: string; parent: string | null }>(nodes: readonly Node[], edges: readonly { source: string; target: string }[], size: { width: number; height: number }, width: number): { at: Map<string, Placed>; routes: Point[][] } {
   const { boxes, routes } = layOut(nodes, edges, "down", { sizeOf: () => size, head: HEAD, widest: (width - 2 * MARGIN) / READABLE });
   const at = new Map<string, Placed>();
   for (const { id, parent } of nodes) {
@@ -50,7 +50,7 @@ interface FirstView {
 
 /** The graph from its first node on, in its whole width if it can be read then. Else it begins with the node that is looked at, or
  * what failed, or the first. */
-export function firstViewOnPhone(cards: readonly Card[], width: number, selected: string | undefined): FirstView {
+export function firstViewNarrow(cards: readonly Card[], width: number, selected: string | undefined): FirstView {
   const outer = cards.filter((card) => !card.parentId);
   const left = Math.min(...outer.map((card) => card.position.x));
   const top = Math.min(...outer.map((card) => card.position.y));
