@@ -1,11 +1,12 @@
 """Cases of a group that cannot go on are started anew, each by itself."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from mendflow.cli.rule_applying import restart_group, say_rerun
+from mendflow.cli.rule_applying import GroupRerun, restart_group, say_applied, say_rerun
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, RequestError, StoreUnavailable
 from mendflow.core.model.repair_views import ApplyResult
@@ -60,3 +61,14 @@ async def test_only_failed_cases_are_started_anew() -> None:
 async def test_a_server_that_cannot_answer_ends_the_command() -> None:
     with pytest.raises(StoreUnavailable):
         await restart_group(client_that_refuses("f-1", StoreUnavailable("no")), "abc", unchanged=True)
+
+
+@pytest.mark.parametrize("say_it", [say_applied, lambda applied: say_rerun(GroupRerun(applied=applied))])
+def test_why_failures_are_left_is_told_as_far_as_it_is_known(
+    say_it: Callable[[ApplyResult], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_it(ApplyResult(group="abc", taken_up=[], left=["f-1/1:1:1/abort", "f-2/1:1:1/abort"]))
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("2 failures are left as they are: f-1/1:1:1/abort, f-2/1:1:1/abort")
+    assert ("the rules say nothing" in said) == (say_it is say_applied), "what is tried again needs no rule"
+    assert said.endswith("somebody has stopped this before their turn, or another server has their cases")

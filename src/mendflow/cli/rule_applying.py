@@ -19,6 +19,9 @@ from mendflow.pages.formatting import count_text
 DECISIONS_READ = 10_000
 MESSAGES = "-soap"
 """The end of the name under which the cases are numbered that messages begin."""
+LEFT_BY_RERUN = "somebody has stopped this before their turn, or another server has their cases"
+LEFT_BY_RULES = f"the rules say nothing of them, or {LEFT_BY_RERUN}"
+"""Why failures are left as they are: which of these it is, the answer does not tell."""
 NO_CASES: Mapping[str, str] = {}
 NOT_ANEW: Mapping[str, str] = {
     "running": "it has not ended",
@@ -108,15 +111,22 @@ async def apply_now(client: Client, group: str) -> ApplyResult:
 
 
 def say_rerun(restarted: GroupRerun) -> None:
-    _say_applied(restarted.applied, restarted.reasons, restarted.started, restarted.not_started)
+    _say_applied(
+        restarted.applied, restarted.reasons, restarted.started, restarted.not_started, left_because=LEFT_BY_RERUN
+    )
 
 
 def say_applied(applied: ApplyResult) -> None:
-    _say_applied(applied, refused_cases(applied), NO_CASES, NO_CASES)
+    _say_applied(applied, refused_cases(applied), NO_CASES, NO_CASES, left_because=LEFT_BY_RULES)
 
 
 def _say_applied(
-    applied: ApplyResult, reasons: Mapping[str, str], started: Mapping[str, str], not_started: Mapping[str, str]
+    applied: ApplyResult,
+    reasons: Mapping[str, str],
+    started: Mapping[str, str],
+    not_started: Mapping[str, str],
+    *,
+    left_because: str,
 ) -> None:
     """What was taken up, which cases go on, and why others do not. `started` run in the place of those that could not
     go on."""
@@ -128,7 +138,9 @@ def _say_applied(
         for id in waited[:TRIED_SHOWN]:
             say(f"  {id}")
     if applied.left:
-        say(f"the rules say nothing of {count_text(len(applied.left), 'failure')}: {names(applied.left)}")
+        are = "is left as it is" if len(applied.left) == 1 else "are left as they are"
+        say(f"{count_text(len(applied.left), 'failure')} {are}: {names(applied.left)}")
+        say(f"  {left_because}")
     for case, reason in reasons.items():
         if case in started:
             say(f"{started[case]} started in the place of {case}: {reason}")
