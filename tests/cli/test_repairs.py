@@ -84,7 +84,7 @@ def test_a_job_that_a_rule_makes_fail_fails_its_case(shell: Shell) -> None:  # E
 def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     listed = shell.ok("failures")
-    assert re.search(rf"{group}\s+3\s.*\sjob\s+no rule: 3\s", listed)
+    assert re.search(rf"{group}\s+3\s.*\sjob\s+nobody took up: 3\s", listed)
     shown = shell.ok("failures", "show", group[:4])
     assert "3 failures in 1 case" in shown
     assert "fault.exit_code: 7 (3)" in shell.ok("failures", "show", group, "--all")
@@ -151,10 +151,10 @@ def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: 
     shell.environment["COLUMNS"] = "200"
     assert "rule 1 on trial would run again; failed: no such sample" in shell.ok("history", "last")
     [group] = shell.json("failures")
-    assert "no rule: 3; on trial: 3" in shell.ok("failures")
+    assert "nobody took up: 3; on trial: 3" in shell.ok("failures")
     shown = shell.ok("failures", "show", group["id"])
     assert "3 times rule 1 of night, on trial, would have done again" in shown
-    assert "3 times no rule fitted it, and nothing was done" in shown
+    assert "3 times nobody took it up" in shown
     assert re.search(r"→ +again +on trial +would have decided 3", shell.ok("rules", "show", "night"))
 
 

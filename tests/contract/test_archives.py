@@ -137,6 +137,36 @@ async def test_under_new_ids_a_case_stands_beside_itself(tmp_path: Path) -> None
         assert content(await packed(here.domain, case)) == content(archive), "the first is as it was"
 
 
+async def test_the_copy_of_a_case_that_runs_another_again_stands_for_the_copy_of_that(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await over(here)
+        again = (await here.domain.rerun(case, who="ann")).id
+        await here.pilot.run_all(play)
+        report = await unpacked(here.domain, await packed(here.domain, again, case), as_new=True)
+        views = [await here.domain.case(each) for each in report.imported]
+        [copy] = [view for view in views if view.id.startswith(f"{case}-")]
+        [copy_again] = [view for view in views if view.id.startswith(f"{again}-")]
+        assert (copy.rerun_of, copy.stands_for) == (None, None)
+        assert (copy_again.rerun_of, copy_again.stands_for) == (copy.id, copy.id)
+        [called] = [view for view in await here.domain.cases() if view.parent == copy_again.id]
+        assert called.rerun_of is not None and called.rerun_of.startswith(f"{copy.id}."), "it was called then, too"
+        earlier = await here.domain.case(again)
+        assert (earlier.rerun_of, earlier.stands_for) == (case, case), "the original is as it was"
+
+
+async def test_a_copy_stands_for_no_case_that_it_did_not_come_with(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await over(here)
+        again = (await here.domain.rerun(case, who="ann")).id
+        await here.pilot.run_all(play)
+        archive = await packed(here.domain, again)
+        [copy] = (await unpacked(here.domain, archive, as_new=True)).imported
+        assert ((await here.domain.case(copy)).rerun_of, (await here.domain.case(copy)).stands_for) == (None, None)
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        await unpacked(there.domain, archive)
+        assert (await there.domain.case(again)).stands_for == case, "under its own id it is what it was"
+
+
 class Dying(MemoryStore):
     """Its server is killed after so many calls that write."""
 

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,44 @@ async def test_only_what_is_copied_needs_room(tmp_path: Path, monkeypatch: pytes
     free_on_disk(monkeypatch, 1_000_000)
     await (await opened(path)).close()
     assert schema_versions.sqlite_schema(path).present == sqlite_migrations.NEWEST
+
+
+JOURNAL = "INSERT INTO entries VALUES ('j', 0, zeroblob(2000000))"
+SMALL_DOCUMENTS = (
+    "INSERT INTO documents (kind, id, version, body)"
+    " WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000)"
+    """ SELECT 'job', 'flow/' || n, n, '{"case": "flow", "state": "done"}' FROM numbers"""
+)
+
+
+async def test_rows_and_indexes_of_small_documents_need_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their bodies are the least of it."""
+    path = tmp_path / "s.db"
+    of_schema_4(path, monkeypatch, SMALL_DOCUMENTS, JOURNAL)
+    free_on_disk(monkeypatch, 1_000_000)
+    with pytest.raises(StoreUnavailable, match=r"takes about 1\.[1-9] MB more of its disk"):
+        await opened(path)
+    free_on_disk(monkeypatch, 2_000_000)
+    await (await opened(path)).close()
+
+
+class WithoutStatistics(sqlite3.Connection):
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        return super().execute(sql.replace("FROM dbstat", "FROM nothing_of_the_kind"), *values)
+
+
+def test_the_whole_file_counts_where_sqlite_cannot_tell_its_pages_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.db"
+    of_schema_4(path, monkeypatch, SMALL_DOCUMENTS, JOURNAL)
+    free_on_disk(monkeypatch, 2_000_000)
+    connection = sqlite3.connect(path, isolation_level=None, factory=WithoutStatistics)
+    with pytest.raises(StoreUnavailable, match=r"takes about [789]\.[0-9] MB more of its disk"):
+        sqlite_migrations.migrate(connection, path)
+    free_on_disk(monkeypatch, 10_000_000)
+    sqlite_migrations.migrate(connection, path)
+    connection.close()
 
 
 async def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

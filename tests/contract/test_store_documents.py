@@ -148,6 +148,18 @@ async def test_many_documents_come_in_the_order_asked_for_without_the_absent(sto
     assert ids(await store.get_many("job", ["3", "absent", "1", "3"])) == ["3", "1"]
 
 
+async def test_the_statuses_of_documents_are_those_that_are_texts(store: Store) -> None:
+    bodies = {"a": {"status": "failed"}, "b": {"status": "künftig"}, "c": {"status": 7}, "d": {"state": "x"}, "e": 1}
+    await store.write([Put("job", id, body(content), 0) for id, content in bodies.items()])
+    await store.write([Put("case", "a", body({"status": "completed"}), 0)])
+    assert await store.statuses("job", ["b", "absent", "a", *bodies]) == {"a": "failed", "b": "künftig"}
+    assert await store.statuses("case", ["a", "b"]) == {"a": "completed"}
+    assert await store.statuses("job", []) == {}
+    many = [f"m/{n}" for n in range(1_500)]
+    await store.write([Put("job", id, body({"status": "failed"}), 0) for id in many])
+    assert await store.statuses("job", many) == dict.fromkeys(many, "failed")
+
+
 async def test_a_large_call_is_answered_one_by_one(store: Store) -> None:
     count = 3_000
     first = await store.write([Put("job", str(n), body(n), 0) for n in range(count)])

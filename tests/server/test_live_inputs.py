@@ -10,6 +10,7 @@ from mendflow.core.model.errors import QuotaExceeded, RequestError
 from mendflow.core.model.flow import Call, Flow, Input, Wait
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import memory_of
+from mendflow.services.cases.live_inputs import DEFAULTS_BYTES_MAX, defaults_of
 from mendflow.wiring import ServerOptions, running_server
 from tests.patience import until
 
@@ -79,6 +80,14 @@ async def test_a_case_keeps_so_many_small_defaults_at_most(tmp_path: Path) -> No
         await client.deploy(flow)
         kept = (await client.start("waits", {"rows": [], "text1": "mine"})).defaults
     assert list(kept) == ["text0", "text2", "text3", "text4", "small"]
+
+
+def test_names_count_with_the_defaults_that_a_case_keeps() -> None:
+    names = [f"a_rather_long_name_of_an_input_number_{number}" for number in range(16_000)]
+    flow = msgspec.structs.replace(WAITS, inputs={name: Input(default=1) for name in names})
+    kept = defaults_of(flow, {names[0]: 2})
+    assert list(kept) == names[1 : len(kept) + 1]
+    assert DEFAULTS_BYTES_MAX - 1_000 < len(msgspec.json.encode(kept)) <= DEFAULTS_BYTES_MAX
 
 
 def test_a_value_is_as_large_as_its_texts_and_parts() -> None:

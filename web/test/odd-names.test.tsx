@@ -53,7 +53,7 @@ it("begins with no draft of an input of such a name, and sends what was typed", 
 
 it("takes such an input as given only if it was", () => {
   const inputs = of((name) => input({ type: "string", default: `by default ${name}` }));
-  const { result } = renderHook(() => useInputs(inputs, {}, {}));
+  const { result } = renderHook(() => useInputs(inputs, { given: {}, before: {} }));
   expect(NAMES.map((name) => result.current.drafts[name])).toEqual(NAMES.map((name) => `by default ${name}`));
   expect(Object.keys(result.current.values)).toEqual([]);
   expect(Object.keys(effectiveInputs({ inputs: {}, defaults: {} }, of(() => input({ required: true }))))).toEqual([]);

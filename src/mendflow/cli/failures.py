@@ -117,13 +117,13 @@ def _kind(group: FailureGroup) -> str:
 
 
 def handled_text(group: FailureGroup) -> str:
-    """bigger-memory: 41 recovered, 3 without success; 2 wait."""
+    """bigger-memory: 41 recovered, 3 without success; nobody took up: 4; 2 wait."""
     acted = [handling for handling in group.handled if not handling.passive]
     parts = [handling_text(handling) for handling in acted[:1]]
     if len(acted) > 1:
         parts.append(f"{len(acted) - 1} more")
     if group.unhandled:
-        parts.append(f"no rule: {group.unhandled:,}")
+        parts.append(f"nobody took up: {group.unhandled:,}")
     if group.run_again:
         parts.append(f"run again: {group.run_again:,}")
     if group.settled:
@@ -161,7 +161,7 @@ def _show(view: FailureView, *, every: bool) -> None:
         by = rule_text(handling.rules, handling.rule) if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
-        say(f"  {count_text(group.unhandled, 'time')} no rule fitted it, and nothing was done")
+        say(f"  {count_text(group.unhandled, 'time')} nobody took it up")
     if group.run_again:
         say(f"  {count_text(group.run_again, 'time')} no rule fitted it, and somebody has run the case again since")
     if group.settled:

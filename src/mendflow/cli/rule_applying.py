@@ -10,6 +10,7 @@ from mendflow.cli.printing import say
 from mendflow.cli.rule_trials import TRIED_SHOWN
 from mendflow.cli.server_file import find_server
 from mendflow.client import Client
+from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair_views import ApplyResult, DecisionQuery
 from mendflow.core.model.views import CaseView
@@ -18,16 +19,27 @@ from mendflow.pages.formatting import count_text
 DECISIONS_READ = 10_000
 MESSAGES = "-soap"
 """The end of the name under which the cases are numbered that messages begin."""
+LEFT_BY_RERUN = "somebody has stopped this before their turn, or another server has their cases"
+LEFT_BY_RULES = f"the rules say nothing of them, or {LEFT_BY_RERUN}"
+"""Why failures are left as they are: which of these it is, the answer does not tell."""
 NO_CASES: Mapping[str, str] = {}
+NOT_ANEW: Mapping[str, str] = {
+    "running": "it has not ended",
+    "suspended": "it has not ended",
+    "completed": "it has completed meanwhile",
+    "cancelled": "it was cancelled",
+}
+"""Why a case of a group that cannot go on is not started anew, by its status: only failed ones are."""
 
 
 class GroupRerun(msgspec.Struct, frozen=True, kw_only=True):
-    """`started` are new cases, by the failed ones that they run again, and `reasons` say of each of these why it could
-    not go on itself."""
+    """`started` are new cases, by the failed ones that they run again. `reasons` say of each case that could not go on
+    itself why, and `not_started` of those for which none was started why not."""
 
     applied: ApplyResult
     started: dict[str, str] = {}
     reasons: dict[str, str] = {}
+    not_started: dict[str, str] = {}
 
     @property
     def running(self) -> list[str]:
@@ -46,11 +58,23 @@ async def restart_group(client: Client, group: str, *, unchanged: bool = False) 
     other = {} if unchanged else await _with_changed_files(client, group)
     applied = await client.apply_rules(group, retry=True, skip=list(other))
     reasons = dict.fromkeys(other, "its inputs have changed") | refused_cases(applied)
-    started = {}
+    started, not_started = dict[str, str](), dict[str, str]()
     for case in [each for each in reasons if not is_begun_by_message(each)]:
-        changed = {} if unchanged else await changed_inputs(client, await client.case(case), await client.flow_of(case))
-        started[case] = str((await client.rerun(case, from_failed=True, inputs=changed)).id)
-    return GroupRerun(applied=applied, started=started, reasons=reasons)
+        try:
+            if why := NOT_ANEW.get((await client.case(case)).status, ""):
+                not_started[case] = why
+            else:
+                started[case] = await _start_anew(client, case, unchanged=unchanged)
+        except (Unreachable, StoreUnavailable):
+            raise
+        except RequestError as error:  # the others are started all the same
+            not_started[case] = error.message
+    return GroupRerun(applied=applied, started=started, reasons=reasons, not_started=not_started)
+
+
+async def _start_anew(client: Client, case: str, *, unchanged: bool) -> str:
+    changed = {} if unchanged else await changed_inputs(client, await client.case(case), await client.flow_of(case))
+    return str((await client.rerun(case, from_failed=True, inputs=changed)).id)
 
 
 def refused_cases(applied: ApplyResult) -> dict[str, str]:
@@ -87,14 +111,23 @@ async def apply_now(client: Client, group: str) -> ApplyResult:
 
 
 def say_rerun(restarted: GroupRerun) -> None:
-    _say_applied(restarted.applied, restarted.reasons, restarted.started)
+    _say_applied(
+        restarted.applied, restarted.reasons, restarted.started, restarted.not_started, left_because=LEFT_BY_RERUN
+    )
 
 
 def say_applied(applied: ApplyResult) -> None:
-    _say_applied(applied, refused_cases(applied), NO_CASES)
+    _say_applied(applied, refused_cases(applied), NO_CASES, NO_CASES, left_because=LEFT_BY_RULES)
 
 
-def _say_applied(applied: ApplyResult, reasons: Mapping[str, str], started: Mapping[str, str]) -> None:
+def _say_applied(
+    applied: ApplyResult,
+    reasons: Mapping[str, str],
+    started: Mapping[str, str],
+    not_started: Mapping[str, str],
+    *,
+    left_because: str,
+) -> None:
     """What was taken up, which cases go on, and why others do not. `started` run in the place of those that could not
     go on."""
     if cases := applied.cases:
@@ -105,10 +138,14 @@ def _say_applied(applied: ApplyResult, reasons: Mapping[str, str], started: Mapp
         for id in waited[:TRIED_SHOWN]:
             say(f"  {id}")
     if applied.left:
-        say(f"the rules say nothing of {count_text(len(applied.left), 'failure')}: {names(applied.left)}")
+        are = "is left as it is" if len(applied.left) == 1 else "are left as they are"
+        say(f"{count_text(len(applied.left), 'failure')} {are}: {names(applied.left)}")
+        say(f"  {left_because}")
     for case, reason in reasons.items():
         if case in started:
             say(f"{started[case]} started in the place of {case}: {reason}")
+        elif case in not_started:
+            say(f"{case} cannot go on: {reason}; none was started in its place: {not_started[case]}")
         elif is_begun_by_message(case):
             say(f"{case} cannot go on: {reason}")
         else:

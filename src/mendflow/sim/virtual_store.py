@@ -172,6 +172,9 @@ class StoreConnection:
     async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]:
         return await self._ask(lambda: self._store.truth.get_many(kind, ids))
 
+    async def statuses(self, kind: str, ids: Sequence[str]) -> dict[str, str]:
+        return await self._ask(lambda: self._store.truth.statuses(kind, ids))
+
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
         return await self._ask(lambda: self._store.truth.read(stream, start, limit))
 

@@ -4,14 +4,14 @@ A field is a dotted path into the document's JSON. A missing field is null. `eq`
 included; `ne` is exactly the opposite of `eq`; the four orderings hold only between two numbers or two texts. Each
 store translates this into its own query language, and the contract suite checks that the answers agree."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.values import Value
 from mendflow.lazy import lazy_pattern
-from mendflow.stores.contract import FieldCondition
+from mendflow.stores.contract import FieldCondition, StoredDocument
 
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "in")
 ORDERINGS = ("lt", "le", "gt", "ge")
@@ -66,6 +66,12 @@ def _check_value(condition: FieldCondition) -> None:
 
 def _scalar(value: Value) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
+
+
+def statuses_in(documents: Iterable[StoredDocument]) -> dict[str, str]:
+    """The `status` of each, by id, where it is a text."""
+    found = {each.id: field_of(msgspec.json.decode(each.body), "status") for each in documents}
+    return {id: status for id, status in found.items() if isinstance(status, str)}
 
 
 def is_number(value: Value) -> bool:

@@ -21,7 +21,7 @@ from mendflow.stores.contract import (
     WriteConflict,
     WriteDone,
 )
-from mendflow.stores.fields import BadDocument, check, field_of, is_number, rank_of, text_of
+from mendflow.stores.fields import BadDocument, check, field_of, is_number, rank_of, statuses_in, text_of
 
 _JSON = msgspec.json.Decoder(msgspec.Raw)  # validates without building anything
 
@@ -54,6 +54,9 @@ class MemoryStore:
         self._demand_open()
         known = self._documents.get(kind, {})
         return [known[id] for id in dict.fromkeys(ids) if id in known]
+
+    async def statuses(self, kind: str, ids: Sequence[str]) -> dict[str, str]:
+        return statuses_in(await self.get_many(kind, ids))
 
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
         self._demand_open()

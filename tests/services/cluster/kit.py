@@ -61,6 +61,10 @@ class Line:
         await asyncio.sleep(TRAVEL_S)
         return await self._store.get_many(kind, ids)
 
+    async def statuses(self, kind: str, ids: Sequence[str]) -> dict[str, str]:
+        await asyncio.sleep(TRAVEL_S)
+        return await self._store.statuses(kind, ids)
+
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
         await asyncio.sleep(TRAVEL_S)
         return await self._store.read(stream, start, limit)

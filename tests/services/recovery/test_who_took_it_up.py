@@ -18,6 +18,8 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.services.learning.learned_failures import decode_decided, learned_failure
 from mendflow.services.recovery.failures import is_rejection
 from mendflow.services.recovery.settled_cases import PRUNED_RUNS_KIND
+from mendflow.services.retention import pruned_cases
+from mendflow.services.retention.pruned_cases import PRUNED_KIND
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
@@ -179,6 +181,23 @@ async def test_ui_1_a_failure_stays_taken_up_whichever_of_its_later_runs_are_pru
     assert await told(world) == (0, 3, 0)
     await prune(world, first, second, third)
     assert [found.id async for found in world.store.scan(PRUNED_RUNS_KIND)] == []
+
+
+async def test_ui_1_a_note_of_a_cancelled_run_stays_as_long_as_the_case_before_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruned_cases, "KEPT_MS", -1)
+    case, other = await failed_case(world), await failed_case(world)
+    between = await cancelled_rerun(world, await cancelled_rerun(world, case))
+    last = await completed_rerun(world, between)
+    [first] = [each.id for each in await world.domain.cases() if each.stands_for == case]
+    await prune(world, first, between, await completed_rerun(world, other))
+    await prune(world, other)
+    assert [found.id async for found in world.store.scan(PRUNED_KIND)] == sorted([first, between])
+    await prune(world, last)
+    assert await told(world) == (0, 1, 0)
+    await prune(world, case)
+    assert [found.id async for found in world.store.scan(PRUNED_KIND)] == []
 
 
 async def test_ui_1_a_run_that_was_cancelled_stands_for_nothing_when_it_is_pruned_either(world: World) -> None:

@@ -200,7 +200,12 @@ CASES: Final = SearchFields(
         SearchField("runtime", "duration", "from its start to its end", made=_elapsed("started_at", "ended_at")),
         SearchField("parent", "text", "the case that called it", "parent"),
         SearchField("mends", "text", "of an exlet: the case that it mends", "mends"),
-        SearchField("rerun_of", "text", "the case whose results it uses, as one that runs it again does", "rerun_of"),
+        SearchField(
+            "rerun_of",
+            "text",
+            "the case that it runs again, or was to take results from; with `cache: none` it takes none",
+            "rerun_of",
+        ),
         SearchField("stands_for", "text", "the case that it runs again, and in whose place it stands", "stands_for"),
         SearchField("done", "number", "how many items are done", made=_summed("done")),
         SearchField("failed", "number", "how many items failed", made=_summed("failed")),

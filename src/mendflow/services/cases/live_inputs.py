@@ -89,13 +89,13 @@ def _mb(size: int) -> str:
 
 class SmallDefault(NamedTuple):
     value: Value
-    size: int  # of its JSON, in bytes
+    size: int  # of its JSON, its name included, in bytes
 
 
 def small_defaults(flow: Flow) -> dict[str, SmallDefault]:
     """The defaults that a case may keep. To measure them takes as long as they are large, so it is done once a flow."""
     found = {
-        name: SmallDefault(each.default, len(msgspec.json.encode(each.default)))
+        name: SmallDefault(each.default, len(msgspec.json.encode({name: each.default})))
         for name, each in flow.inputs.items()
         if each.default is not None
     }

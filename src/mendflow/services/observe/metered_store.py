@@ -52,6 +52,10 @@ class MeteredStore:
         with self._timed("get_many"):
             return await self.inner.get_many(kind, ids)
 
+    async def statuses(self, kind: str, ids: Sequence[str]) -> dict[str, str]:
+        with self._timed("statuses"):
+            return await self.inner.statuses(kind, ids)
+
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
         with self._timed("read"):
             return await self.inner.read(stream, start, limit)

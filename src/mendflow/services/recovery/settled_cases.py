@@ -61,13 +61,8 @@ class _LaterRun(msgspec.Struct):
     stands_for: CaseId = CaseId("")
 
 
-class _Case(msgspec.Struct):
-    status: CaseStatus = "running"
-
-
 _encode = msgspec.json.Encoder().encode
 _decode_run = msgspec.json.Decoder(_LaterRun).decode
-_decode_case = msgspec.json.Decoder(_Case).decode
 _decode_pruned = msgspec.json.Decoder(PrunedRuns).decode
 
 
@@ -131,11 +126,10 @@ async def failed_cases(store: Store, cases: Collection[CaseId]) -> set[CaseId]:
     return {id for id, status in (await _statuses(store, cases)).items() if status == "failed"}
 
 
-async def _statuses(store: Store, cases: Collection[CaseId]) -> dict[CaseId, CaseStatus]:
-    found = dict[CaseId, CaseStatus]()
+async def _statuses(store: Store, cases: Collection[CaseId]) -> dict[CaseId, str]:
+    found = dict[CaseId, str]()
     for some in _in_parts(sorted(cases)):
-        for each in await store.get_many(CASE_KIND, some):
-            found[CaseId(each.id)] = _decode_case(each.body).status
+        found |= {CaseId(id): status for id, status in (await store.statuses(CASE_KIND, some)).items()}
     return found
 
 

@@ -12,7 +12,7 @@ from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.scheduling.amounts import moment
-from mendflow.services.base.cluster import first_case_of
+from mendflow.services.base.cluster import CASE_KIND, first_case_of
 from mendflow.stores.contract import Delete, FieldCondition, Put, Store, Write, WriteConflict
 
 PRUNED_KIND: Final = "pruned"
@@ -92,7 +92,22 @@ class PrunedCases:
         old: list[Write] = []
         async for found in self._store.scan(PRUNED_KIND):
             document = _decode(found.body)
-            if document.state == "gone" and document.pruned_at < now - KEPT_MS:
+            is_old = document.state == "gone" and document.pruned_at < now - KEPT_MS
+            if is_old and not await self._leads_to_a_case(document):
                 old.append(Delete(PRUNED_KIND, found.id, found.version))
         for start in range(0, len(old), WRITTEN_TOGETHER):
             await self._store.write(old[start : start + WRITTEN_TOGETHER])
+
+    async def _leads_to_a_case(self, note: PrunedDocument) -> bool:
+        """Whether this run was cancelled, and a case is still there that it was run in place of, at once or by way of
+        others that were cancelled: who has run this one again has taken up that case, and only this note tells so."""
+        passed, run = set[CaseId](), note
+        while run.status == "cancelled" and run.stands_for is not None and run.id not in passed:
+            if await self._store.get(CASE_KIND, run.stands_for) is not None:
+                return True
+            passed.add(run.id)
+            earlier = await self.find(run.stands_for)
+            if earlier is None:
+                return False
+            run = earlier
+        return False

@@ -8,6 +8,7 @@ not lag. Searches may lag by a second; a scan refreshes first (search.py)."""
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
+from typing import Final
 
 from mendflow.stores.contract import FieldCondition, RemoveStream, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.elastic.address import ElasticAddress, parse
@@ -19,7 +20,9 @@ from mendflow.stores.elastic.search import DocumentFinder
 from mendflow.stores.elastic.streams import StreamIndex
 from mendflow.stores.elastic.write_attempts import document_id, fits
 from mendflow.stores.elastic.writer import ElasticWriter, LastSeenItems
-from mendflow.stores.fields import check
+from mendflow.stores.fields import check, statuses_in
+
+STATUSES_AT_ONCE: Final = 50
 
 
 class ElasticStore:
@@ -77,6 +80,13 @@ class ElasticStore:
             for key in wanted
             if (seen := found.get(key)) is not None and not seen.gone
         ]
+
+    async def statuses(self, kind: str, ids: Sequence[str]) -> dict[str, str]:
+        """The bodies do come, because the fields beside them are only for sorting and counting; but few at a time."""
+        found = dict[str, str]()
+        for at in range(0, len(ids), STATUSES_AT_ONCE):
+            found |= statuses_in(await self.get_many(kind, ids[at : at + STATUSES_AT_ONCE]))
+        return found
 
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
         return await self._ready().streams.read(stream, start, limit)

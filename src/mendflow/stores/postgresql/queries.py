@@ -47,6 +47,11 @@ SELECT d.id, d.version, d.body
 FROM unnest(%b) WITH ORDINALITY AS k (id, number) JOIN documents d ON d.kind = %b AND d.id = k.id ORDER BY k.number
 """
 
+STATUSES = b"""
+SELECT d.id, d.by_status
+FROM unnest(%b) AS k (id) JOIN documents d ON d.kind = %b AND d.id = k.id WHERE d.by_status IS NOT NULL
+"""
+
 READ = b"SELECT body FROM entries WHERE stream = %b AND position >= %b::bigint ORDER BY position LIMIT %b::bigint"
 
 LENGTH = b"SELECT length FROM streams WHERE stream = %b"

@@ -71,6 +71,13 @@ class PostgresqlStore:
             return []
         return _documents(kind, await self._rows(sql.GET_MANY, (TextArray(dict.fromkeys(ids)), kind), prepare=True))
 
+    async def statuses(self, kind: str, ids: Sequence[str]) -> dict[str, str]:
+        self._ready()
+        if not ids:
+            return {}
+        rows = await self._rows(sql.STATUSES, (TextArray(dict.fromkeys(ids)), kind), prepare=True)
+        return {id.decode(): status.decode() for id, status in rows}
+
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
         return [row[0] for row in await self._rows(sql.READ, (stream, start, limit), prepare=True)]
 

@@ -174,6 +174,9 @@ COPY_TAKES: Final = 3.1
 """How often a step that copies the documents has them on disk beside the file as it was: what is written and what is
 freed in the log, and then what was written in the file, too."""
 
+LOG_TAKES_BYTES: Final = 1 << 18
+"""What the log has beside them: its index, and some pages of the schema."""
+
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the file to the newest schema, each step in a transaction."""
@@ -210,7 +213,7 @@ def _announce(connection: sqlite3.Connection, path: Path, present: int) -> None:
     needed = _needed_bytes(connection) if any(step.copies for step in MIGRATIONS[present:]) else 0
     free = shutil.disk_usage(path.parent).free
     if free < needed:
-        needed = int(needed * _share_of_documents(connection))
+        needed = min(needed, _needed_for_documents(connection))
     size, room = f"{path.stat().st_size / 1e6:,.1f} MB", f"{needed / 1e6:,.1f} MB"
     if free < needed:
         raise StoreUnavailable(
@@ -239,10 +242,14 @@ def _needed_bytes(connection: sqlite3.Connection) -> int:
     return int(COPY_TAKES * size * (pages - free))
 
 
-def _share_of_documents(connection: sqlite3.Connection) -> float:
-    """Which part of the file is copied. To find out takes as long as to read all of it."""
-    documents, entries = (
-        connection.execute(f"SELECT coalesce(sum(length(body)), 0) FROM {table}").fetchone()[0]
-        for table in ("documents", "entries")
-    )
-    return float(documents / (documents + entries)) if documents + entries else 1.0
+def _needed_for_documents(connection: sqlite3.Connection) -> int:
+    """What the documents and their indexes need, for nothing else is copied. To find out takes as long as to read the
+    whole file. Where SQLite was compiled without its page statistics, all pages count."""
+    try:
+        [pages] = connection.execute(
+            "SELECT sum(pgsize) FROM dbstat"
+            " WHERE aggregate = 1 AND name IN (SELECT name FROM sqlite_schema WHERE tbl_name = 'documents')"
+        ).fetchone()
+    except sqlite3.OperationalError:
+        return _needed_bytes(connection)
+    return int(COPY_TAKES * pages) + LOG_TAKES_BYTES

@@ -91,6 +91,11 @@ GET_MANY = """
 SELECT d.id, d.version, d.body FROM json_each(?2) k CROSS JOIN documents d ON d.kind = ?1 AND d.id = k.value
 """
 
+STATUSES = """
+-- The column stands before the body, so no body is read.
+SELECT d.id, d.by_status FROM json_each(?2) k CROSS JOIN documents d ON d.kind = ?1 AND d.id = k.value
+"""
+
 READ = "SELECT body FROM entries WHERE stream = ? AND position >= ? ORDER BY position LIMIT ?"
 
 LENGTH = "SELECT coalesce(max(position) + 1, 0) FROM entries WHERE stream = ?"

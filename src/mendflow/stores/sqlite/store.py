@@ -79,6 +79,10 @@ class SqliteStore:
             rows = await self._rows(sql.GET_MANY, params)
         return _documents(kind, rows)
 
+    async def statuses(self, kind: str, ids: Sequence[str]) -> dict[str, str]:
+        rows = await self._rows(sql.STATUSES, (kind, msgspec.json.encode(list(ids)).decode()))
+        return {id.decode(): status.decode() for id, status in rows if isinstance(status, bytes)}
+
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
         return [row[0] for row in await self._rows(sql.READ, (stream, start, limit))]
 

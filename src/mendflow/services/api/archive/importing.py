@@ -5,7 +5,7 @@ nobody sees what a killed import left, and the next import completes it. A case 
 because the original may still run somewhere: whoever resumes it states that it does not. Attempts that ran when the
 archive was made count as lost."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import BinaryIO, Final, Protocol
 
 import msgspec
@@ -29,7 +29,7 @@ from mendflow.services.api.archive.records import (
     TreeRecord,
     Unpacker,
 )
-from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
 from mendflow.services.base.contracts import FileStore
 from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
@@ -81,7 +81,10 @@ class TreePlan(msgspec.Struct, kw_only=True):
     @property
     def begun(self) -> list[CaseId]:
         """The cases that were not called by others, by their ids here."""
-        return [CaseId(self.root + each.removeprefix(self.found.root)) for each in self.found.begun]
+        return [self.id_here(each) for each in self.found.begun]
+
+    def id_here(self, case: CaseId) -> CaseId:
+        return CaseId(self.root + case.removeprefix(self.found.root))
 
 
 class Importer:
@@ -188,7 +191,8 @@ class Importer:
     ) -> None:
         """Write tree by tree, in one pass through the archive. What a killed import has written already is left as it
         is."""
-        wanted = {plan.found.root: plan for plan in plans if not plan.skip}
+        known = {plan.found.root: plan for plan in plans}
+        wanted = {root: plan for root, plan in known.items() if not plan.skip}
         writer: _TreeWriter | None = None
         for record in Unpacker(self._source).records():
             if isinstance(record, TreeRecord | FileRecord):
@@ -197,7 +201,7 @@ class Importer:
                 if plan is not None:
                     await host.expect(plan.root, plan.found.title)
                     await self._mark(plan, done=False, resume=resume, now=now, by=by)
-                    writer = _TreeWriter(self._store, plan, resume=resume, now=now, by=by)
+                    writer = _TreeWriter(self._store, plan, known, resume=resume, now=now, by=by)
             elif writer is not None:
                 await writer.take(record)
         await self._end(writer, host, resume=resume, now=now, by=by)
@@ -234,11 +238,22 @@ class Importer:
 
 
 class _TreeWriter:
-    """Writes one tree: journals, then documents, then its cases, the root last."""
+    """Writes one tree: journals, then documents, then its cases, the root last. `plans` are those of all trees that
+    come with it, by their names in the archive."""
 
-    def __init__(self, store: Store, plan: TreePlan, *, resume: bool, now: Instant, by: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        plan: TreePlan,
+        plans: Mapping[CaseId, TreePlan],
+        *,
+        resume: bool,
+        now: Instant,
+        by: str,
+    ) -> None:
         self._store = store
         self.plan = plan
+        self._plans = plans
         self._resume = resume
         self._now = now
         self._by = by
@@ -278,7 +293,10 @@ class _TreeWriter:
         self._lengths[case] = position + len(entries)
 
     async def _document(self, record: DocumentRecord) -> None:
-        id, body = self._rename_id(record.id.encode()).decode(), self._rename(bytes(record.body))
+        id, body = self._rename_id(record.id.encode()).decode(), bytes(record.body)
+        if record.kind == CASE_KIND and self._is_copy:
+            body = self._with_earlier_copies(body)
+        body = self._rename(body)
         if record.kind == JOB_KIND and self.plan.found.live:
             body = self._suspended_job(body)
         if record.kind == CASE_KIND:
@@ -317,10 +335,28 @@ class _TreeWriter:
             document.status = "suspended"
         return _encode(document)
 
-    def _rename(self, body: bytes) -> bytes:
-        if self.plan.root == self.plan.found.root:
+    @property
+    def _is_copy(self) -> bool:
+        """Whether the tree gets a new id, beside an original that may be here, too."""
+        return self.plan.root != self.plan.found.root
+
+    def _with_earlier_copies(self, body: bytes) -> bytes:
+        """A case that runs another again is copied with it: the copy stands for the other copy, and never for the
+        original, which knows nothing of it."""
+        document = _decode_case(body)
+        if document.rerun_of is None and document.stands_for is None:
             return body
-        return renamed(body, self.plan.found.root, self.plan.root)
+        document.rerun_of = self._copy_of(document.rerun_of)
+        document.stands_for = self._copy_of(document.stands_for)
+        return _encode(document)
+
+    def _copy_of(self, case: CaseId | None) -> CaseId | None:
+        """The new id of a case of this archive; of any other there is none."""
+        plan = self._plans.get(root_of(case)) if case is not None else None
+        return plan.id_here(case) if case is not None and plan is not None and case in plan.found.cases else None
+
+    def _rename(self, body: bytes) -> bytes:
+        return renamed(body, self.plan.found.root, self.plan.root) if self._is_copy else body
 
     def _rename_id(self, id: bytes) -> bytes:
         """Replace the tree's name at the start of an id."""
