@@ -3,7 +3,8 @@ import { useState } from "react";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ownOf } from "@/components/named";
-import { isNeeded, plainOf, settingsOf, suggestionsFor, type ExletStep, type JsonSchema } from "./exlets";
+import { CommandForm } from "./command-form";
+import { isNeeded, plainOf, settingsOf, suggestionsFor, type CaseValue, type ExletStep, type JsonSchema } from "./exlets";
 import { shortValue } from "./values";
 
 const KNOWN_MAX = 8;
@@ -31,10 +32,11 @@ function settingsIn(schema: JsonSchema): Setting[] {
   });
 }
 
-export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; variables: Record<string, string>; onChange: (step: ExletStep) => void }) {
+export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; variables: Record<string, string>; values: readonly CaseValue[]; onChange: (step: ExletStep) => void }) {
   const { step, brick } = props;
   const [every, setEvery] = useState(false);
   if (!brick) return null;
+  if (step.do === "run") return <CommandForm settings={step.settings} values={props.values} onChange={(settings) => props.onChange({ ...step, settings })} />;
   const targets = ((brick.schema["properties"] as Record<string, JsonSchema> | undefined)?.["target"]?.["enum"] ?? []) as string[];
   const all = settingsIn(brick.schema);
   const first = FIRST[step.do];

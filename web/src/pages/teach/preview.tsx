@@ -129,7 +129,7 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
   const conflict = error instanceof ApiError && error.code === "conflict";
   const newest = Math.max(trial?.version ?? 0, conflict && typeof error.fields["version"] === "number" ? error.fields["version"] : 0);
   const moved = draft.basis !== null && newest > draft.basis;
-  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? "The exlet has no step yet." : !trial ? "It is being tried." : trial.breaks ? "It would break a cornerstone, a failure that another rule was made for: narrow the condition." : "";
+  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? (draft.composed.steps.length ? "A step of the exlet has no command yet, or it has no name." : "The exlet has no step yet.") : !trial ? "It is being tried." : trial.breaks ? "It would break a cornerstone, a failure that another rule was made for: narrow the condition." : "";
   const save = async (passive: boolean) => {
     setBusy(true);
     setError(null);
