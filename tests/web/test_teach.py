@@ -314,3 +314,32 @@ def test_a_part_of_a_log_line_that_is_selected_is_one_part_of_the_condition(
         line.click()
         expect(parts).to_have_count(1)
         expect(parts).to_contain_text("is dry")
+
+
+TWO_CAUSES = """
+name: hall
+on-unhandled: hold
+inputs: {sample: {type: string}}
+steps:
+  - name: cool
+    run: 'echo "the ${{ inputs.sample == "A" ? "pump" : "conveyor belt" }} of hall ten is dry" >&2; exit 43'
+"""
+
+
+def test_failures_of_other_causes_that_a_rule_would_catch_are_counted_and_led_to(
+    recovery: WebServer, browser: Browser
+) -> None:
+    recovery.deploy("hall", TWO_CAUSES)
+    cases = {sample: recovery.begin("hall", sample=sample) for sample in "AB"}
+    said = recovery.wait_for("/failures?flow=hall", lambda groups: sum(group["waiting"] for group in groups) == 2)
+    pump, belt = (next(group for group in said if word in group["message"]) for word in ("pump", "belt"))
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{pump['id']}/teach")
+        page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+        others = page.get_by_role("button", name="1 of 1 other cause")
+        others.click()
+        expect(page.get_by_role("row").filter(has_text=cases["B"])).to_contain_text("belt")
+        expect(page.get_by_role("link", name=belt["message"])).to_have_attribute("href", re.compile(belt["id"]))
+        page.get_by_role("button", name="Failing line: the pump of hall ten is dry").click()
+        expect(page.get_by_role("button", name="0 of other causes")).to_be_visible()
