@@ -337,7 +337,7 @@ def test_failures_of_other_causes_that_a_rule_would_catch_are_counted_and_led_to
         page = context.page()
         page.goto(f"/failures/{pump['id']}/teach")
         page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
-        others = page.get_by_role("button", name="1 of 1 other cause")
+        others = page.get_by_role("button", name="1 of other causes")
         others.click()
         expect(page.get_by_role("row").filter(has_text=cases["B"])).to_contain_text("belt")
         expect(page.get_by_role("link", name=belt["message"])).to_have_attribute("href", re.compile(belt["id"]))

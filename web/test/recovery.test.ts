@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
 import { changes } from "@/components/recovery/decision-words";
 import { settingsText } from "@/components/recovery/exlet-steps";
+import { readQuantity } from "@/components/recovery/step-form";
 import { exletText } from "@/components/recovery/exlet-text";
 import { caseValuesOf, copyOf, flowOf, isWhole, nameFor, newStep, rootsRead, stepsOf, variablesOf, withSteps } from "@/components/recovery/exlets";
 import { countsOfApply, type RuleTree } from "@/components/recovery/queries";
@@ -176,4 +177,9 @@ describe("an exlet that runs a command", () => {
     const values = caseValuesOf({ job: { host: "node2", log_tail: "x" }, case: { id: "c-1", data: { file: { stem: "halle" }, "odd name": 1, none: null } } });
     expect(values.map((each) => each.expression)).toEqual(["${{ quote(case.data.file.stem) }}", "${{ quote(job.host) }}", "${{ quote(case.id) }}"]);
   });
+});
+
+it("a size or a time of a step is written with its unit, a number alone as bytes or milliseconds", () => {
+  expect(["4 GB", "1 GiB", "2000", "", "${{ job.memory_bytes * 2 }}", "much"].map((each) => readQuantity(each, "size"))).toEqual([4e9, 2 ** 30, 2000, undefined, "${{ job.memory_bytes * 2 }}", "much"]);
+  expect(["10 min", "1.5 h"].map((each) => readQuantity(each, "time"))).toEqual([600_000, 5_400_000]);
 });

@@ -68,7 +68,7 @@ function Numbers({ trial, rows, onRows, onCase }: PreviewProps & { trial: TrialV
           <strong>{trial.otherwise.length}</strong> taken {takes ? `from ${takes}` : "from other rules"}
         </button>
         <button type="button" className={lists.others.length ? "trial-number warn" : "trial-number"} disabled={!lists.others.length} aria-expanded={rows === "others"} onClick={() => toggle("others")}>
-          <strong>{lists.others.length}</strong> of {causes ? plural(causes, "other cause") : "other causes"}
+          <strong>{lists.others.length}</strong> of other causes
         </button>
       </div>
       <p className="muted">Tried on {plural(trial.looked_at, "past failure")} of this kind.</p>
@@ -76,12 +76,11 @@ function Numbers({ trial, rows, onRows, onCase }: PreviewProps & { trial: TrialV
       {trial.breaks && <p className="trial-breaks" role="alert"><Icon name="failures" size={14} /> {trial.breaks}</p>}
       {rows && lists[rows].length > 0 && (
         <table className="plain-table">
-          <thead><tr><th>Case</th>{rows === "others" && <th>Cause</th>}<th>What was done</th><th><span className="visually-hidden">Act</span></th></tr></thead>
+          <thead><tr><th>Case</th><th>What was done</th><th><span className="visually-hidden">Act</span></th></tr></thead>
           <tbody>
             {lists[rows].slice(0, 100).map((each) => (
               <tr key={each.decision}>
-                <td><Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link></td>
-                {rows === "others" && <td>{each.group && <Link to="/failures/$group" params={{ group: each.group }}>{messages.get(each.group) ?? "see the cause"}</Link>}</td>}
+                <td><Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link>{rows === "others" && each.group && <><br /><Link to="/failures/$group" params={{ group: each.group }}>{messages.get(each.group) ?? "see the cause"}</Link></>}</td>
                 <td>{each.exlet ? `${each.exlet}: ${each.result || each.state}` : each.state === "waiting" ? "waits" : "nothing"}</td>
                 <td><button type="button" className="link-button" onClick={() => onCase(each.decision)}>{rows === "missed" ? "widen for this" : rows === "otherwise" || rows === "others" ? "tell it apart" : "look at it"}</button></td>
               </tr>
