@@ -122,6 +122,7 @@ async def test_a_failure_is_grouped_tried_and_given_a_rule(domain: Domain, clien
     finer = RuleSpec(condition="fault.exit_code == 3 && job.failures > 0", exlet="give-up", group=group.id, expected=1)
     trial = await client.try_rule(finer)
     assert (trial.version, trial.under, trial.side) == (1, 1, "true")
+    assert trial.others == []
     with pytest.raises(InvalidRequest, match="hold"):
         await client.add_rule(RuleSpec(condition="fault.exit_code == 4", exlet="again", group=group.id))
     whole = await client.decision(view.samples[0].id)

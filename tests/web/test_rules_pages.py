@@ -65,3 +65,26 @@ def test_a_rule_on_trial_is_put_in_force_retired_and_restored(
         page.get_by_role("dialog").get_by_role("button", name="Restore").click()
         expect(page.get_by_text("as version 4")).to_be_visible()
     assert recovery.ask("GET", "/rules/solve")["version"] == 4
+
+
+def test_the_page_of_a_rule_shows_it_whole_and_leads_on_from_it(recovery: WebServer, browser: Browser) -> None:
+    passing_trouble(recovery, "shown", "the lamp of the projector is dark", code=51)
+    group, _ = fail(recovery, "shown", "A")
+    condition = 'fault.exit_code == 51 && job.log_tail.contains("the lamp of the projector") && job.failures < 4'
+    recovery.ask("POST", "/rule-drafts", {**RULE, "condition": condition, "group": group})
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto("/rules/shown?view=exlets")
+        expect(page.locator(".tab[aria-current]")).to_have_text("Exlets1")
+        page.goto("/rules/shown?tree=abort%2Fsolver&rule=1")
+        shown = page.get_by_role("complementary", name="Rule 1").locator(".code-host").first
+        expect(shown).to_contain_text("job.failures < 4")
+        assert shown.evaluate("box => box.scrollHeight <= box.clientHeight + 1 && box.clientHeight > 15"), "it is cut"
+        page.get_by_role("button", name="Put in force").click()
+        asked = page.get_by_role("dialog")
+        tried = asked.get_by_role("button", name="Try against the past").bounding_box()
+        assert tried and tried["width"] < 200, "it looks like a field"
+        asked.get_by_role("button", name="Put in force").click()
+        onward = page.get_by_role("region", name="Apply it to what waits or has failed")
+        onward.get_by_role("link", name="the lamp of the projector is dark").click()
+        expect(page.get_by_role("button", name="Apply to 1 failure")).to_be_enabled()

@@ -66,6 +66,18 @@ def test_an_unknown_failure_is_taught_and_its_cases_recover(recovery: WebServer,
     assert [recovery.client.case(case).status for case in cases] == ["completed"] * 3
 
 
+STATIONS = """
+name: stations
+on-unhandled: hold
+inputs: {{sample: {{type: string}}}}
+jobs:
+  calibrate:
+    run: |
+      if [ ! -e "{made}/${{{{ inputs.sample }}}}" ]; then
+        echo "no calibration for ${{{{ inputs.sample }}}}" >&2; exit 31
+      fi
+    retries: 0
+"""
 LONG = (
     "the control server refused the connection because its certificate had expired in the night, as the operators had"
     " said that it would; ask for a new one"
@@ -227,3 +239,107 @@ def test_what_a_viewer_may_not_is_not_offered(recovery: WebServer, browser: Brow
         expect(page.get_by_role("complementary", name="Rule 2")).to_be_visible()
         for act in ("Change", "Retire", "Put in force"):
             expect(page.get_by_role("button", name=act, exact=True)).to_have_count(0)
+
+
+def test_a_repair_that_runs_a_command_is_composed_and_can_be_read_before_it_is_in_force(
+    recovery: WebServer, browser: Browser
+) -> None:
+    made = recovery.folder / "calibrations"
+    made.mkdir()
+    recovery.deploy("stations", STATIONS.format(made=made))
+    group, cases = fail(recovery, "stations", "A")
+    command = f"touch {made}/"
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{group}/teach")
+        page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+        page.get_by_role("button", name="Compose an exlet").click()
+        search = page.get_by_label("Search primitives")
+        for word in ("command", "script", "shell", "job", "run"):
+            search.fill(word)
+            expect(page.get_by_role("row", name="Run a command", exact=True)).to_be_visible()
+        drag(page, "Run a command")
+        expect(page.get_by_text("A step of the exlet has no command yet")).to_be_visible()
+        field = page.get_by_role("textbox", name="command")
+        field.fill(f"# make it\n{command} now")
+        for _ in range(len(" now")):
+            field.press("ArrowLeft")
+        page.get_by_role("button", name="Insert case.data.sample").click()
+        expect(field).to_have_value(f"# make it\n{command}${{{{ quote(case.data.sample) }}}} now")
+        field.press("ArrowUp")
+        expect(field).to_be_focused()
+        page.get_by_role("textbox", name="name", exact=True).fill("make calib")
+        search.fill("again")
+        page.get_by_role("button", name="Add re-submit", exact=True).click()
+        expect(page.get_by_label("Name of the exlet")).to_have_value("make-calib-then-re-submit")
+        page.get_by_role("button", name="Save on trial").click()
+        saved = page.get_by_label("Text of make-calib-then-re-submit")
+        expect(saved).to_contain_text(command)
+        page.get_by_role("link", name=re.compile("^Rule 1 of stations")).click()
+        panel = page.get_by_role("region", name="What make-calib-then-re-submit does")
+        expect(panel).to_contain_text("quote(case.data.sample)")
+        page.get_by_role("button", name="Put in force").click()
+        asked = page.get_by_role("dialog")
+        expect(asked).to_contain_text("quote(case.data.sample)")
+        asked.get_by_role("button", name="Put in force").click()
+        expect(asked).to_be_hidden()
+        page.get_by_role("link", name=re.compile("^Exlets")).click()
+        expect(page.get_by_role("region", name="Exlets")).to_contain_text("quote(case.data.sample)")
+        page.goto(f"/failures/{group}")
+        page.get_by_role("button", name="Apply to 1 failure").click()
+        page.get_by_role("button", name="Apply", exact=True).click()
+        expect(page.get_by_text("1 case recovered")).to_be_visible()
+    assert recovery.client.case(cases[0]).status == "completed"
+
+
+def test_a_part_of_a_log_line_that_is_selected_is_one_part_of_the_condition(
+    recovery: WebServer, browser: Browser
+) -> None:
+    passing_trouble(recovery, "selected", "the pump of hall nine is dry", code=41)
+    group, _ = fail(recovery, "selected", "A")
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{group}/teach")
+        line = page.get_by_role("button", name="Failing line: the pump of hall nine is dry")
+        box = line.bounding_box()
+        assert box
+        page.mouse.move(box["x"] + 2, box["y"] + 8)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 70, box["y"] + 8, steps=5)
+        page.mouse.up()
+        parts = page.get_by_label("Parts of the condition").get_by_role("listitem")
+        expect(parts).to_have_count(1)
+        expect(parts).not_to_contain_text("is dry")
+        page.get_by_role("button", name=re.compile("^Remove job.log_tail")).click()
+        line.click()
+        expect(parts).to_have_count(1)
+        expect(parts).to_contain_text("is dry")
+
+
+TWO_CAUSES = """
+name: hall
+on-unhandled: hold
+inputs: {sample: {type: string}}
+steps:
+  - name: cool
+    run: 'echo "the ${{ inputs.sample == "A" ? "pump" : "conveyor belt" }} of hall ten is dry" >&2; exit 43'
+"""
+
+
+def test_failures_of_other_causes_that_a_rule_would_catch_are_counted_and_led_to(
+    recovery: WebServer, browser: Browser
+) -> None:
+    recovery.deploy("hall", TWO_CAUSES)
+    cases = {sample: recovery.begin("hall", sample=sample) for sample in "AB"}
+    said = recovery.wait_for("/failures?flow=hall", lambda groups: sum(group["waiting"] for group in groups) == 2)
+    pump, belt = (next(group for group in said if word in group["message"]) for word in ("pump", "belt"))
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{pump['id']}/teach")
+        page.get_by_role("group", name="Context of the case").get_by_title("fault.exit_code", exact=True).click()
+        others = page.get_by_role("button", name="1 of other causes")
+        others.click()
+        expect(page.get_by_role("row").filter(has_text=cases["B"])).to_contain_text("belt")
+        expect(page.get_by_role("link", name=belt["message"])).to_have_attribute("href", re.compile(belt["id"]))
+        page.get_by_role("button", name="Failing line: the pump of hall ten is dry").click()
+        expect(page.get_by_role("button", name="0 of other causes")).to_be_visible()

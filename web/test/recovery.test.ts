@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
 import { changes } from "@/components/recovery/decision-words";
 import { settingsText } from "@/components/recovery/exlet-steps";
-import { copyOf, flowOf, nameFor, newStep, rootsRead, stepsOf, variablesOf, withSteps } from "@/components/recovery/exlets";
+import { readQuantity } from "@/components/recovery/step-form";
+import { exletText } from "@/components/recovery/exlet-text";
+import { caseValuesOf, copyOf, flowOf, isWhole, nameFor, newStep, rootsRead, stepsOf, variablesOf, withSteps } from "@/components/recovery/exlets";
 import { countsOfApply, type RuleTree } from "@/components/recovery/queries";
 import { walkTree } from "@/components/recovery/rule-walk";
 import { distinguishing, howOften, isShownFirst, lookedForFirst, parted, sortedByWeight, splitByKind, valueKindOf } from "@/components/recovery/distinguishing-values";
@@ -148,4 +150,36 @@ it("knows the exlet of a node of the graph, and of a step in it", () => {
   expect(exletOfNode("exlet:huge:nobody-can/step-1")).toEqual({ task: "huge", exlet: "nobody-can" });
   expect(exletOfNode("huge")).toBeNull();
   expect(exletOfNode(undefined)).toBeNull();
+});
+
+describe("an exlet that runs a command", () => {
+  const steps = [newStep("run", { command: "make-calib ${{ quote(case.data.file.stem) }}\n", name: "make-calib" }), newStep("re-submit", { resources: { memory_bytes: "${{ job.memory_bytes * 2 }}" }, wait_ms: 1000 })];
+  const flow = flowOf({ name: "calibrate", description: "Make it: then try", steps });
+  it("has it as a job, and is read again as its steps", () => {
+    expect(rootsRead(steps)).toEqual(["case", "job"]);
+    expect(stepsOf(flow)?.map((each) => [each.do, each.settings])).toEqual(steps.map((each) => [each.do, each.settings]));
+    expect(nameFor(steps)).toBe("make-calib-then-re-submit-with-memory");
+    expect([isWhole(steps), isWhole([newStep("run", { command: " " })])]).toEqual([true, false]);
+  });
+  it("is shown as the text of its file", () => {
+    expect(exletText(flow)).toBe(
+      'name: calibrate\ndescription: "Make it: then try"\nsteps:\n  - name: make-calib\n    run: "make-calib ${{ quote(case.data.file.stem) }}\\n"\n  - re-submit:\n    memory: ${{ job.memory_bytes * 2 }}\n    wait: 1000 ms\n',
+    );
+  });
+  it("is shown whole where it is more than a list of steps", () => {
+    const job = { kind: "job", name: "step-1", command: "first\nsecond\n", resources: { cpus: 2 }, limits: {}, container: { image: "calib:3" } };
+    const branch = { kind: "sequence", name: "step-2", when: { text: "job.level > 1" }, body: [{ kind: "mend", do: "notify", name: "step-2.do", settings: { message: "off" } }] };
+    const more = { name: "more", exlet: true, inputs: {}, body: { kind: "sequence", name: "more.steps", body: [job, branch] } } as unknown as typeof flow;
+    expect(stepsOf(more)).toBeNull();
+    expect(exletText(more)).toBe('name: more\nsteps:\n  - run: |\n      first\n      second\n    cpus: 2\n    container:\n      image: "calib:3"\n  - if: job.level > 1\n    do:\n      - notify: "off"\n');
+  });
+  it("may be given values of the failed case, each as one word", () => {
+    const values = caseValuesOf({ job: { host: "node2", log_tail: "x" }, case: { id: "c-1", data: { file: { stem: "halle" }, "odd name": 1, none: null } } });
+    expect(values.map((each) => each.expression)).toEqual(["${{ quote(case.data.file.stem) }}", "${{ quote(job.host) }}", "${{ quote(case.id) }}"]);
+  });
+});
+
+it("a size or a time of a step is written with its unit, a number alone as bytes or milliseconds", () => {
+  expect(["4 GB", "1 GiB", "2000", "", "${{ job.memory_bytes * 2 }}", "much"].map((each) => readQuantity(each, "size"))).toEqual([4e9, 2 ** 30, 2000, undefined, "${{ job.memory_bytes * 2 }}", "much"]);
+  expect(["10 min", "1.5 h"].map((each) => readQuantity(each, "time"))).toEqual([600_000, 5_400_000]);
 });

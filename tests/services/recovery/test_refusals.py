@@ -21,6 +21,9 @@ REFUSED: list[tuple[Primitive, Target, dict[str, Any], str]] = [
     (Primitive.RESUBMIT, "item", {"memory": 5}, "re-submit knows no `memory`; it takes avoid_hosts"),
     (Primitive.RESUBMIT, "item", {"resources": {"memory": 5}}, "there is no resource `memory`"),
     (Primitive.RESUBMIT, "item", {"resources": {"cpus": -1}}, "`resources.cpus` must be a number"),
+    (Primitive.RESUBMIT, "item", {"resources": {"hosts": 5}}, "`resources.hosts` must be a list of hosts, not 5"),
+    (Primitive.RESUBMIT, "item", {"resources": {"system": 5}}, "`resources.system` must be an operating system"),
+    (Primitive.RESUBMIT, "item", {"resources": {"memory_auto": True}}, "there is no resource `memory_auto`"),
     (Primitive.RESUBMIT, "case", {}, "re-submit is for items, not for case"),
     (Primitive.RESTAGE, "item", {"way": "back"}, "`way` must be same, parameters, replica or target"),
     (Primitive.SUSPEND, "item", {"for": 5}, "suspend knows no `for`; it takes no settings"),
@@ -52,6 +55,12 @@ async def test_what_an_expression_gives_is_judged_when_it_is_known(memory: World
     computed = {"level": "${{ job.level + 1 }}", "wait_ms": "${{ 5 * 1000 }}", "resources": {"cpus": "${{ 2 }}"}}
     later = exlet("later", PrimitiveStep(name="here", do=Primitive.RETRY_LATER, settings=computed))
     await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later]))
+
+
+async def test_another_host_system_or_machine_can_be_asked_for(memory: World) -> None:
+    asked = {"resources": {"hosts": ["node1"], "system": "linux", "machine": "x86_64", "site": "north"}}
+    moved = exlet("moved", PrimitiveStep(name="here", do=Primitive.RESUBMIT, settings=asked))
+    await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "moved"), exlets=[moved]))
 
 
 async def test_what_is_raised_is_bounded(memory: World) -> None:

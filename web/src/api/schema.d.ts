@@ -9254,12 +9254,14 @@ export interface components {
         };
         /**
          * TrialEntry
-         * @description A past failure in a trial, and how it was handled: by which rule, if by one.
+         * @description A past failure in a trial, and how it was handled: by which rule, if by one. `group` is its cause.
          */
         TrialEntry: {
             case: string;
             decision: string;
             exlet: string;
+            /** @default  */
+            group: string;
             item: string | null;
             /** @default  */
             result: string;
@@ -9273,9 +9275,10 @@ export interface components {
         /**
          * TrialView
          * @description A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
-         *         rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
-         *         cornerstone that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go:
-         *         into the tree of which set, below which rule, on its true or its false side. `missing_bounds` says what the
+         *         rule handled. `otherwise` are others that it would have taken from the rule that handled them. `others` are failures
+         *         of other causes than the group's that it would have held for, whoever handled them. `breaks` names the cornerstone
+         *         that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go: into the
+         *         tree of which set, below which rule, on its true or its false side. `missing_bounds` says what the
          *         condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
          *         condition holds each time that the job fails again, and the server ends that only after `repairs_max` repairs of
          *         the item.
@@ -9292,6 +9295,8 @@ export interface components {
                 [key: string]: string;
             };
             of: number;
+            /** @default [] */
+            others: components["schemas"]["TrialEntry"][];
             otherwise: components["schemas"]["TrialEntry"][];
             /** @default 0 */
             repairs_max: number;

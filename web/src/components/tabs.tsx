@@ -24,7 +24,7 @@ export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: 
   return (
     <nav ref={row} className="tabs" aria-label={label}>
       {tabs.map((tab) => (
-        <Link key={tab.id} {...tab.link} className="tab" aria-current={tab.id === current ? "page" : undefined} activeProps={{}}>
+        <Link key={tab.id} {...tab.link} className="tab" aria-current={tab.id === current ? "page" : undefined} activeProps={{}} activeOptions={{ explicitUndefined: true }}>
           {tab.label}
           {tab.count !== undefined && <span className="tab-count">{typeof tab.count === "number" ? number(tab.count) : tab.count}</span>}
         </Link>

@@ -290,7 +290,7 @@ class RuleChange(View, frozen=True):
 
 
 class TrialEntry(View, frozen=True):
-    """A past failure in a trial, and how it was handled: by which rule, if by one."""
+    """A past failure in a trial, and how it was handled: by which rule, if by one. `group` is its cause."""
 
     decision: str
     case: CaseId
@@ -300,13 +300,15 @@ class TrialEntry(View, frozen=True):
     result: str = ""
     rules: str = ""
     rule: int | None = None
+    group: str = ""
 
 
 class TrialView(View, frozen=True):
     """A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
-    rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
-    cornerstone that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go:
-    into the tree of which set, below which rule, on its true or its false side. `missing_bounds` says what the
+    rule handled. `otherwise` are others that it would have taken from the rule that handled them. `others` are failures
+    of other causes than the group's that it would have held for, whoever handled them. `breaks` names the cornerstone
+    that prevents adding it. `rules`, `version`, `type`, `task`, `under` and `side` say where it would go: into the
+    tree of which set, below which rule, on its true or its false side. `missing_bounds` says what the
     condition lacks if the exlet runs the job again, by the primitive that does so, the one that counts first: the
     condition holds each time that the job fails again, and the server ends that only after `repairs_max` repairs of
     the item."""
@@ -317,6 +319,7 @@ class TrialView(View, frozen=True):
     caught_ids: list[TrialEntry]
     missed_ids: list[TrialEntry]
     otherwise: list[TrialEntry]
+    others: list[TrialEntry] = []
     breaks: str = ""
     rules: str = ""
     version: int = 0

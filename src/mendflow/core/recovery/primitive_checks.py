@@ -8,15 +8,15 @@ from typing import Final
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import DURATION_MS_MAX, PrimitiveStep
-from mendflow.core.model.jobs import Resources
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.resubmission import SETTABLE
 
 WHOLE_CASES: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE, Primitive.WRITE})
 """Primitives whose target can be more than an item."""
 
 LEVEL_MAX: Final = 1_000
-RESOURCE_NAMES: Final = tuple(name for name in Resources.__struct_fields__ if name != "runtimes")
+RESOURCE_NAMES: Final = SETTABLE
 """What an exlet may change; which runtimes a job can use follows from its container."""
 
 _CHANGES: Final = frozenset({"resources", "env", "container", "avoid_hosts", "sources", "domain", "wait_ms"})
@@ -97,6 +97,19 @@ DATA_KINDS: Final[dict[str, dict[str, Value]]] = {
 """The same as JSON Schema."""
 
 
+RESOURCE_KINDS: Final[dict[str, dict[str, Value]]] = {
+    "site": {"type": "string", "description": "the name of a site"},
+    "hosts": {"type": "array", "description": "a list of hosts"},
+    "system": {"type": "string", "description": "an operating system, such as linux"},
+    "machine": {"type": "string", "description": "a kind of processor, such as x86_64"},
+}
+"""Of the resources that are no numbers."""
+_IS_KIND: Final[dict[Value, Callable[[object], bool]]] = {
+    "string": lambda value: isinstance(value, str),
+    "array": lambda value: isinstance(value, (list, tuple)),
+}
+
+
 def step_problems(steps: Iterable[PrimitiveStep]) -> Iterator[str]:
     """Everything that is wrong with the primitives of an exlet, with the step."""
     for step in steps:
@@ -130,9 +143,12 @@ def _resource_problems(asked: Mapping[str, object]) -> Iterator[str]:
     for name, value in asked.items():
         if name not in RESOURCE_NAMES:
             yield f"there is no resource `{name!s:.80}`; there are {', '.join(RESOURCE_NAMES)}"
-        elif name not in ("site", "avoid_hosts") and not (
-            value is None or _is_computed(value) or _number(0, 2**53)(value)
-        ):
+        elif name == "avoid_hosts" or value is None or _is_computed(value):
+            continue
+        elif kind := RESOURCE_KINDS.get(name):
+            if not _IS_KIND[kind["type"]](value):
+                yield f"`resources.{name}` must be {kind['description']}, not {value!r:.80}"
+        elif not _number(0, 2**53)(value):
             yield f"`resources.{name}` must be a number from 0 on, not {value!r:.80}"
 
 

@@ -10,7 +10,7 @@ from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rule_views import PrimitiveView
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.exlet_checks import misplaced_steps
-from mendflow.core.recovery.primitive_checks import DATA_KINDS, RESOURCE_NAMES, SETTINGS, WHOLE_CASES
+from mendflow.core.recovery.primitive_checks import DATA_KINDS, RESOURCE_KINDS, RESOURCE_NAMES, SETTINGS, WHOLE_CASES
 
 ABOUT: Final[dict[Primitive, str]] = {
     Primitive.SUSPEND: "Suspend it until it is continued.",
@@ -97,7 +97,10 @@ def step_schema(do: Primitive) -> dict[str, Value]:
 
 def setting_schema(name: str) -> dict[str, Value]:
     if name == "resources":
-        numbers: dict[str, Value] = {"anyOf": [{"type": "number", "minimum": 0}, EXPRESSION]}
-        known = {each: numbers if each not in ("site", "avoid_hosts") else {} for each in RESOURCE_NAMES}
+        number: dict[str, Value] = {"type": "number", "minimum": 0}
+        known: dict[str, Value] = {
+            each: {"anyOf": [RESOURCE_KINDS.get(each, number), EXPRESSION]} for each in RESOURCE_NAMES
+        }
+        known["avoid_hosts"] = {}  # a setting of its own
         return {"type": "object", "properties": known, "additionalProperties": False}
     return DATA_KINDS.get(name, {"description": "any value"})

@@ -25,7 +25,7 @@ from mendflow.services.base.loop_yielder import done_in_pieces
 from mendflow.services.cases.flows import Flows
 from mendflow.services.recovery.administration import ManualRepairs, RuleRequest
 from mendflow.services.recovery.decisions import DecisionStore
-from mendflow.services.recovery.failures import briefs, find_group
+from mendflow.services.recovery.failures import briefs, find_group, group_id
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.runtime.server import Server
 
@@ -259,8 +259,11 @@ async def _broken_cornerstone(
 
 def _trial_view(tried: trials.TrialResult, past: dict[str, Decision], members: set[str], breaks: str) -> TrialView:
     caught, missed, otherwise = tried.caught, tried.missed, tried.otherwise
+    others: tuple[str, ...] = ()
     if members:
         hits = (*tried.caught, *tried.same, *tried.otherwise)
+        causes = {decision.signature for id, decision in past.items() if id in members}
+        others = tuple(id for id in hits if past[id].signature not in causes)
         caught = tuple(id for id in hits if id in members)
         missed = tuple(id for id in past if id in members and id not in set(caught))
         otherwise = tuple(id for id in tried.otherwise if id not in members)
@@ -271,6 +274,7 @@ def _trial_view(tried: trials.TrialResult, past: dict[str, Decision], members: s
         caught_ids=[_trial_row(past[id]) for id in caught],
         missed_ids=[_trial_row(past[id]) for id in missed],
         otherwise=[_trial_row(past[id]) for id in otherwise],
+        others=[_trial_row(past[id]) for id in others],
         breaks=breaks or next(iter(tried.erred.values()), ""),
     )
 
@@ -285,4 +289,5 @@ def _trial_row(decision: Decision) -> TrialEntry:
         result=decision.result,
         rules=decision.conclusion.rules if decision.conclusion else "",
         rule=decision.conclusion.rule if decision.conclusion else None,
+        group=group_id(decision.type, decision.signature),
     )

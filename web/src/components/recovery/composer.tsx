@@ -8,9 +8,10 @@ import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
 import { Word } from "@/components/word";
 import { settingsText } from "./exlet-steps";
-import { flowOf, newStep, WAIT, withSteps, type ExletDraft, type ExletStep } from "./exlets";
+import { flowOf, isWhole, newStep, RUN, titleOf, WAIT, withSteps, type CaseValue, type ExletDraft, type ExletStep } from "./exlets";
 import { checkExlet, primitivesQuery, type ExceptionType, type PrimitiveView } from "./queries";
 import { StepForm } from "./step-form";
+import { shortValue } from "./values";
 import "./composer.css";
 
 const KIND = "application/x-mendflow-primitive";
@@ -22,6 +23,7 @@ type Brick = Pick<PrimitiveView, "primitive" | "about"> & { schema: Record<strin
 const WORDS: Record<string, string> = {
   "re-submit": "Run the job again, as it is or with more memory or time, other variables (env), another pilot or command.",
   "retry-later": "Run the job again later, with the others that wait.",
+  run: "A shell script or program of your own, run as a job before the next step: make what is missing, then run again.",
   restart: "Run the item again, with the data that it began with.",
   write: "Change data of the case or the item.",
   "force-complete": "Skip it: it counts as completed, and the next step runs.",
@@ -43,16 +45,16 @@ function byNeed(bricks: readonly Brick[]): Brick[] {
   return bricks.toSorted((one, other) => place(one) - place(other));
 }
 
-export default function Composer(props: { draft: ExletDraft; type: string; variables: Record<string, string>; onChange: (draft: ExletDraft) => void }) {
+export default function Composer(props: { draft: ExletDraft; type: string; variables: Record<string, string>; values: readonly CaseValue[]; onChange: (draft: ExletDraft) => void }) {
   const { draft, type } = props;
   const latest = useRef(draft);
   latest.current = draft;
   const [open, setOpen] = useState<string | null>(draft.steps[0]?.id ?? null);
   const primitives = useQuery(primitivesQuery);
-  const bricks = byNeed([...(primitives.data ?? []).filter((each) => each.types.includes(type as ExceptionType)), WAIT]);
+  const bricks = byNeed([...(primitives.data ?? []).filter((each) => each.types.includes(type as ExceptionType)), RUN, WAIT]);
   const [sought, setSought] = useState("");
-  const found = bricks.filter((each) => `${each.primitive} ${WORDS[each.primitive] ?? ""} ${each.about}`.toLowerCase().includes(sought.trim().toLowerCase()));
-  const ready = draft.steps.length > 0 && draft.name.trim() !== "";
+  const found = bricks.filter((each) => `${titleOf(each.primitive)} ${WORDS[each.primitive] ?? ""} ${each.about}`.toLowerCase().includes(sought.trim().toLowerCase()));
+  const ready = draft.steps.length > 0 && isWhole(draft.steps) && draft.name.trim() !== "";
   const flow = ready ? flowOf({ ...draft, name: draft.name.trim() }) : null;
   const checked = useQuery({
     queryKey: ["rules", "check", flow, type],
@@ -94,16 +96,16 @@ export default function Composer(props: { draft: ExletDraft; type: string; varia
     <div className="composer">
       <div className="composer-palette">
         <h3 id="palette-head"><Word of="primitives">Primitives</Word></h3>
-        <input type="search" aria-label="Search primitives" placeholder="run again, memory, skip, …" value={sought} onChange={(event) => setSought(event.target.value)} />
+        <input type="search" aria-label="Search primitives" placeholder="run again, command, memory, skip, …" value={sought} onChange={(event) => setSought(event.target.value)} />
         <GridList aria-labelledby="palette-head" items={found.map((each) => ({ ...each, id: each.primitive }))} dragAndDropHooks={palette.dragAndDropHooks} selectionMode="none" className="brick-list" renderEmptyState={() => <p className="muted">No primitive is called so, or does that.</p>}>
           {(brick) => (
-            <GridListItem id={brick.primitive} textValue={brick.primitive} className="brick">
-              <Button slot="drag" className="brick-grip" aria-label={`Drag ${brick.primitive}`}>⠿</Button>
+            <GridListItem id={brick.primitive} textValue={titleOf(brick.primitive)} className="brick">
+              <Button slot="drag" className="brick-grip" aria-label={`Drag ${titleOf(brick.primitive)}`}>⠿</Button>
               <span className="brick-text">
-                <strong>{brick.primitive}</strong>{" "}
+                <strong>{titleOf(brick.primitive)}</strong>{" "}
                 <span className="muted" title={brick.about}>{WORDS[brick.primitive] ?? brick.about}</span>
               </span>
-              <Button className="icon-button" aria-label={`Add ${brick.primitive}`} onPress={() => insert(brick.primitive)}>
+              <Button className="icon-button" aria-label={`Add ${titleOf(brick.primitive)}`} onPress={() => insert(brick.primitive)}>
                 <Icon name="plus" size={14} />
               </Button>
             </GridListItem>
@@ -118,22 +120,23 @@ export default function Composer(props: { draft: ExletDraft; type: string; varia
           dependencies={[open, draft.steps]}
           dragAndDropHooks={canvas.dragAndDropHooks}
           selectionMode="none"
+          keyboardNavigationBehavior="tab" // the arrows stay in the text that is written in a step
           className="step-list"
           renderEmptyState={() => <p className="step-empty">Drag a primitive here, or add it by its plus.</p>}
         >
           {(step) => (
-            <GridListItem id={step.id} textValue={`${step.at + 1}: ${step.do}`} className="step">
+            <GridListItem id={step.id} textValue={`${step.at + 1}: ${titleOf(step.do)}`} className="step">
               <div className="step-head">
-                <Button slot="drag" className="brick-grip" aria-label={`Move ${step.do}`}>⠿</Button>
+                <Button slot="drag" className="brick-grip" aria-label={`Move ${titleOf(step.do)}`}>⠿</Button>
                 <span className="rule-number">{step.at + 1}</span>
-                <Button className="step-name" aria-expanded={step.open} aria-label={`Settings of step ${step.at + 1}, ${step.do}`} onPress={() => setOpen(step.open ? null : step.id)}>
-                  <strong>{step.do}</strong>
+                <Button className="step-name" aria-expanded={step.open} aria-label={`Settings of step ${step.at + 1}, ${titleOf(step.do)}`} onPress={() => setOpen(step.open ? null : step.id)}>
+                  <strong>{titleOf(step.do)}</strong>
                   <span className="muted">{summary(step)}</span>
                 </Button>
                 <Button className="icon-button" aria-label={`Move step ${step.at + 1} up`} isDisabled={step.at === 0} onPress={() => move(step.at, -1)}><Icon name="up" size={14} /></Button>
                 <Button className="icon-button" aria-label={`Remove step ${step.at + 1}`} onPress={() => put(draft.steps.filter((each) => each.id !== step.id))}><Icon name="close" size={14} /></Button>
               </div>
-              {step.open && <StepForm step={step} variables={props.variables} brick={bricks.find((each) => each.primitive === step.do)} onChange={(next) => put(latest.current.steps.map((each) => (each.id === step.id ? next : each)))} />}
+              {step.open && <StepForm step={step} variables={props.variables} values={props.values} brick={bricks.find((each) => each.primitive === step.do)} onChange={(next) => put(latest.current.steps.map((each) => (each.id === step.id ? next : each)))} />}
             </GridListItem>
           )}
         </GridList>
@@ -143,6 +146,9 @@ export default function Composer(props: { draft: ExletDraft; type: string; varia
         {checked.data?.problems.map((each) => <p key={each} className="field-problem" role="alert">{each}</p>)}
         {checked.data?.warnings.map((each) => <p key={each} className="field-hint">{each}</p>)}
         {checked.error && <ErrorState error={checked.error} compact />}
+        <p className="field-hint">
+          Branches, loops, containers or several jobs at once: write the exlet in a file, and <code>mendflow rules add --from DECISION --if CONDITION --exlet FILE</code> takes it.
+        </p>
       </div>
     </div>
   );
@@ -153,6 +159,7 @@ async function laid(items: readonly Parameters<typeof isTextDropItem>[0][]): Pro
 }
 
 function summary(step: ExletStep): string {
+  if (step.do === "run") return [step.settings["name"], shortValue(String(step.settings["command"] ?? "").trim().split("\n")[0] ?? "")].filter(Boolean).join(": ");
   const said = Object.entries(step.settings).filter(([, value]) => value !== undefined && value !== "");
   return settingsText(Object.fromEntries(said));
 }

@@ -1,12 +1,15 @@
-/** What an exlet does: its steps, each with the values that it sets. */
+/** What an exlet does: its steps, each with the values that it sets. One that runs commands, or is more than a list of
+ * primitives, is shown as the text of its file: nobody puts in force what cannot be read. */
+import { CodeView } from "@/components/code-view";
 import { duration } from "@/components/format";
+import { exletText } from "./exlet-text";
 import { stepsOf } from "./exlets";
 import type { Flow } from "./queries";
 import { flatten, shortValue } from "./values";
 
 export function ExletSteps({ flow }: { flow: Flow }) {
   const steps = stepsOf(flow);
-  if (!steps) return <span className="muted">more than a list of steps</span>;
+  if (!steps || steps.some((each) => each.do === "run")) return <CodeView text={exletText(flow).trimEnd()} label={`Text of ${flow.name}`} language="yaml" />;
   return (
     <ol className="exlet-steps">
       {steps.map((each) => (

@@ -1,9 +1,10 @@
 /** Exlets as they are composed: a list of steps, read from a flow and written as one. */
 import type { Flow, PrimitiveView } from "./queries";
+import { flatten, shortValue } from "./values";
 
 export type JsonSchema = Record<string, unknown>;
 
-/** A step of an exlet. `do` is a primitive, or `wait`, which only waits. */
+/** A step of an exlet. `do` is a primitive, or `wait`, which only waits, or `run`, a job. */
 export interface ExletStep {
   id: string;
   do: string;
@@ -38,6 +39,7 @@ export function rootsRead(steps: readonly ExletStep[]): string[] {
 function written(step: ExletStep, at: number): Record<string, unknown> {
   const name = `step-${at + 1}`;
   if (step.do === "wait") return { kind: "wait", name, duration: step.settings["duration"] ?? 1000 };
+  if (step.do === "run") return { kind: "job", name: step.settings["name"] || name, command: step.settings["command"] ?? "" };
   const settings = Object.fromEntries(Object.entries(step.settings).filter(([, value]) => value !== undefined && value !== "" && !isEmptyMap(value)));
   return {
     kind: "mend",
@@ -62,14 +64,32 @@ export function flowOf(draft: ExletDraft): Flow {
   return { name: draft.name, exlet: true, description: draft.description, inputs: { context }, body } as unknown as Flow;
 }
 
-/** The steps of an exlet, if it is a plain list of primitives and waits; null if it does more than can be composed here. */
+/** Whether something is lacking without which a step cannot be done. */
+export function isWhole(steps: readonly ExletStep[]): boolean {
+  return steps.every((each) => each.do !== "run" || String(each.settings["command"] ?? "").trim() !== "");
+}
+
+/** The command of a job that is a command and nothing else; null of any other. */
+function plainCommand(job: Record<string, unknown>): string | null {
+  const { kind: _kind, name: _name, command, resources = {}, limits = {}, ...more } = job;
+  const asked = Object.entries(resources as Record<string, unknown>).filter(([key, value]) => key !== "cpus" || value !== 1);
+  return typeof command === "string" && !asked.length && isEmptyMap(limits) && !Object.keys(more).length ? command : null;
+}
+
+/** The steps of an exlet, if it is a plain list of primitives, commands and waits; null if it does more than can be composed
+ * here. */
 export function stepsOf(flow: Flow): ExletStep[] | null {
   let body = flow.body as unknown as Record<string, unknown>;
-  if (body["kind"] === "scope") body = body["body"] as Record<string, unknown>;
+  if (body["kind"] === "scope") {
+    if (!Object.keys((body["variables"] ?? {}) as object).every((each) => ROOTS.includes(each))) return null;
+    body = body["body"] as Record<string, unknown>;
+  }
   const inner = body["kind"] === "sequence" ? (body["body"] as Record<string, unknown>[]) : [body];
   const steps: ExletStep[] = [];
-  for (const each of inner) {
-    if (each["kind"] === "wait" && typeof each["duration"] === "number") steps.push(newStep("wait", { duration: each["duration"] }));
+  for (const [at, each] of inner.entries()) {
+    const command = each["kind"] === "job" ? plainCommand(each) : null;
+    if (command !== null) steps.push(newStep("run", { command, ...(each["name"] === `step-${at + 1}` ? {} : { name: each["name"] }) }));
+    else if (each["kind"] === "wait" && typeof each["duration"] === "number") steps.push(newStep("wait", { duration: each["duration"] }));
     else if (each["kind"] === "mend" && each["when"] === undefined) {
       steps.push({ ...newStep(String(each["do"]), { ...(each["settings"] as Record<string, unknown> | undefined) }), target: each["target"] as string | undefined, item: each["item"] as string | undefined });
     } else return null;
@@ -88,6 +108,18 @@ export const WAIT: Pick<PrimitiveView, "primitive" | "about"> & { schema: JsonSc
   about: "Wait before the next step.",
   schema: { properties: { settings: { properties: { duration: { type: "number", minimum: 0, description: "a number of milliseconds" } } } } },
 };
+
+/** A job of the exlet, which is no primitive either. */
+export const RUN: typeof WAIT = {
+  primitive: "run" as PrimitiveView["primitive"],
+  about: "Run a command of your own: a shell script, as a job on a pilot. The next step begins when it has ended well.",
+  schema: { properties: { settings: { properties: { command: { type: "string" }, name: { type: "string" } } } } },
+};
+
+/** What a step is called where people read it. */
+export function titleOf(primitive: string): string {
+  return primitive === "run" ? "Run a command" : primitive;
+}
 
 /** The settings of a primitive, each with the schema of its plain value; the other form is always an expression. */
 export function settingsOf(schema: JsonSchema): [string, JsonSchema][] {
@@ -112,6 +144,7 @@ const UNNAMED = new Set(["wait_ms", "duration", "message", "target"]);
 
 /** `re-submit-with-SCRATCH`: what the step does, and the first of what it changes. */
 function stepName(step: ExletStep): string {
+  if (step.do === "run") return String(step.settings["name"] || "run");
   const set = Object.entries(step.settings).flatMap(([name, value]) => {
     if (value === undefined || value === "" || isEmptyMap(value) || UNNAMED.has(name)) return [];
     const inner = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [name];
@@ -197,4 +230,19 @@ export function suggestionsFor(setting: string): Suggestion[] {
 export function variablesOf(context: Record<string, unknown> | undefined): Record<string, string> {
   const data = (context?.["item"] as Record<string, unknown> | undefined)?.["data"] ?? {};
   return Object.fromEntries(Object.entries(data).flatMap(([name, value]) => (/^[A-Za-z_]\w*$/.test(name) && ["string", "number", "boolean"].includes(typeof value) ? [[name, String(value)]] : [])));
+}
+
+/** A value of the failed case, and the expression that puts it into a command as one word. */
+export interface CaseValue {
+  path: string;
+  shown: string;
+  expression: string;
+}
+
+const OF_CASE = [/^case\.data\./, /^item\.data\./, /^job\.(element|host|exit_code)$/, /^fault\.(file|message)$/, /^(case|item)\.id$/];
+
+/** The values of the case that a command may need, what the case was given first. */
+export function caseValuesOf(context: Record<string, unknown> | undefined): CaseValue[] {
+  const flat = flatten(context ?? {}).filter((each) => ["string", "number", "boolean"].includes(typeof each.value) && each.value !== "" && each.path.split(".").every((part) => /^[A-Za-z_]\w*$/.test(part)));
+  return OF_CASE.flatMap((wanted) => flat.filter((each) => wanted.test(each.path))).map((each) => ({ path: each.path, shown: shortValue(each.value, 40), expression: `\${{ quote(${each.path}) }}` }));
 }

@@ -7,15 +7,18 @@ export function FailingLog(props: { log: string; message: string; onPick?: (text
   const lines = log.replace(/\n$/, "").split("\n");
   const failing = failingLine(log, props.message);
   const place = useRef<HTMLDivElement>(null);
+  // A drag that has selected something ends with a click as well, which is none of its own.
+  const hasSelected = useRef(false);
   const selected = () => {
     const selection = document.getSelection();
     const text = selection?.toString().trim() ?? "";
     if (!onPick || !selection || !text || !place.current?.contains(selection.anchorNode)) return;
+    hasSelected.current = true;
     onPick(text.split("\n")[0] ?? text);
     selection.removeAllRanges();
   };
   return (
-    <div className="failing-log" ref={place} onMouseUp={selected} role="group" aria-label="End of the log">
+    <div className="failing-log" ref={place} onMouseDown={() => (hasSelected.current = false)} onMouseUp={selected} role="group" aria-label="End of the log">
       {lines.map((line, at) => {
         const marked = at === failing;
         const text = line || " ";
@@ -28,8 +31,9 @@ export function FailingLog(props: { log: string; message: string; onPick?: (text
                 className="failing-log-text"
                 title="Point at this line; or select a part of it"
                 aria-label={`${marked ? "Failing line: " : "Line: "}${line.trim()}`}
-                onClick={() => {
-                  if (!document.getSelection()?.toString()) onPick(line.trim());
+                onClick={(event) => {
+                  const isPressed = event.detail === 0; // by a key
+                  if (isPressed || (!hasSelected.current && !document.getSelection()?.toString())) onPick(line.trim());
                 }}
               >
                 {text}

@@ -3,7 +3,9 @@ import { useState } from "react";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ownOf } from "@/components/named";
-import { isNeeded, plainOf, settingsOf, suggestionsFor, type ExletStep, type JsonSchema } from "./exlets";
+import { readSize, readTime, writeSize, writeTime } from "@/components/quantities";
+import { CommandForm } from "./command-form";
+import { isNeeded, plainOf, settingsOf, suggestionsFor, type CaseValue, type ExletStep, type JsonSchema } from "./exlets";
 import { shortValue } from "./values";
 
 const KNOWN_MAX = 8;
@@ -31,10 +33,11 @@ function settingsIn(schema: JsonSchema): Setting[] {
   });
 }
 
-export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; variables: Record<string, string>; onChange: (step: ExletStep) => void }) {
+export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; variables: Record<string, string>; values: readonly CaseValue[]; onChange: (step: ExletStep) => void }) {
   const { step, brick } = props;
   const [every, setEvery] = useState(false);
   if (!brick) return null;
+  if (step.do === "run") return <CommandForm settings={step.settings} values={props.values} onChange={(settings) => props.onChange({ ...step, settings })} />;
   const targets = ((brick.schema["properties"] as Record<string, JsonSchema> | undefined)?.["target"]?.["enum"] ?? []) as string[];
   const all = settingsIn(brick.schema);
   const first = FIRST[step.do];
@@ -86,10 +89,10 @@ function SettingField({ setting, value, known, needed, onChange }: { setting: Se
   const label = WORDS[name] ?? name.replaceAll("_", " ");
   const chosen = suggestions.find((each) => JSON.stringify(each.value) === JSON.stringify(value));
   return (
-    <Field label={label} required={needed} hint={HINTS[name] ?? (typeof schema["description"] === "string" && !suggestions.length ? schema["description"] : undefined)}>
+    <Field label={label} required={needed} hint={HINTS[name] ?? (!/_(bytes|ms)$|^duration$/.test(name) && typeof schema["description"] === "string" && !suggestions.length ? schema["description"] : undefined)}>
       {(ids) => (
         <>
-          <Input ids={ids} schema={schema} value={value} onChange={onChange} label={label} known={known} />
+          {/_(bytes|ms)$|^duration$/.test(name) ? <QuantityInput ids={ids} of={name.endsWith("_bytes") ? "size" : "time"} value={value} onChange={onChange} /> : <Input ids={ids} schema={schema} value={value} onChange={onChange} label={label} known={known} />}
           {suggestions.length > 0 && (
             <span className="row wrap" role="group" aria-label={`Values for ${label}`}>
               {suggestions.map((each) => (
@@ -137,6 +140,27 @@ function Input({ ids, schema, value, onChange, label, known = {} }: { ids: Ids; 
       onChange={(event) => onChange(readText(event.target.value, types))}
     />
   );
+}
+
+/** A size or a time with its unit; what the exlet has is bytes or milliseconds. */
+function QuantityInput({ ids, of, value, onChange }: { ids: Ids; of: "size" | "time"; value: unknown; onChange: (value: unknown) => void }) {
+  const shown = (each: unknown) => (typeof each === "number" ? (of === "size" ? writeSize(each) : writeTime(each)) : typeof each === "string" ? each : "");
+  const [typed, setTyped] = useState({ text: shown(value), value });
+  const text = typed.value === value ? typed.text : shown(value); // chosen by a click
+  const type = (next: string) => {
+    const known = readQuantity(next, of);
+    setTyped({ text: next, value: known });
+    onChange(known);
+  };
+  return <input {...ids} value={text} placeholder={of === "size" ? "such as 4 GB, or ${{ … }}" : "such as 10 min, or ${{ … }}"} onChange={(event) => type(event.target.value)} />;
+}
+
+/** Bytes or milliseconds; a text that is neither stays as it is, for the check of the exlet to say so. */
+export function readQuantity(text: string, of: "size" | "time"): unknown {
+  const trimmed = text.trim();
+  if (trimmed === "") return undefined;
+  if (/^\d+$/.test(trimmed)) return Number(trimmed);
+  return (of === "size" ? readSize(trimmed) : readTime(trimmed)) ?? trimmed;
 }
 
 function readText(text: string, types: unknown[]): unknown {

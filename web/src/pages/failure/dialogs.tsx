@@ -6,7 +6,7 @@ import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { Field } from "@/components/field";
 import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
-import { flowOf, variablesOf, type ExletDraft } from "@/components/recovery/exlets";
+import { caseValuesOf, flowOf, isWhole, variablesOf, type ExletDraft } from "@/components/recovery/exlets";
 import { RepairCards, useRepairs } from "@/components/recovery/repair-cards";
 import { askAPerson, decisionQuery, mendOnce, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
 import { Loading } from "@/components/states-of-page";
@@ -28,7 +28,7 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
   const set = useQuery(ruleSetQuery(props.at.flow));
   const whole = useQuery(decisionQuery(props.at.id)); // lists leave the context out
   const repairs = useRepairs(props.at.flow, props.view.group);
-  const exlet = composed ? (composed.steps.length ? composed.name.trim() : "") : picked;
+  const exlet = composed ? (composed.steps.length && isWhole(composed.steps) ? composed.name.trim() : "") : picked;
   const chosen = all && waiting.length > 0 ? waiting : [props.at];
   const run = async () => {
     setBusy(true);
@@ -82,7 +82,7 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
           </div>
           {composed ? (
             <Suspense fallback={<Loading lines={6} />}>
-              <Composer draft={composed} type={props.at.type} variables={variablesOf(whole.data?.context)} onChange={setComposed} />
+              <Composer draft={composed} type={props.at.type} variables={variablesOf(whole.data?.context)} values={caseValuesOf(whole.data?.context)} onChange={setComposed} />
             </Suspense>
           ) : (
             <RepairCards repairs={repairs} chosen={picked} onChoose={setPicked} />

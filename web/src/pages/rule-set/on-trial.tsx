@@ -6,6 +6,7 @@ import { useMay } from "@/api/session";
 import { ConfirmDialog } from "@/components/dialog";
 import { plural } from "@/components/format";
 import { agreementQuery, decisionQuery, promoteRule, type RuleSetView, type TrialAgreement } from "@/components/recovery/queries";
+import { WhatItDoes } from "@/components/recovery/what-it-does";
 import { treeKey, treesOf, treeWords } from "@/components/recovery/rule-walk";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
@@ -53,7 +54,7 @@ export function OnTrial({ set }: { set: RuleSetView }) {
                 toast("good", `Rule ${asked.rule} is in force`);
                 void client.invalidateQueries({ queryKey: ["rules"] });
               }}
-              will={<p>From now on <strong>{asked?.exlet}</strong> is done where it holds. On trial it fired {plural(asked?.fired ?? 0, "time")} and agreed {plural(asked?.agreed ?? 0, "time")} with what was done.</p>}
+              will={<><p>From now on <strong>{asked?.exlet}</strong> is done where it holds. On trial it fired {plural(asked?.fired ?? 0, "time")} and agreed {plural(asked?.agreed ?? 0, "time")} with what was done.</p>{asked?.exlet && <WhatItDoes set={set} exlet={asked.exlet} />}</>}
             />
           </>
         );

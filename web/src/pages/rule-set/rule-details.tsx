@@ -9,13 +9,14 @@ import { Field } from "@/components/field";
 import { plural } from "@/components/format";
 import { JsonTree } from "@/components/json-tree";
 import { Facts } from "@/components/page";
-import { ExletSteps } from "@/components/recovery/exlet-steps";
-import { changeRule, contextPathsQuery, promoteRule, replayRules, retireRule, ruleSetQuery, type ReplayView, type Rule, type RuleSet, type RuleSetView } from "@/components/recovery/queries";
+import { WhatItDoes } from "@/components/recovery/what-it-does";
+import { changeRule, contextPathsQuery, promoteRule, replayRules, retireRule, type ReplayView, type Rule, type RuleSet, type RuleSetView } from "@/components/recovery/queries";
 import { isRetired, setWords, type WalkedRule } from "@/components/recovery/rule-walk";
 import { ErrorState } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { toast } from "@/components/toasts";
 import { Word } from "@/components/word";
+import { ToApply } from "./to-apply";
 
 export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; type: string; task: string; walked: WalkedRule }) {
   const { rule } = walked;
@@ -32,6 +33,7 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
   };
   const retired = isRetired(rule);
   const close = () => setDialog("");
+  const [promoted, setPromoted] = useState(false);
   return (
     <>
       <div className="row wrap">
@@ -40,6 +42,7 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
         {!retired && mayRetire && <button type="button" className="button small danger" onClick={() => setDialog("retire")}>Retire</button>}
         <Link to="/rules/$name" params={{ name: set.name }} search={{ view: "cornerstones", tree: `${type}/${task}`, rule: rule.id }} className="button small">Compare cornerstones</Link>
       </div>
+      {promoted && !rule.passive && <ToApply flow={set.name} />}
       <CodeView text={rule.condition} label="Condition" language="cel" />
       <Facts
         facts={[
@@ -56,7 +59,7 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
       {rule.note && <p>{rule.note}</p>}
       <h3><Word of="cornerstone">Cornerstone</Word>: the failure that it was made for</h3>
       {rule.cornerstone ? <JsonTree value={rule.cornerstone} open={2} label="Cornerstone" /> : <p className="muted">{set.hidden_cornerstones.includes(`${type}/${task}/${rule.id}`) ? "It is in a project that you do not see." : "None is kept."}</p>}
-      <ConfirmDialog title={`Put rule ${rule.id} in force`} open={dialog === "promote"} act="Put in force" onClose={close} onAct={async () => { await promoteRule(set.name, rule.id, type, task); done(`Rule ${rule.id} of ${setWords(set.name)} is in force`); }} will={<><p>From now on it decides: <strong>{rule.exlet || "nothing"}</strong> is done where it holds, in running cases too. What was decided before stays.</p><Past set={set} type={type} task={task} rule={rule.id} change={{ passive: false }} /></>} />
+      <ConfirmDialog title={`Put rule ${rule.id} in force`} open={dialog === "promote"} act="Put in force" onClose={close} onAct={async () => { await promoteRule(set.name, rule.id, type, task); setPromoted(true); done(`Rule ${rule.id} of ${setWords(set.name)} is in force`); }} will={<><p>From now on it decides: <strong>{rule.exlet || "nothing"}</strong> is done where it holds, in running cases too. What was decided before stays.</p>{dialog === "promote" && rule.exlet && <WhatItDoes set={set} exlet={rule.exlet} />}<Past set={set} type={type} task={task} rule={rule.id} change={{ passive: false }} /></>} />
       <ConfirmDialog
         title={`Retire rule ${rule.id}`}
         open={dialog === "retire"}
@@ -78,21 +81,6 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
   );
 }
 
-/** The steps of its exlet, which may be one of the default rules. */
-function WhatItDoes({ set, exlet }: { set: RuleSetView; exlet: string }) {
-  const own = set.rules?.exlets?.[exlet];
-  const defaults = useQuery({ ...ruleSetQuery("*"), enabled: !own });
-  const flow = own ?? defaults.data?.rules?.exlets?.[exlet];
-  if (!flow) return null;
-  return (
-    <section aria-label={`What ${exlet} does`}>
-      <h3>What {exlet} does</h3>
-      {flow.description && <p className="muted">{flow.description}</p>}
-      <ExletSteps flow={flow} />
-    </section>
-  );
-}
-
 /** The set with one rule changed, as it is sent to be replayed. */
 export function changedSet(set: RuleSet, type: string, task: string, rule: number, change: Partial<Rule>): RuleSet {
   const copy = structuredClone(set);
@@ -109,7 +97,7 @@ function Past({ set, type, task, rule, change }: { set: RuleSetView; type: strin
   if (!may || !set.rules) return null;
   return (
     <div className="stack tight">
-      <button type="button" className="button small" disabled={replay.isPending} onClick={() => replay.mutate()}>Try against the past</button>
+      <div className="row"><button type="button" className="button small" disabled={replay.isPending} onClick={() => replay.mutate()}>Try against the past</button></div>
       {replay.error && <ErrorState error={replay.error} compact />}
       {replay.data && <Replayed view={replay.data} />}
     </div>

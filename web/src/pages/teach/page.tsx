@@ -5,7 +5,7 @@ import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { ApiError } from "@/api/errors";
 import { useMay } from "@/api/session";
 import { Page } from "@/components/page";
-import { flowOf, stepsOf, variablesOf } from "@/components/recovery/exlets";
+import { caseValuesOf, flowOf, isWhole, stepsOf, variablesOf } from "@/components/recovery/exlets";
 import { CauseText } from "@/components/recovery/message";
 import { decisionQuery, failureQuery, tryRule, type FailureView, type RuleSpec } from "@/components/recovery/queries";
 import { useRepairs } from "@/components/recovery/repair-cards";
@@ -65,7 +65,7 @@ function Teach({ view }: { view: FailureView }) {
   const flow = decision.data?.flow ?? view.samples[0]?.flow ?? "";
   const repairs = useRepairs(flow, view.group);
   const chosen = repairs.find((each) => each.name === draft.exlet);
-  const composed = draft.composing && draft.composed.steps.length > 0 && draft.composed.name.trim() !== "";
+  const composed = draft.composing && draft.composed.steps.length > 0 && isWhole(draft.composed.steps) && draft.composed.name.trim() !== "";
   const exlet = draft.composing ? draft.composed.name.trim() : draft.exlet;
   const composedFlow = useMemo(() => (composed ? flowOf({ ...draft.composed, name: draft.composed.name.trim() }) : null), [composed, draft.composed]);
   const condition = useSettled(draft.condition.trim(), 250);
@@ -84,6 +84,7 @@ function Teach({ view }: { view: FailureView }) {
     if (draft.basis === null && version !== undefined) change({ basis: version });
   }, [draft.basis, version]);
   const variables = useMemo(() => variablesOf(decision.data?.context), [decision.data]);
+  const values = useMemo(() => caseValuesOf(decision.data?.context), [decision.data]);
   const problem = trial.error instanceof ApiError && condition === draft.condition.trim() ? trial.error : null;
   const shown = useDeferredValue(trial.data);
   return (
@@ -101,7 +102,7 @@ function Teach({ view }: { view: FailureView }) {
         ) : (
           <>
             <WhenPanel view={view} decision={decision.data} condition={draft.condition} problem={problem} onChange={(next) => change({ condition: next })} />
-            <ThenPanel draft={draft} repairs={repairs} type={view.group.type} variables={variables} onChange={change} />
+            <ThenPanel draft={draft} repairs={repairs} type={view.group.type} variables={variables} values={values} onChange={change} />
           </>
         )}
       </div>

@@ -8,7 +8,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { ApplyPanel } from "@/components/recovery/apply-panel";
 import { withTerm } from "@/components/recovery/conditions";
-import { addRule, agreementQuery, promoteRule, ruleSetQuery, type FailureView, type RuleSpec, type TrialEntry, type TrialView } from "@/components/recovery/queries";
+import { addRule, agreementQuery, failuresQuery, promoteRule, ruleSetQuery, type FailureView, type RuleSpec, type TrialEntry, type TrialView } from "@/components/recovery/queries";
 import { RuleTreeView } from "@/components/recovery/rule-tree-view";
 import { pathTo, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
 import { ErrorState, Loading } from "@/components/states-of-page";
@@ -49,7 +49,10 @@ export function Preview(props: PreviewProps) {
 }
 
 function Numbers({ trial, rows, onRows, onCase }: PreviewProps & { trial: TrialView }) {
-  const lists: Record<Rows, TrialEntry[]> = { caught: trial.caught_ids, missed: trial.missed_ids, otherwise: trial.otherwise };
+  const lists: Record<Rows, TrialEntry[]> = { caught: trial.caught_ids, missed: trial.missed_ids, otherwise: trial.otherwise, others: trial.others ?? [] };
+  const causes = new Set(lists.others.map((each) => each.group)).size;
+  const groups = useQuery({ ...failuresQuery({}), enabled: rows === "others" });
+  const messages = new Map((groups.data ?? []).map((each) => [each.id, each.message]));
   const toggle = (which: Rows) => onRows(rows === which ? undefined : which);
   const takes = [...new Set(trial.otherwise.map((each) => (each.rule === null ? each.exlet : `rule ${each.rule}`)))].join(", ");
   return (
@@ -64,8 +67,12 @@ function Numbers({ trial, rows, onRows, onCase }: PreviewProps & { trial: TrialV
         <button type="button" className={trial.otherwise.length ? "trial-number warn" : "trial-number"} disabled={!trial.otherwise.length} aria-expanded={rows === "otherwise"} onClick={() => toggle("otherwise")}>
           <strong>{trial.otherwise.length}</strong> taken {takes ? `from ${takes}` : "from other rules"}
         </button>
+        <button type="button" className={lists.others.length ? "trial-number warn" : "trial-number"} disabled={!lists.others.length} aria-expanded={rows === "others"} onClick={() => toggle("others")}>
+          <strong>{lists.others.length}</strong> of other causes
+        </button>
       </div>
       <p className="muted">Tried on {plural(trial.looked_at, "past failure")} of this kind.</p>
+      {lists.others.length > 0 && <p className="muted">It would also be asked to mend {plural(lists.others.length, "failure")} of {plural(causes, "other cause")}. If the repair is not for {lists.others.length === 1 ? "that" : "those"}, point at one more value that tells these cases apart.</p>}
       {trial.breaks && <p className="trial-breaks" role="alert"><Icon name="failures" size={14} /> {trial.breaks}</p>}
       {rows && lists[rows].length > 0 && (
         <table className="plain-table">
@@ -73,9 +80,9 @@ function Numbers({ trial, rows, onRows, onCase }: PreviewProps & { trial: TrialV
           <tbody>
             {lists[rows].slice(0, 100).map((each) => (
               <tr key={each.decision}>
-                <td><Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link></td>
+                <td><Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link>{rows === "others" && each.group && <><br /><Link to="/failures/$group" params={{ group: each.group }}>{messages.get(each.group) ?? "see the cause"}</Link></>}</td>
                 <td>{each.exlet ? `${each.exlet}: ${each.result || each.state}` : each.state === "waiting" ? "waits" : "nothing"}</td>
-                <td><button type="button" className="link-button" onClick={() => onCase(each.decision)}>{rows === "missed" ? "widen for this" : rows === "otherwise" ? "tell it apart" : "look at it"}</button></td>
+                <td><button type="button" className="link-button" onClick={() => onCase(each.decision)}>{rows === "missed" ? "widen for this" : rows === "otherwise" || rows === "others" ? "tell it apart" : "look at it"}</button></td>
               </tr>
             ))}
           </tbody>
@@ -129,7 +136,7 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
   const conflict = error instanceof ApiError && error.code === "conflict";
   const newest = Math.max(trial?.version ?? 0, conflict && typeof error.fields["version"] === "number" ? error.fields["version"] : 0);
   const moved = draft.basis !== null && newest > draft.basis;
-  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? "The exlet has no step yet." : !trial ? "It is being tried." : trial.breaks ? "It would break a cornerstone, a failure that another rule was made for: narrow the condition." : "";
+  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? (draft.composed.steps.length ? "A step of the exlet has no command yet, or it has no name." : "The exlet has no step yet.") : !trial ? "It is being tried." : trial.breaks ? "It would break a cornerstone, a failure that another rule was made for: narrow the condition." : "";
   const save = async (passive: boolean) => {
     setBusy(true);
     setError(null);
