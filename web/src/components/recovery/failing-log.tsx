@@ -1,5 +1,5 @@
 /** The end of a job's log with the failing line marked. Text that somebody selects, or a line that is clicked, is told. */
-import { useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { failingLine } from "./conditions";
 
 export function FailingLog(props: { log: string; message: string; onPick?: (text: string) => void }) {
@@ -7,6 +7,12 @@ export function FailingLog(props: { log: string; message: string; onPick?: (text
   const lines = log.replace(/\n$/, "").split("\n");
   const failing = failingLine(log, props.message);
   const place = useRef<HTMLDivElement>(null);
+  // It opens where it failed, or at its end.
+  useLayoutEffect(() => {
+    const box = place.current;
+    const at = box?.children[failing >= 0 ? failing : lines.length - 1] as HTMLElement | undefined;
+    if (box && at) box.scrollTop = at.offsetTop - box.offsetTop - box.clientHeight / 2;
+  }, [log, failing, lines.length]);
   const selected = () => {
     const selection = document.getSelection();
     const text = selection?.toString().trim() ?? "";

@@ -6,6 +6,7 @@ import { caseDecisionsQuery, caseQuery, laterRunsQuery, whyQuery, type CaseView 
 import { useMay, useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
+import { usePhone } from "@/app/screen";
 import { ActionRow } from "@/components/action-buttons";
 import { caseAction, goTo, type Action } from "@/components/actions";
 import { CaseActDialog } from "@/components/case-act-dialog";
@@ -68,6 +69,7 @@ export default function CasePage() {
   const { case: id } = route.useParams();
   const { view = "graph", item, node } = route.useSearch();
   const navigate = route.useNavigate();
+  const phone = usePhone();
   const query = useQuery(caseQuery(id));
   // What stands above all the rest, which would move if it came later.
   const why = useQuery(whyQuery(id));
@@ -123,7 +125,7 @@ export default function CasePage() {
         </>
       }
     >
-      <Why subject={data.id} facts={3} />
+      <Why subject={data.id} facts={phone ? 1 : 3} />
       {!data.ended_at && <ToldNotice repairs={why.data?.repairs ?? []} />}
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
       <Tabs
