@@ -81,8 +81,8 @@ function Compared({ left, right }: { left: string; right: string }) {
                           {job.name}
                           <div className="muted">{job.differences.join(", ")}</div>
                         </td>
-                        <td><JsonTree value={differing(job.left, job.right)} open={1} /></td>
-                        <td><JsonTree value={differing(job.right, job.left)} open={1} /></td>
+                        <td>{job.left ? <JsonTree value={differing(job.left, job.right)} open={1} /> : <Missing />}</td>
+                        <td>{job.right ? <JsonTree value={differing(job.right, job.left)} open={1} /> : <Missing />}</td>
                       </tr>
                     ))}
                   </tbody>
@@ -100,9 +100,9 @@ function Missing() {
   return <span className="muted">is not there</span>;
 }
 
-/** What of one side the other has otherwise; all of it where the other has nothing. */
-export function differing(side: object | null | undefined, other: object | null | undefined): unknown {
-  if (!side || !other) return side ?? null;
+/** What of one side the other has otherwise; all that says something where the other has nothing. */
+export function differing(side: object, other: object | null | undefined): unknown {
+  if (!other) return Object.fromEntries(Object.entries(side).filter(([, value]) => value !== "" && value !== null));
   const there = other as Record<string, unknown>;
   return Object.fromEntries(Object.entries(side).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(there[name])));
 }
