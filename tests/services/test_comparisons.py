@@ -9,6 +9,7 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import ForEach, Input, JobActivity, Sequence
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.templates import ResourceTemplates
+from mendflow.core.model.values import Value
 from mendflow.services.api.comparison_operations import value_differences
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
@@ -82,3 +83,10 @@ def test_values_are_compared_part_by_part() -> None:
         ("kind", 1, True, ""),
         ("d", None, None, "right"),
     ]
+
+
+def test_a_file_is_one_value() -> None:
+    left: Value = {"table": {"$file": "a1", "name": "one.csv", "bytes": 3}}
+    right: Value = {"table": {"$file": "b2", "name": "two.csv", "bytes": 4}}
+    [found] = value_differences(left, right)
+    assert (found.path, found.left, found.right) == ("table", left["table"], right["table"])

@@ -1,5 +1,6 @@
 """Lists and tabs on a phone: everything is within the edges, and what is shown is in sight."""  # UI-1
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -53,3 +54,21 @@ def test_what_can_be_done_stands_beside_a_short_title_on_a_phone(phone: Page) ->
     expect(act).to_be_visible()
     places = [each.bounding_box() for each in (title, act)]
     assert places[0] and places[1] and abs(places[0]["y"] - places[1]["y"]) < 20
+
+
+def test_the_pages_open_above_an_open_item_on_a_phone(server: WebServer, phone: Page) -> None:
+    phone.goto(f"/cases/{server.ended('survey')}?view=items")
+    phone.locator("[data-row]").first.click()
+    expect(phone.locator(".details-pane")).to_be_visible()
+    phone.locator(".nav-button").click()
+    phone.get_by_role("navigation", name="Pages").get_by_role("link", name="Failures").click(timeout=5_000)
+    expect(phone).to_have_url(re.compile("/failures"))
+
+
+def test_each_attempt_is_told_whole_on_a_phone(server: WebServer, phone: Page) -> None:
+    phone.goto(f"/cases/{server.ended('broken')}?view=items")
+    phone.locator("[data-row]").first.click()
+    attempts = phone.locator(".attempts")
+    expect(attempts).to_be_visible()
+    sizes = attempts.evaluate("each => [each.scrollWidth, each.parentElement.clientWidth]")
+    assert sizes[0] <= sizes[1], "it is cut off"

@@ -23,7 +23,7 @@ VALUE_CHARS = 60
 REASON_CHARS = 300
 GIVEN_UP = "given up"
 FAILED_AGAIN = "failed again"
-ONLY_TOLD = "a person was told (see mendflow alerts)"
+ONLY_TOLD = "a person was told (see mendflow alerts --severity info)"
 
 
 def show_repairs(repairs: Sequence[DecisionView], subject: str = "", *, trail: bool = False) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 
 from mendflow.core.model.errors import RequestError
-from mendflow.core.model.flow import JobActivity, Sequence
+from mendflow.core.model.flow import JobActivity, ResourceTemplates, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Limits, Measurements, Outcome
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
@@ -251,5 +251,27 @@ def test_a_job_that_waits_for_a_limit_that_nobody_has_set_is_told_until_it_is_se
         assert len(await alerts(cluster)) == 1, "once"
         await one.do(one.runtime.limits.set("licences", 1, who="me"))
         await until_alert(cluster, "limit-unset", open=False)
+
+    run(story)
+
+
+def test_a_job_that_no_pilot_could_take_is_told_until_one_could() -> None:  # JS-5
+    async def story(cluster: Cluster) -> None:
+        [one] = await cluster.start("one")
+        pilot = pilot_of(cluster, "one")
+        await pilot.sync(want=0)
+        case = await start(one, JobActivity(name="a", command="true", resources=ResourceTemplates(gpus=1)))
+        await keep_running(pilot, 40)
+        assert await alerts(cluster) == [], "a pilot may be about to come"
+        await keep_running(pilot, 60)
+        [alert] = await alerts(cluster)
+        assert (alert.kind, alert.case, alert.item) == ("no-pilot", case, "a")
+        assert "'a' waits, and would do so for ever: no pilot can take it: it asks for 1 gpu" in alert.sentence
+        assert f"mendflow cancel {case}" in alert.sentence
+        await keep_running(pilot, 60)
+        assert len(await alerts(cluster)) == 1, "once"
+        await one.do(one.domain.cancel(case, who="me"))
+        closed = await until_alert(cluster, "no-pilot", open=False)
+        assert closed.closed_at > closed.raised_at
 
     run(story)

@@ -137,11 +137,11 @@ export function flowQuery(name: string) {
   });
 }
 
-/** Alerts that are open, of a severity or above. */
-export function alertsQuery(every = false) {
+/** Alerts that are open, or all; messages that need no act on request. */
+export function alertsQuery(every = false, messages = false) {
   return queryOptions({
-    queryKey: ["alerts", { every }],
-    queryFn: ({ signal }) => requestJson<Schemas["AlertView"][]>("/api/v1/alerts", { query: { all: every }, signal }),
+    queryKey: ["alerts", { every, messages }],
+    queryFn: ({ signal }) => requestJson<Schemas["AlertView"][]>("/api/v1/alerts", { query: { all: every, severity: messages ? "info" : undefined }, signal }),
   });
 }
 

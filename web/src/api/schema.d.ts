@@ -3365,7 +3365,7 @@ export interface components {
             /** @default null */
             item: string | null;
             /** @enum {unknown} */
-            kind: "case-held" | "disk-full" | "failure" | "level-fills" | "limit-unset" | "long-job" | "message" | "not-delivered" | "not-started" | "orphan" | "pilot-gone" | "queue-grows" | "rule-errs" | "server-gone" | "site-away" | "site-paused";
+            kind: "case-held" | "disk-full" | "failure" | "level-fills" | "limit-unset" | "long-job" | "message" | "no-pilot" | "not-delivered" | "not-started" | "orphan" | "pilot-gone" | "queue-grows" | "rule-errs" | "server-gone" | "site-away" | "site-paused";
             raised_at: number;
             raised_by: string;
             sentence: string;
@@ -4307,6 +4307,8 @@ export interface components {
             tree: string;
             /** @default [] */
             trials: components["schemas"]["Conclusion"][];
+            /** @default  */
+            tried: string;
             /** @default  */
             trigger: string;
             type: components["schemas"]["ExceptionType"];

@@ -17,6 +17,7 @@ const ACTIONS: Record<Alert["kind"], (alert: Alert) => Action[]> = {
   "queue-grows": () => [WAITING, PILOTS, SITES],
   "level-fills": (alert) => [goTo("Their causes", { to: "/failures" }), ...levelOf(alert).map(drainLevel)],
   "limit-unset": (alert) => [goTo("Set the limit", { to: "/administration", search: { view: "limits" } }, "set_limit"), ofCase(alert)],
+  "no-pilot": (alert) => [ofCase(alert), PILOTS, caseAction("cancel", alert.case)],
   "case-held": (alert) => [ofCase(alert), ...(alert.group ? ofCause(alert) : []), caseAction("try-again", alert.case), caseAction("cancel", alert.case)],
   "disk-full": (alert) => [...(alert.subject.startsWith("files of ") ? [] : [goTo("The pilot", { to: "/pilots", search: { pilot: alert.subject } })]), RETENTION],
   "not-delivered": () => [goTo("Webhooks", { to: "/administration", search: { view: "webhooks" } }, "webhooks")],

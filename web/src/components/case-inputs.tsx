@@ -92,6 +92,6 @@ export function CaseInputs({ view }: { view: Given }) {
 }
 
 /** What a case works on, as a tree; what nobody gave it is marked. */
-export function InputsTree({ view, wanted, label = "Inputs", open }: { view: Given; wanted?: Wanted; label?: string; open?: number }) {
-  return <JsonTree value={effectiveInputs(view, wanted)} label={label} open={open} beside={(path) => path.length === 1 && !Object.hasOwn(view.inputs, String(path[0])) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />;
+export function InputsTree({ view, wanted, label = "Inputs", open, of }: { view: Given; wanted?: Wanted; label?: string; open?: number; of?: string }) {
+  return <JsonTree value={effectiveInputs(view, wanted)} label={label} open={open} of={of} beside={(path) => path.length === 1 && !Object.hasOwn(view.inputs, String(path[0])) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />;
 }

@@ -7,7 +7,7 @@ import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
 import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
 import { useTheme } from "@/app/theme";
-import { pathOf, type Point } from "./flow-layout";
+import { isWithin, pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";
 import { firstViewNarrow, isTooLong, letPageScroll, placeNarrow } from "./narrow-graph";
 import { number } from "./format";
@@ -88,10 +88,12 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   const shown = useMemo(() => visible(graph, folded), [graph, folded]);
   const lines = useMemo(() => {
     const seen = new Map<string, (typeof graph.edges)[number]>();
+    const parents = new Map(graph.nodes.map((node) => [node.id, node.parent]));
     for (const edge of graph.edges) {
       const source = shown.standsFor.get(edge.source);
       const target = shown.standsFor.get(edge.target);
-      if (source && target && source !== target) seen.set(`${source} ${target} ${edge.kind}`, { ...edge, source, target });
+      // What a loop takes from a step in it is no step back: an arrow to the box around would read as one.
+      if (source && target && source !== target && !isWithin(parents, source, target)) seen.set(`${source} ${target} ${edge.kind}`, { ...edge, source, target });
     }
     return [...seen.values()];
   }, [graph, shown]);
@@ -249,6 +251,14 @@ function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; sele
     const right = (at.x + (node.measured.width ?? WIDTH)) * zoom + x;
     if (right > width || at.x * zoom + x < 0) void setCenter(at.x + WIDTH / 2, at.y + HEIGHT / 2, { zoom });
   }, [down, width, nodes, selected, moved, fitView, getInternalNode, getViewport, setCenter, setViewport]);
+  // A repair that begins adds a box: what was placed anew is shown whole again, as long as nobody has moved it.
+  const shape = nodes.map((each) => `${each.id} ${each.position.x} ${each.position.y} ${each.width} ${each.height}`).join("\n");
+  const fitted = useRef(shape);
+  useEffect(() => {
+    if (fitted.current === shape || down) return;
+    fitted.current = shape;
+    if (!moved.current) void fitView(FIT);
+  }, [shape, down, moved, fitView]);
   return null;
 }
 

@@ -1,6 +1,8 @@
 /** A value as a tree. Long lists show their beginning; a click on a value can mean something to the page. */
 import { useState, type ReactNode } from "react";
 import { Icon } from "./icon";
+import { StoredFileName } from "./stored-file";
+import { isStored } from "./typed-values";
 
 export type Path = readonly (string | number)[];
 
@@ -15,6 +17,8 @@ interface TreeProps {
   /** These are open at first, too. */
   openPaths?: readonly string[];
   label?: string;
+  /** The case, or the job, that has the value: its files are read there. */
+  of?: string;
 }
 
 const SHOWN = 100;
@@ -43,6 +47,16 @@ function Node(props: NodeProps) {
   const [open, setOpen] = useState(props.level < (props.open ?? 2) || (props.openPaths?.includes(pathText(props.path)) ?? false));
   const [shown, setShown] = useState(SHOWN);
   const label = name === undefined ? null : <span className={typeof name === "number" ? "json-index" : "json-name"}>{name}</span>;
+  // Where somebody points at values, the parts of a file are values, too.
+  if (isStored(value) && !props.onPick) {
+    return (
+      <div className="json-row">
+        {label}
+        <StoredFileName file={value} of={props.of} />
+        {props.beside?.(props.path, value)}
+      </div>
+    );
+  }
   if (!isBranch(value)) {
     return (
       <div className="json-row">

@@ -19,9 +19,11 @@ export interface LogViewProps {
   live?: boolean;
   /** The number of the first line, where the beginning was left out. */
   first?: number;
+  /** What the text is called where it is searched. */
+  what?: "log" | "file";
 }
 
-export function LogView({ text, label, line, onLine, live, first = 1 }: LogViewProps) {
+export function LogView({ text, label, line, onLine, live, first = 1, what = "log" }: LogViewProps) {
   const lines = useMemo(() => text.replace(/\r\n/g, "\n").replace(/\n$/, "").split("\n"), [text]);
   const plain = useMemo(() => lines.map((each) => each.replace(PARTS, "")), [lines]);
   const [sought, setSought] = useState("");
@@ -63,7 +65,7 @@ export function LogView({ text, label, line, onLine, live, first = 1 }: LogViewP
           <input
             type="search"
             aria-label={`Search in ${label}`}
-            placeholder="Search in the log"
+            placeholder={`Search in the ${what}`}
             value={sought}
             onChange={(event) => {
               setSought(event.target.value);

@@ -26,7 +26,8 @@ export function dismiss(id: number): void {
 export function toast(kind: Toast["kind"], text: ReactNode, more?: string): void {
   serial += 1;
   const id = serial;
-  become([...toasts.slice(-4), { id, kind, text, more }]);
+  // What is said again takes the place of what was said before.
+  become([...toasts.filter((each) => each.kind !== kind || each.text !== text || each.more !== more).slice(-2), { id, kind, text, more }]);
   if (kind !== "bad") setTimeout(() => dismiss(id), 6000);
 }
 

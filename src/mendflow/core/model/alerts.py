@@ -15,6 +15,7 @@ AlertKind = Literal[
     "queue-grows",
     "level-fills",
     "limit-unset",
+    "no-pilot",
     "case-held",
     "disk-full",
     "not-delivered",

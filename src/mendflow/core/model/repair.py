@@ -180,6 +180,7 @@ class Decision(msgspec.Struct, kw_only=True):
     result: str = ""  # what it came to, in a word: recovered, told, passed-on, completed, failed, removed, restarted
     steps: list[Primitive] = []  # the primitives that its exlet came to, each once
     note: str = ""
+    tried: str = ""  # of what no rule takes up any more: what rules did about the same item before, in words
     replaced_by: str = ""  # the decision that replaced it when it was rejected
     correction: Conclusion | None = None  # what will replace it, until it has
     released: bool = False  # what was held for it continues in parallel to the exlet

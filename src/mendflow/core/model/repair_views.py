@@ -62,6 +62,7 @@ class DecisionView(View, frozen=True):
     ended_at: Instant = 0
     result: str = ""
     note: str = ""
+    tried: str = ""  # of what no rule takes up any more: what rules did about the same item before, in words
     replaced_by: str = ""
     undone: list[str] = []  # the items that it undid; it began to, if it runs or has failed
     context: dict[str, Value] = {}

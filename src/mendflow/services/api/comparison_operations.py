@@ -136,7 +136,10 @@ def _values(left: Value, right: Value, path: str, depth: int) -> Iterator[ValueD
 
 
 def _members(value: Value) -> dict[str, Value]:
-    """The parts of a map or a list, by what is added to the path; of anything else there are none."""
+    """The parts of a map or a list, by what is added to the path; of anything else there are none. A file is one value:
+    its name and its digest belong together."""
+    if isinstance(value, dict) and "$file" in value:
+        return {}
     if isinstance(value, dict):
         return {f".{name}": each for name, each in value.items()}
     return {f"[{place}]": each for place, each in enumerate(value)} if isinstance(value, list) else {}

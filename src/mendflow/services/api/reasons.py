@@ -249,7 +249,8 @@ def _choice_sentence(waits: DecisionView) -> str:
 
 
 def _held_sentence(held: DecisionView) -> str:
-    return f"case {held.about} is held for a person: {held.shown} failed and no rule took it up: {_fault_text(held)}."
+    what = held.tried or "no rule took it up"
+    return f"case {held.about} is held for a person: {held.shown} failed and {what}: {_fault_text(held)}."
 
 
 def _ways_on(held: DecisionView) -> list[str]:

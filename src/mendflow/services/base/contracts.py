@@ -261,6 +261,7 @@ class UnhandledFailure(NamedTuple):
     message: str
     since: Instant
     group: str
+    tried: str = ""  # what rules did about it before, without success
 
     @property
     def subject(self) -> str:

@@ -1,7 +1,7 @@
 """The checks of the monitor, as functions of what a server has in memory. The sentence of each finding says what to
 do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from mendflow.core.model.alerts import Notification
 from mendflow.core.model.ids import Instant
@@ -14,6 +14,7 @@ from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 DAY_MS = 86_400_000
+NOT_TAKEN_UP = "no rule took it up"
 
 
 def ran_ms(job: Job, pilot: PilotRecord, now: Instant) -> int:
@@ -129,8 +130,9 @@ def held_finding(held: UnhandledFailure) -> AlertFinding:
         kind="case-held",
         subject=held.subject,
         episode=str(held.since),
-        sentence=f"{held.case} is held: {what} failed and no rule took it up: {held.message}. `mendflow failures`"
-        f" offers a rule; `mendflow resume {held.case}` tries it again, `mendflow cancel {held.case}` ends it",
+        sentence=f"{held.case} is held: {what} failed and {held.tried or NOT_TAKEN_UP}: {held.message}. `mendflow"
+        f" failures` offers a rule; `mendflow resume {held.case}` tries it again, `mendflow cancel {held.case}`"
+        " ends it",
         case=held.case,
         item=held.item,
         group=held.group,
@@ -207,6 +209,22 @@ def limit_finding(limit: str, waiting: WaitingGroup, first: Job) -> AlertFinding
         episode=str(waiting.since),
         sentence=f"{first.case}: {who} {'waits' if waiting.jobs == 1 else 'wait'} for limit {limit!r}, which nobody has"
         f" set, and would do so for ever; an administrator sets it with `mendflow limits set {limit} COUNT`",
+        case=first.case,
+        item=first.spec.item,
+    )
+
+
+def no_pilot_finding(jobs: Sequence[Job], why: str, server: str) -> AlertFinding:
+    """Jobs of one task of a case, the longest wait first, that no pilot there is could ever take. Another server that
+    takes the case raises its own."""
+    first = jobs[0]
+    who = f"{first.spec.shown!r} waits" if len(jobs) == 1 else f"{len(jobs)} items, first {first.spec.shown!r}, wait"
+    return AlertFinding(
+        kind="no-pilot",
+        subject=first.id,
+        episode=f"{first.fence}-{server}",
+        sentence=f"{first.case}: {who}, and would do so for ever: {why}. Start a pilot that has as much, with `mendflow"
+        f" pilot`; or `mendflow cancel {first.case}`, and ask for less",
         case=first.case,
         item=first.spec.item,
     )

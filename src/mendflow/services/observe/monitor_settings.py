@@ -7,8 +7,9 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`look_ms` is the interval between looks. A job is over-long when it has run `long_factor` times as long as
     expected, and at least `long_min_ms`; where a flow does not say what it expects, that is learned from `learn_min`
     jobs or more. A queue grows when it has become longer at `queue_looks` looks, by `queue_min` jobs in all, and no job
-    was taken from it meanwhile. A level fills up when `level_min` jobs wait in it and their number grows. Closed alerts
-    are kept for `kept_ms`."""
+    was taken from it meanwhile. A level fills up when `level_min` jobs wait in it and their number grows. That no
+    pilot could ever take a job is told after `unable_ms`, for one may be about to come. Closed alerts are kept for
+    `kept_ms`."""
 
     look_ms: int = 10_000
     long_factor: float = 3.0
@@ -17,4 +18,5 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue_looks: int = 6
     queue_min: int = 10
     level_min: int = 100
+    unable_ms: int = 60_000
     kept_ms: int = 30 * 86_400_000

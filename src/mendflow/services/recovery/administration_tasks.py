@@ -39,7 +39,7 @@ def request_for_failure(decision: Decision) -> AdministrationRequest:
     return AdministrationRequest(
         asked_by=BY_RULES,
         asked_at=decision.at,
-        scenario=f"{decision.item or name} failed, and no rule took it up: {what}",
+        scenario=f"{decision.item or name} failed, and {decision.tried or 'no rule took it up'}: {what}",
         suggestion=f"a rule: mendflow failures show {group}; or another try: mendflow resume {name}; or a repair:"
         f" mendflow mend {name} --exlet EXLET",
     )

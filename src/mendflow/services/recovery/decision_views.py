@@ -104,6 +104,7 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
         ended_at=decision.ended_at,
         result=decision.result,
         note=decision.note,
+        tried=decision.tried,
         replaced_by=decision.replaced_by,
         undone=decision.undone,
         context=decision.context if whole else {},

@@ -198,6 +198,8 @@ class ExceptionService(RepairRunner):
         self.note_verdict(decision, verdict)
         decision.note = "; ".join(each for each in (why_unavailable(event), decision.note) if each)
         if verdict.conclusion is None:
+            if not goes_on:
+                decision.tried = await self._exlets.tried(decision)
             if not goes_on and self._holding.hold(decision):
                 return decision
             if decision.type is ExceptionType.SELECTION:

@@ -7,6 +7,7 @@ started for the item too often within a short time is delayed."""
 
 import re
 from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -14,7 +15,8 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.repair import Conclusion, Decision
+from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionType
+from mendflow.core.model.rules import rule_text
 from mendflow.core.model.values import Value
 from mendflow.lazy import lazy_pattern
 from mendflow.services.base.cluster import CASE_KIND
@@ -25,15 +27,19 @@ from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.contexts import bounded_context
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.rules.store import RuleStore
-from mendflow.stores.contract import Store
+from mendflow.stores.contract import FieldCondition, Store
 
 STARTS_MAX: Final = 3
 STARTS_WINDOW_MS: Final = 1_000
 """How many exlets a rule may start for one item within this time; the next one starts when that is over."""
 
+TRIED_MAX: Final = 50
+"""How many of the decisions about an item are read to say what was tried."""
+
 _Rule = tuple[ItemId, str, str, str, int]
 """A rule and the item that it is about: the set, the type, the tree and the number."""
 
+_TIMES: Final = {1: "once", 2: "twice"}
 _UNSAFE_CHARS: Final = lazy_pattern(r"[^\w.-]")
 _EXLET_LEVEL: Final = lazy_pattern(r"\.x(\d+)(?=\.|$)")
 
@@ -108,6 +114,14 @@ class ExletLauncher:
         """How many exlets there were already for the decision's item."""
         return (await self._count(stem_of(decision), decision)).of_item[decision.item]
 
+    async def tried(self, decision: Decision) -> str:
+        """What was done about the decision's item before, as a sentence without its end; empty if nothing was."""
+        live = self._manager.live.get(decision.case) if not decision.engine else None
+        if live is None or decision.item is None or not await self.repair_count(decision):
+            return ""
+        about = [FieldCondition("case", decision.case), FieldCondition("item", decision.item)]
+        return tried_text(await self._decisions.search(about, limit=TRIED_MAX))
+
     async def start_time(self, decision: Decision, conclusion: Conclusion) -> Instant:
         """When the exlet may start: when it was decided on, unless the same rule has just mended the item too often.
         What a person orders starts at once."""
@@ -174,6 +188,20 @@ class ExletLauncher:
     def forget(self, case: CaseId) -> None:
         """The case is over, and nothing more mends it."""
         self._counts.pop(case, None)
+
+
+def tried_text(decisions: Iterable[Decision]) -> str:
+    """Which rules, or people, did what and how often: `rule 1 of night did try-again twice, without success`."""
+    done: Counter[tuple[str, str]] = Counter()
+    for each in sorted(decisions, key=lambda each: each.at):
+        said = each.conclusion
+        if said is not None and each.exlet and each.type is ExceptionType.ABORT:
+            by = said.ordered_by or ("a person" if said.rule == BY_HAND else rule_text(said.rules, said.rule))
+            done[by, each.exlet] += 1
+    if not done:
+        return ""
+    *parts, last = [f"{by} did {exlet} {_TIMES.get(times, f'{times} times')}" for (by, exlet), times in done.items()]
+    return f"{', '.join(parts)}{' and ' if parts else ''}{last}, without success"
 
 
 def stem_of(decision: Decision) -> str:

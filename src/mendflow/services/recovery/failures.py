@@ -201,12 +201,12 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
     name = case_name(decision)
     at = f"{name}:{decision.item}" if decision.item is not None else name
     who = f"{name}: {decision.item!r}" if decision.item is not None else name
-    group = group_id(decision.type, decision.signature)
+    group, taken = group_id(decision.type, decision.signature), decision.tried or "no rule took it up"
     return AlertFinding(
         kind="failure",
         subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
         episode=f"{group}-{whose(decision)}-{decision.at // DAY_MS}",
-        sentence=f"{who} failed, and no rule took it up: {_ended(fault.message)} See `mendflow why {at}`; when the"
+        sentence=f"{who} failed, and {taken}: {_ended(fault.message)} See `mendflow why {at}`; when the"
         " reason is put right, run the case again; `mendflow rules add` makes a rule for the next time",
         case=name,
         item=decision.item,

@@ -10,7 +10,7 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration_tasks import request_for_failure
 from mendflow.services.recovery.decisions import DecisionStore, case_name, waiting_successor
-from mendflow.services.recovery.exlets import exlet_depth
+from mendflow.services.recovery.exlets import exlet_depth, tried_text
 from mendflow.services.recovery.failures import group_id
 
 
@@ -52,6 +52,7 @@ class HoldingPolicy:
     def hold_in_place_of(self, decision: Decision, clock: Clock) -> bool:
         """A repair did not help: whether the failure is held, under a decision that takes the place of this one."""
         after = waiting_successor(decision, clock)
+        after.tried = tried_text([decision])
         if not self.hold(after):
             return False
         decision.replaced_by = after.id
@@ -75,6 +76,7 @@ class HoldingPolicy:
                 each.fault.message if each.fault else "it failed",
                 each.at,
                 group_id(each.type, each.signature),
+                each.tried,
             )
             for each in self._decisions.open.values()
             if each.state == "waiting" and each.type is ExceptionType.ABORT and not each.engine

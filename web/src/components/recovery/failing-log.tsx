@@ -1,5 +1,5 @@
 /** The end of a job's log with the failing line marked. Text that somebody selects, or a line that is clicked, is told. */
-import { useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { failingLine } from "./conditions";
 
 export function FailingLog(props: { log: string; message: string; onPick?: (text: string) => void }) {
@@ -9,6 +9,12 @@ export function FailingLog(props: { log: string; message: string; onPick?: (text
   const place = useRef<HTMLDivElement>(null);
   // A drag that has selected something ends with a click as well, which is none of its own.
   const hasSelected = useRef(false);
+  // It opens where it failed, or at its end.
+  useLayoutEffect(() => {
+    const box = place.current;
+    const at = box?.children[failing >= 0 ? failing : lines.length - 1] as HTMLElement | undefined;
+    if (box && at) box.scrollTop = at.offsetTop - box.offsetTop - box.clientHeight / 2;
+  }, [log, failing, lines.length]);
   const selected = () => {
     const selection = document.getSelection();
     const text = selection?.toString().trim() ?? "";

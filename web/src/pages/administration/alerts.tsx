@@ -16,12 +16,15 @@ const route = getRouteApi("/administration");
 const TONE = { critical: "failed", warning: "repairing", info: "ready" } as const;
 
 export function Alerts() {
-  const { every } = route.useSearch();
+  const { every, messages } = route.useSearch();
   const navigate = route.useNavigate();
-  const query = useQuery(alertsQuery(every === true));
+  const query = useQuery(alertsQuery(every === true, messages === true));
   return (
     <div className="stack">
-      <CheckField label="Those that are over too" checked={every === true} onChange={(checked) => void navigate({ search: (before) => ({ ...before, every: checked || undefined }) })} />
+      <div className="row wrap">
+        <CheckField label="Those that are over too" checked={every === true} onChange={(checked) => void navigate({ search: (before) => ({ ...before, every: checked || undefined }) })} />
+        <CheckField label="Messages too, which need no act" checked={messages === true} onChange={(checked) => void navigate({ search: (before) => ({ ...before, messages: checked || undefined }) })} />
+      </div>
       <Loaded query={query}>
         {(alerts) =>
           alerts.length === 0 ? (
@@ -67,6 +70,7 @@ function Seen({ alert }: { alert: Alert }) {
       </span>
     );
   }
+  if (alert.kind === "message") return <span className="muted">a message</span>;
   if (alert.closed_at) return <span className="muted">over</span>;
   if (!mayAcknowledge) return <span className="muted">seen by nobody yet</span>;
   return (

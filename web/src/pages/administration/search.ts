@@ -14,5 +14,7 @@ export function search(raw: Record<string, unknown>) {
     /** With the entries about files that were stored. */
     files: flag(raw, "files"),
     every: flag(raw, "every"),
+    /** With the messages, which need no act. */
+    messages: flag(raw, "messages"),
   });
 }

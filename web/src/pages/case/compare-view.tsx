@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
@@ -64,6 +64,7 @@ function Compared({ left, right }: { left: string; right: string }) {
         if (same) return <EmptyState title="They do not differ" icon="check">Same flow, inputs, jobs and outputs.</EmptyState>;
         return (
           <>
+            <Failed left={left} right={right} />
             {found.flow_changed && <p>The flow has changed between them.</p>}
             <Differences title="Inputs" left={left} right={right} rows={found.inputs} />
             <Differences title="Outputs" left={left} right={right} rows={found.outputs} />
@@ -80,8 +81,8 @@ function Compared({ left, right }: { left: string; right: string }) {
                           {job.name}
                           <div className="muted">{job.differences.join(", ")}</div>
                         </td>
-                        <td><JsonTree value={job.left} open={1} /></td>
-                        <td><JsonTree value={job.right} open={1} /></td>
+                        <td>{job.left ? <JsonTree value={differing(job.left, job.right)} open={1} /> : <Missing />}</td>
+                        <td>{job.right ? <JsonTree value={differing(job.right, job.left)} open={1} /> : <Missing />}</td>
                       </tr>
                     ))}
                   </tbody>
@@ -93,6 +94,59 @@ function Compared({ left, right }: { left: string; right: string }) {
       }}
     </Loaded>
   );
+}
+
+function Missing() {
+  return <span className="muted">is not there</span>;
+}
+
+/** What of one side the other has otherwise; all that says something where the other has nothing. */
+export function differing(side: object, other: object | null | undefined): unknown {
+  if (!other) return Object.fromEntries(Object.entries(side).filter(([, value]) => value !== "" && value !== null));
+  const there = other as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(side).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(there[name])));
+}
+
+const FAILED_SHOWN = 20;
+
+/** Which items failed on each side, and by what: most who compare look for that. */
+function Failed({ left, right }: { left: string; right: string }) {
+  const found = useQueries({ queries: [left, right].map((id) => failedItemsQuery(id)) }).map((each) => each.data ?? []);
+  if (!found.some((each) => each.length)) return null;
+  return (
+    <Panel title="What failed">
+      <table className="differences">
+        <thead>
+          <Heads left={left} right={right} first="" />
+        </thead>
+        <tbody>
+          <tr>
+            <td />
+            {found.map((items, at) => (
+              <td key={at}>
+                {items.length === 0 && <span className="muted">nothing</span>}
+                <ul className="plain-list">
+                  {items.slice(0, FAILED_SHOWN).map((item) => (
+                    <li key={item.item}>
+                      <Link to="/cases/$case" params={{ case: item.case }} search={{ view: "items", item: item.item }}>{item.item}</Link>: {item.fault?.message ?? "it failed"}
+                    </li>
+                  ))}
+                </ul>
+                {items.length > FAILED_SHOWN && <span className="muted">and more</span>}
+              </td>
+            ))}
+          </tr>
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+function failedItemsQuery(id: string) {
+  return {
+    queryKey: ["case", id, "failed-items"],
+    queryFn: ({ signal }: { signal: AbortSignal }) => ask(api.GET("/api/v1/cases/{case}/items", { params: { path: { case: id }, query: { state: "failed" as const, limit: FAILED_SHOWN + 1 } }, signal })),
+  };
 }
 
 function Heads({ left, right, first }: { left: string; right: string; first: string }) {
@@ -122,8 +176,8 @@ function Differences(props: { title: string; left: string; right: string; rows: 
           {props.rows.map((row) => (
             <tr key={row.path}>
               <td className="mono">{row.path}</td>
-              <td><JsonTree value={row.left} open={1} /></td>
-              <td><JsonTree value={row.right} open={1} /></td>
+              <td>{row.only === "right" ? <Missing /> : <JsonTree value={row.left} open={1} of={props.left} />}</td>
+              <td>{row.only === "left" ? <Missing /> : <JsonTree value={row.right} open={1} of={props.right} />}</td>
             </tr>
           ))}
         </tbody>

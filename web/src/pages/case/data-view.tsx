@@ -23,10 +23,10 @@ export default function DataView({ view }: { view: CaseView }) {
     <div className="case-scroll">
       <div className="columns">
         <Panel title="Inputs">
-          {Object.keys(effectiveInputs(view, wanted)).length ? <InputsTree view={view} wanted={wanted} /> : <EmptyState title="No inputs" />}
+          {Object.keys(effectiveInputs(view, wanted)).length ? <InputsTree view={view} wanted={wanted} of={view.id} /> : <EmptyState title="No inputs" />}
         </Panel>
         <Panel title="Outputs">
-          {made ? <JsonTree value={view.outputs} label="Outputs" /> : <EmptyState title={view.ended_at ? "No outputs" : "The outputs are there when it is done"} />}
+          {made ? <JsonTree value={view.outputs} label="Outputs" of={view.id} /> : <EmptyState title={view.ended_at ? "No outputs" : "The outputs are there when it is done"} />}
         </Panel>
       </div>
       <div className="columns">

@@ -117,8 +117,8 @@ function TextPreview(props: { blob: Blob; whole: boolean; kind: string; name: st
   return (
     <>
       {note}
-      <div className="item-log">
-        <LogView text={text} label={props.name} />
+      <div className="item-log" style={{ minHeight: 0, height: Math.min(360, 64 + 18 * text.split("\n").length) }}>
+        <LogView text={text} label={props.name} what="file" />
       </div>
     </>
   );

@@ -60,7 +60,7 @@ function ItemParts({ view }: { view: ItemView }) {
       )}
       {hasOutputs && (
         <Panel title="Outputs">
-          <JsonTree value={view.outputs} label="Outputs" />
+          <JsonTree value={view.outputs} label="Outputs" of={view.case} />
         </Panel>
       )}
       {Object.keys(view.files).length > 0 && <Files title="Files" value={view.files} of={view.case} />}
@@ -104,11 +104,11 @@ function Attempts({ view }: { view: ItemView }) {
                 {each.fault && <div className="muted">{each.fault.message}</div>}
               </td>
               <td>{each.host || each.pilot}</td>
-              <td>{each.started_at ? duration(each.started_at - (at ? (view.attempts[at - 1]?.ended_at ?? each.granted_at) : view.created_at)) : ""}</td>
-              <td><AttemptRan attempt={each} /></td>
-              <td>{each.cpu_ms ? duration(each.cpu_ms) : ""}</td>
-              <td>{each.peak_bytes ? bytes(each.peak_bytes) : ""}</td>
-              <td>{each.stage_in_ms + each.stage_out_ms ? duration(each.stage_in_ms + each.stage_out_ms) : ""}</td>
+              <td data-label="Queued">{each.started_at ? duration(each.started_at - (at ? (view.attempts[at - 1]?.ended_at ?? each.granted_at) : view.created_at)) : ""}</td>
+              <td data-label="Ran"><AttemptRan attempt={each} /></td>
+              <td data-label="CPU">{each.cpu_ms ? duration(each.cpu_ms) : ""}</td>
+              <td data-label="Memory">{each.peak_bytes ? bytes(each.peak_bytes) : ""}</td>
+              <td data-label="Staged">{each.stage_in_ms + each.stage_out_ms ? duration(each.stage_in_ms + each.stage_out_ms) : ""}</td>
             </tr>
           ))}
         </tbody>

@@ -6,6 +6,7 @@ import { caseDecisionsQuery, caseQuery, laterRunQuery, whyQuery, type CaseView }
 import { useMay, useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
+import { usePhone } from "@/app/screen";
 import { ActionRow } from "@/components/action-buttons";
 import { caseAction, goTo, type Action } from "@/components/actions";
 import { CaseActDialog } from "@/components/case-act-dialog";
@@ -69,6 +70,7 @@ export default function CasePage() {
   const { case: id } = route.useParams();
   const { view = "graph", item, node } = route.useSearch();
   const navigate = route.useNavigate();
+  const phone = usePhone();
   const query = useQuery(caseQuery(id));
   // What stands above all the rest, which would move if it came later.
   const why = useQuery(whyQuery(id));
@@ -125,7 +127,7 @@ export default function CasePage() {
         </>
       }
     >
-      <Why subject={data.id} facts={3} />
+      <Why subject={data.id} facts={phone ? 1 : 3} />
       {!data.ended_at && <ToldNotice repairs={why.data?.repairs ?? []} />}
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
       <Tabs
@@ -151,7 +153,12 @@ export default function CasePage() {
 /** Its jobs wait for a pilot that there is not: what a person can do about that. */
 function aboutWaiting(view: CaseView): Action[] {
   const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow }, search: { inputs_of: view.id } }, "start");
-  return [goTo("Pilots: see them, add one", { to: "/pilots" }), ...(view.parent || view.mends ? [] : [anew]), caseAction("cancel", view.id)];
+  return [goTo("See the pilots", { to: "/pilots" }), goTo("Add a pilot", { to: "/pilots", search: { add: true } }), ...(view.parent || view.mends || !hasInputs(view) ? [] : [anew]), caseAction("cancel", view.id)];
+}
+
+/** Whether there is anything that it could be given otherwise. */
+function hasInputs(view: CaseView): boolean {
+  return Object.keys(view.inputs ?? {}).length + Object.keys(view.defaults ?? {}).length > 0;
 }
 
 function Lead({ view }: { view: CaseView }) {
@@ -252,7 +259,7 @@ function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void
           {first.label}
         </button>
       )}
-      <Menu label="Acts" acts={[...(offered.some((each) => each.name === "rerun") && !view.parent && !view.mends ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
+      <Menu label="Acts" acts={[...(offered.some((each) => each.name === "rerun") && !view.parent && !view.mends && hasInputs(view) ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
       <CaseActDialog act={act} cases={[view]} onClose={() => setAct(null)} onDone={(made) => made[0] && onMade(made[0])} />
     </>
   );

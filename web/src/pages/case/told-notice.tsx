@@ -5,15 +5,15 @@ import type { DecisionView } from "@/components/recovery/queries";
 import { Time } from "@/components/time";
 
 /** Where people see what an exlet has told them; a link for who may look there. */
-function Alerts({ children }: { children: string }) {
-  return useMay("alerts") ? <Link to="/administration" search={{ view: "alerts" }}>{children}</Link> : <>{children}</>;
+function Messages() {
+  return useMay("alerts") ? <Link to="/administration" search={{ view: "alerts", messages: true }}>messages</Link> : <>messages</>;
 }
 
 /** Beside an exlet that has only told. */
 export function WhereTold() {
   return (
     <p className="muted">
-      What was told stands among the <Alerts>alerts</Alerts> until somebody has seen it, on Home too, and goes to the webhooks that there are.
+      What was told stands among the <Messages />. A job that no pilot can take is an alert as well, on Home too, for as long as it waits.
     </p>
   );
 }
@@ -28,7 +28,7 @@ export function ToldNotice({ repairs }: { repairs: readonly DecisionView[] }) {
       <span>
         Administrators were told of{" "}
         {newest.item ? <Link from="/cases/$case" to="." search={(before) => ({ ...before, node: undefined, item: newest.item ?? undefined })}>{newest.item}</Link> : "it"}
-        {told.length > 1 && ` and ${number(told.length - 1)} more`} <Time at={newest.at} />, by <strong>{newest.exlet}</strong>; nothing else was done. It stands among the <Alerts>alerts</Alerts>.
+        {told.length > 1 && ` and ${number(told.length - 1)} more`} <Time at={newest.at} />, by <strong>{newest.exlet}</strong>; nothing else was done. What they were told stands among the <Messages />.
       </span>
     </div>
   );

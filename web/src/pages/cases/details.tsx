@@ -46,7 +46,7 @@ export function CaseDetails({ id, onClose }: { id: string; onClose: () => void }
             />
             {Object.keys(effectiveInputs(view)).length > 0 && (
               <Panel title="Inputs">
-                <InputsTree view={view} open={1} />
+                <InputsTree view={view} open={1} of={view.id} />
               </Panel>
             )}
             {Object.keys(view.outputs).length > 0 && (

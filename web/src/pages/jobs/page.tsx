@@ -95,7 +95,7 @@ export default function JobsPage() {
     <Page title="Jobs" fill lead={search.like ? undefined : "Jobs that have not ended. Those that have are on the pages of their cases."}>
       <div className="toolbar">
         <nav className="segments" aria-label="State of jobs">
-          <Link from="/jobs" to="/jobs" search={(before) => ({ where: before.where })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
+          <Link from="/jobs" to="/jobs" search={(before) => ({ where: before.where, state: undefined })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
             all <span className="number">{counts && number(count.waiting + count.running)}</span>
           </Link>
           {JOB_STATES.map((each) => (

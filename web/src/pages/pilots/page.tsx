@@ -1,11 +1,13 @@
 /** The pilots: what runs jobs, where, how full, and when it was last heard of. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { requestJson, type Schemas } from "@/api/client";
+import { api, ask, requestJson, type Schemas } from "@/api/client";
 import { pilotsQuery, whyQuery } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { useQuestion } from "@/components/acts";
+import { CopyButton } from "@/components/copy-button";
 import { DataTable, type Column } from "@/components/data-table";
+import { Dialog } from "@/components/dialog";
 import { DetailsPane, WithDetails } from "@/components/drawer";
 import { bytes, duration, number, plural } from "@/components/format";
 import { Facts, Page } from "@/components/page";
@@ -49,10 +51,39 @@ const COLUMNS: Column<Pilot>[] = [
   { id: "host", header: "Host", width: "minmax(90px, 1fr)", value: (row) => row.host, cell: (row) => row.host },
   { id: "site", narrow: 2, header: "Site", width: "minmax(70px, 0.8fr)", value: (row) => row.site, cell: (row) => (row.site ? <Link to="/sites" search={{ site: row.site }}>{row.site}</Link> : <span className="muted">by hand</span>) },
   { id: "cpus", header: "CPUs", width: "60px", align: "end", value: (row) => row.capacity.cpus, cell: (row) => row.capacity.cpus },
+  { id: "gpus", header: "GPUs", width: "60px", align: "end", value: (row) => row.capacity.gpus ?? 0, cell: (row) => row.capacity.gpus ?? 0 },
   { id: "memory", header: "Memory", width: "84px", align: "end", value: (row) => row.capacity.memory_bytes, cell: (row) => bytes(row.capacity.memory_bytes) },
   { id: "cache", header: "Cache", width: "84px", align: "end", value: (row) => row.cache_bytes, cell: (row) => bytes(row.cache_bytes) },
   { id: "heard", narrow: 2, header: "Heard", width: "100px", value: (row) => row.seen_ms_ago, cell: heard },
 ];
+
+/** Whether any waiting job asks for a GPU: then it is told of every pilot how many it has, also if none has any. */
+const gpusWantedQuery = {
+  queryKey: ["jobs", "gpus-wanted"],
+  queryFn: ({ signal }: { signal: AbortSignal }) => ask(api.GET("/api/v1/jobs/count", { params: { query: { where: "state == 'available' && resources.gpus > 0" } }, signal })),
+  retry: false,
+};
+
+/** How to start one: the web app cannot, for it runs where its jobs are to run. */
+function AddPilot({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const mayMakeToken = useMay("create_token");
+  const command = `mendflow pilot --server ${location.origin}`;
+  return (
+    <Dialog title="Add a pilot" open={open} onClose={onClose} wide>
+      <p>A pilot is started on the machine whose CPUs, memory and GPUs it is to offer:</p>
+      <p className="row">
+        <code>{command}</code> <CopyButton text={command} label="Copy the command" />
+      </p>
+      <p>
+        It offers all that the machine has; <code>--cpus</code>, <code>--memory</code> and <code>--gpus</code> say less. Where the server asks for tokens, <code>--token-file FILE</code> names that of a pilot
+        {mayMakeToken && <>; <Link to="/administration" search={{ view: "tokens" }}>make one</Link></>}.
+      </p>
+      <p>
+        Or <Link to="/sites" search={{ make: true }}>add a site</Link>, such as a batch system: it gets pilots when jobs wait.
+      </p>
+    </Dialog>
+  );
+}
 
 function PilotDetails({ pilot, onClose }: { pilot: Pilot; onClose: () => void }) {
   const mayDrain = useMay(pilot.drained ? "resume_pilot" : "drain_pilot");
@@ -125,11 +156,13 @@ function PilotDetails({ pilot, onClose }: { pilot: Pilot; onClose: () => void })
 }
 
 export default function PilotsPage() {
-  const { pilot, site, state } = route.useSearch();
+  const { pilot, site, state, add } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(pilotsQuery);
   const all = (query.data ?? []) as Pilot[];
   const shown = all.filter((each) => (!site || each.site === site) && (!state || each.state === state));
+  const gpusWanted = useQuery(gpusWantedQuery).data?.counts[""] ?? 0;
+  const columns = gpusWanted || all.some((each) => each.capacity.gpus) ? COLUMNS : COLUMNS.filter((each) => each.id !== "gpus");
   const up = all.filter((each) => each.state === "active");
   const slots = up.reduce((sum, each) => sum + each.capacity.slots, 0);
   const busy = up.reduce((sum, each) => sum + each.busy_slots, 0);
@@ -142,6 +175,9 @@ export default function PilotsPage() {
       lead={query.data && `${number(up.length)} active · ${number(busy)} of ${number(slots)} slots busy`}
       actions={
         <div className="filter-bar">
+          <button type="button" className="button" onClick={() => void navigate({ search: (before) => ({ ...before, add: true }) })}>
+            Add a pilot …
+          </button>
           <select aria-label="State" value={state ?? ""} onChange={(event) => void navigate({ search: (before) => ({ ...before, state: STATES.find((each) => each === event.target.value) }) })}>
             <option value="">every state</option>
             {STATES.map((each) => (
@@ -159,13 +195,14 @@ export default function PilotsPage() {
         </div>
       }
     >
+      <AddPilot open={add === true} onClose={() => void navigate({ search: (before) => ({ ...before, add: undefined }) })} />
       <WithDetails details={found ? <PilotDetails pilot={found} onClose={() => void navigate({ search: (before) => ({ ...before, pilot: undefined }) })} /> : null}>
         <Loaded query={query} lines={6}>
           {() => (
             <DataTable
               label="Pilots"
               rows={shown}
-              columns={COLUMNS}
+              columns={columns}
               rowId={(row) => row.id}
               at={pilot ?? ""}
               onOpen={(row) => void navigate({ search: (before) => ({ ...before, pilot: row.id }) })}

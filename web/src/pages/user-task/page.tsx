@@ -39,7 +39,7 @@ function NextTask({ after }: { after: string }) {
   return (
     <div className="row wrap">
       {next && (
-        <Link to="/worklist/$case/$serial" params={placeOf(next.id)} className="button primary">
+        <Link to="/worklist/$case/$serial" params={placeOf(next.id)} className="button primary wraps">
           Next task: {next.title || next.item}, {next.case}
         </Link>
       )}
@@ -100,7 +100,7 @@ function GivenToCase({ caseId }: { caseId: string }) {
   if (!view || !shown(effectiveInputs(view))) return null;
   return (
     <Panel title="What the case was given">
-      <InputsTree view={view} label="Inputs of the case" open={2} />
+      <InputsTree view={view} label="Inputs of the case" open={2} of={view.id} />
     </Panel>
   );
 }
@@ -138,7 +138,7 @@ function TaskView({ task }: { task: Task }) {
         <div className="stack">
           {shown(task.data) && (
             <Panel title="What it is about">
-              <JsonTree value={task.data} label="What it is about" />
+              <JsonTree value={task.data} label="What it is about" of={task.case} />
             </Panel>
           )}
           <StepsBefore caseId={task.case} item={task.item} />

@@ -29,7 +29,7 @@ export function StepsBefore({ caseId, item }: { caseId: string; item: string }) 
     <section key={each.item} className="stack" aria-label={`What ${each.item} gave`}>
       {isThere(each.outputs) && (
         <Panel title={<Link to="/cases/$case" params={{ case: caseId }} search={{ view: "items", item: each.item }}>What {each.item} gave</Link>}>
-          <JsonTree value={each.outputs} label={`Outputs of ${each.item}`} open={1} />
+          <JsonTree value={each.outputs} label={`Outputs of ${each.item}`} open={1} of={caseId} />
         </Panel>
       )}
       <Files title={`Files of ${each.item}`} value={each.files} of={caseId} />

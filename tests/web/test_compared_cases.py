@@ -1,0 +1,36 @@
+"""Two cases beside each other: first what failed, and of all else only what differs."""  # UI-1
+
+from playwright.sync_api import Page, expect
+
+from tests.web.web_server import WebServer
+
+FRAGILE = """
+name: fragile
+inputs: {code: {type: number}}
+jobs:
+  step: {run: "sh -c 'echo it is broken >&2; exit {code}'", retries: 0}
+"""
+
+
+def test_what_failed_comes_first_and_what_is_the_same_is_left_out(server: WebServer, page: Page) -> None:
+    server.deploy("fragile", FRAGILE.replace("{code}", "${{ inputs.code }}"))
+    good, bad = server.ended("fragile", code=0), server.ended("fragile", code=3)
+    page.goto(f"/cases/{bad}?view=compare&with={good}")
+    failed = page.locator(".panel", has=page.get_by_role("heading", name="What failed"))
+    expect(failed).to_contain_text("step: ")
+    expect(failed).to_contain_text("it is broken")
+    expect(failed).to_contain_text("nothing")
+    jobs = page.locator(".panel", has=page.get_by_role("heading", name="Jobs"))
+    expect(jobs).to_contain_text("exit 3")
+    expect(jobs).not_to_contain_text("container")
+
+
+def test_one_state_of_jobs_is_marked(server: WebServer, page: Page) -> None:
+    page.goto("/")
+    page.locator(".tile", has_text="Jobs waiting").click()
+    states = page.get_by_role("navigation", name="State of jobs")
+    expect(states.locator("[aria-current]")).to_have_count(1)
+    expect(states.locator("[aria-current]")).to_contain_text("waiting")
+    states.get_by_role("link", name="all").click()
+    expect(states.locator("[aria-current]")).to_have_count(1)
+    expect(states.locator("[aria-current]")).to_contain_text("all")
