@@ -43,7 +43,7 @@ def signature_of(event: ExceptionEvent) -> str:
     if event.fault is not None and event.fault.rejected_by and event.task:
         return f"{event.fault.category}/{event.fault.name}: {event.task} was rejected"
     if event.fault is not None:
-        return signature(event.fault)
+        return signature(event.fault, event.own_words)
     trigger = event.facts.get("trigger")
     about = normalize_message(trigger) if isinstance(trigger, str) and trigger else event.task
     if reason := why_unavailable(event).partition("; `")[0]:  # what a person could type is no part of the cause
