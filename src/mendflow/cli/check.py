@@ -1,6 +1,7 @@
 """Commands about flow files: check, schema. They need no server; only where a flow names a
 storage element under `on`, one that is there is asked for it."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,8 @@ import typer
 
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import Xpath2As1, main_first, named_stores, xpath2_notes
-from mendflow.cli.options import Json
+from mendflow.cli.inputs import paths_by_default
+from mendflow.cli.options import SERVER_VARIABLE, Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
 from mendflow.core.engine.flow_needs import limits_named, secrets_named
@@ -69,6 +71,7 @@ def _remarks(flow: Flow) -> list[str]:
     found = [
         *remarks_on(flow),
         *inserted_inputs(flow),
+        *(paths_by_default(flow) if os.environ.get(SERVER_VARIABLE) else []),
         *(flow_triggers.mail_remarks(flow) if flow.triggers is not None else []),
     ]
     return [*found, *flow_triggers.need_remarks(flow)] if limits_named(flow) or secrets_named(flow) else found
