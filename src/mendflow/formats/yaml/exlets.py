@@ -34,7 +34,7 @@ from mendflow.core.model.templates import Template
 from mendflow.core.rules import ROOTS
 from mendflow.formats.files import flow_text
 from mendflow.formats.names import NAME
-from mendflow.formats.yaml import basic_steps, flow_file
+from mendflow.formats.yaml import basic_steps, flow_file, flow_keys
 from mendflow.formats.yaml import exlet_keys as words
 from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
 from mendflow.formats.yaml.called_flows import FlowFileLoader
@@ -44,7 +44,7 @@ from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import DataShape, MapOf
 
 CONTEXT: Final = "context"
-ONLY_OF_EXLETS: Final = frozenset(map(str, words.PRIMITIVES)) - frozenset(words.flow_keys.KINDS)
+ONLY_OF_EXLETS: Final = frozenset(map(str, words.PRIMITIVES)) - frozenset(flow_keys.KINDS)
 RESOURCES: Final = {
     "cpus": "cpus",
     "memory": "memory_bytes",
