@@ -3,11 +3,13 @@
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import ItemId
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import JobSpec
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.own_words import own_words
 from mendflow.core.recovery.signature import signature
+from mendflow.services.recovery.decisions import signature_of
 
 
 def cause(message: str, element: str = "") -> str:
@@ -60,3 +62,14 @@ def test_what_is_common_or_part_of_a_longer_word_stays(element: str, message: st
 def test_an_own_word_leaves_marks_paths_and_names_as_they_are() -> None:  # EX-7
     told = "cannot open '/x/dessau.json' of <path> at /y/dessau/path"
     assert cause(told, "dessau.csv") == cause(told.replace("dessau", "halle"), "halle.csv") == cause(told)
+
+
+def test_an_engine_says_what_is_an_items_own_and_no_word_is_too_short_for_that() -> None:  # EX-7
+    def told(station: str) -> str:
+        fault = Fault(name="jobFailed", category=Category.JOB, message=f"a: no data of {station}")
+        abort = ExceptionEvent(
+            id="1", type=ExceptionType.ABORT, case=CaseId("c"), flow="f", fault=fault, own_words=(station, "", "a")
+        )
+        return signature_of(abort)
+
+    assert told("dessau") == told("halle") == "job/jobFailed: a: no data of <value>"

@@ -81,7 +81,7 @@ def own_words(spec: JobSpec, flow: str = "") -> tuple[str, ...]:
     """The words that tell this job from others of its task, the longest first."""
     task = item_name(spec.item)
     common = {flow, task, *_TASK_WORD.findall(task)}
-    return _kept([*words_of_element(spec.element), *_of_files(spec), *_of_arguments(spec)], common)
+    return telling_words([*words_of_element(spec.element), *_of_files(spec), *_of_arguments(spec)], common)
 
 
 def words_of_element(element: str) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def words_of_element(element: str) -> tuple[str, ...]:
         found += _with_stems(part)
         if "=" in part:
             found += _with_stems(part.partition("=")[2])
-    return _kept(found)
+    return telling_words(found)
 
 
 def has_word(text: str, words: Collection[str]) -> bool:
@@ -142,7 +142,8 @@ def _with_stems(name: str) -> tuple[str, ...]:
     return name, name.rpartition(".")[0], name.partition(".")[0]
 
 
-def _kept(words: Collection[str], common: Collection[str] = ()) -> tuple[str, ...]:
+def telling_words(words: Collection[str], common: Collection[str] = ()) -> tuple[str, ...]:
+    """Those of the words that may be left out of a message, the longest first."""
     kept = {word for word in words if _is_telling(word) and word not in common}
     return tuple(sorted(kept, key=lambda word: (-len(word), word))[:WORDS_MAX])
 
