@@ -44,6 +44,9 @@ def test_an_item_of_a_loop_is_named_by_its_element_too(shell: Shell) -> None:  #
     case = ran(shell)
     for form in ("last:say[b]", "last:b", f"{case}/b", "last:say[1]"):
         assert shell.ok("logs", form) == "this is b\n" and "say[1] (b) completed" in shell.ok("why", form)
+    assert "say[1] (b) completed" in shell.ok("why", "last", "b")
+    refused = " ".join(shell("why", "last:bar", "b").stderr.split())
+    assert "names the item bar, and b is given beside it" in refused
     assert "has no item 'nope'" in " ".join(shell("why", "last:nope").stderr.split())
     assert "has no item 'say[nope]'" in " ".join(shell("logs", "last:say[nope]").stderr.split())
     assert {job["id"] for job in shell.json("jobs", "last")} == {job["id"] for job in shell.json("jobs")}

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.cli.test_server import served
 
 FLOW = """
 name: greet
@@ -115,3 +116,35 @@ def test_a_rerun_names_the_table_that_was_changed_and_not_the_flow(folder: Shell
     told = " ".join(done.stderr.split())
     assert done.returncode == 0 and "flows/lanes.csv has changed since rows-" in told
     assert folder.ok("logs", "last:count") == "2\n"
+
+
+STATIONS = """
+name: stations
+inputs: {readings: {type: files, default: "incoming/*.csv"}}
+jobs:
+  count: {run: "echo ${{ inputs.readings.size() }} ${{ inputs.readings[0].name }}"}
+"""
+
+
+def test_a_server_that_reads_no_paths_gets_the_default_files_of_a_flow_file(shell: Shell) -> None:  # DU-3, SE-2
+    (shell.folder / "flows" / "incoming").mkdir(parents=True)
+    for name in ("dessau", "halle"):
+        shell.write(f"flows/incoming/{name}.csv", name)
+    shell.write("flows/stations.yaml", STATIONS)
+    token = shell.ok("admin", "tokens", "line", "ann", "--role", "admin", "--append", "tokens").strip()
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
+    shell.environment["MENDFLOW_TOKEN"] = token
+    shell.ok("start", "flows/stations.yaml")
+    [case] = shell.json("cases")
+    assert [each["name"] for each in case["inputs"]["readings"]] == ["dessau.csv", "halle.csv"]
+    assert case["origin"]["inputs"]["readings"].endswith("flows/incoming/*.csv")
+    deployed = shell("flows", "deploy", "flows/stations.yaml")
+    told = " ".join(deployed.stderr.split())
+    assert "the default of readings is incoming/*.csv in" in told and "--files-root DIR" in told
+    assert "the default of readings is incoming/*.csv" in " ".join(shell.ok("check", "flows/stations.yaml").split())
+    refused = shell("start", "stations")
+    assert "input readings: incoming/*.csv may not be read by this server" in " ".join(refused.stderr.split())
+    (shell.folder / "flows" / "incoming" / "halle.csv").unlink()
+    (shell.folder / "flows" / "incoming" / "dessau.csv").unlink()
+    refused = shell("start", "flows/stations.yaml")
+    assert "which is its default; give --input readings=FILES" in " ".join(refused.stderr.split())

@@ -103,3 +103,20 @@ def test_ex_7_rules_are_edited_asked_and_replayed_on_the_command_line(shell: She
     assert shell("rules", "compare", "--from", group).returncode == 0
     refused = shell("rules", "tasks", "night", "--map", "align")
     assert (refused.returncode, "is not OLD=NEW" in refused.stderr) == (2, True)
+
+
+def test_a_file_with_an_exlet_is_checked_as_one(shell: Shell) -> None:  # EX-7
+    shell.write(
+        "make-calib.yaml",
+        "name: make-calib\ndescription: Make it, then try again.\n"
+        "steps:\n  - run: make-calib ${{ quote(case.data.file.stem) }}\n  - re-submit:\n",
+    )
+    shell.write("steps.yaml", "- run: echo ${{ job.host }}\n- retry-later\n")
+    shell.write("plain.yaml", "steps:\n  - run: echo one\n")
+    assert shell.ok("check", "make-calib.yaml", "steps.yaml", "plain.yaml") == "1 flow, 2 exlets, no problems\n"
+    shell.write("steps.yaml", "- run: echo ${{ jop.host }}\n- re-submit: {memory: much}\n")
+    wrong = shell("check", "steps.yaml")
+    assert wrong.returncode == 2 and "jop" in wrong.stderr + wrong.stdout and "2 problems" in wrong.stderr
+    shell.write("plain.yaml", "steps:\n  - runn: echo one\n")
+    assert "did you mean `run`" in "".join((shell("check", "plain.yaml").stdout, shell("check", "plain.yaml").stderr))
+    assert "nothing says what this step does" in " ".join(shell("run", "make-calib.yaml").stderr.split())

@@ -190,6 +190,14 @@ def test_an_identity_is_kept_on_its_host_and_not_taken_elsewhere(
     assert work_folder.identify().pilot != first.pilot
 
 
+def test_a_new_pilot_is_called_after_the_name_that_its_machine_was_given(tmp_path: Path) -> None:
+    work_folder = WorkFolder(tmp_path)
+    work_folder.make()
+    first = work_folder.identify("node 1")
+    assert first.pilot.startswith("node-1-")
+    assert work_folder.identify("node2").pilot == first.pilot, "its jobs know it by that name"
+
+
 def test_a_result_that_is_not_whole_never_was(tmp_path: Path) -> None:
     work_folder = WorkFolder(tmp_path)
     work_folder.make()

@@ -13,7 +13,7 @@ from mendflow.cli.connection import has_server
 from mendflow.cli.flow_files import Xpath2As1, load_one
 from mendflow.cli.flow_needs import warn_of_needs
 from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines
-from mendflow.cli.inputs import json_or_text
+from mendflow.cli.inputs import json_or_text, paths_by_default
 from mendflow.cli.options import CaseArgument, Project, ServerTarget, store_url
 from mendflow.cli.printing import print_answer, print_json, say
 from mendflow.cli.rule_tasks import misfits
@@ -44,6 +44,8 @@ def deploy(
         ]
         for each in loaded:
             await warn_of_needs(client, each)
+            for told in paths_by_default(each) if has_server(context.target) else ():
+                say(f"note: {told}", err=True)
         return made, await misfits(client, [view.name for view, _ in made])
 
     given, lines = context.run(give, changes=True, begin=True)

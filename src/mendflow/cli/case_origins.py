@@ -46,7 +46,7 @@ def origin_of(
             given[name] = value
     inputs = {name: path for name, text in given.items() if (path := _path_text(text, flow.inputs.get(name, Input())))}
     for name, declared in flow.inputs.items():
-        if declared.type == FILES and name not in {*given, *values} and declared.default is not None and flow.folder:
+        if declared.type == FILES and name not in {*given, *in_file} and declared.default is not None and flow.folder:
             parts = declared.default if isinstance(declared.default, list) else [declared.default]
             inputs[name] = _pattern_text([str(part) for part in parts], flow.folder)
         elif (

@@ -22,7 +22,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "run": _entry("run", "Run a flow on this machine and show its progress.", _RUN),
     "resume": _entry("run", "Resume a case that was suspended or stopped, or one suspended item.", _RUN),
     "rerun": _entry("rerun", "Run a case again; results of unchanged jobs come from the cache.", _RUN),
-    "check": _entry("check", "Report every problem of the flow files.", _RUN),
+    "check": _entry("check", "Report every problem of the flow files, or of files with an exlet.", _RUN),
     "flows": _entry("flows", "List the deployed flows; show, deploy, remove, draw or convert one.", _RUN),
     "sim": _entry("sim", "Predict what a flow would take, by playing it in virtual time.", _RUN),
     "cases": _entry("lists", "List the cases, newest first.", _SEE),

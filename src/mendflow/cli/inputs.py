@@ -67,13 +67,48 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
     return values
 
 
-def with_default_files(flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
+def with_default_files(flow: Flow, values: dict[str, Value], *, patterns: bool = False) -> dict[str, Value]:
     """The inputs, of which those of the type `file` that are not given are the defaults: files beside the flow, as if
-    their paths were given."""
+    their paths were given. With `patterns` those of the type `files`, too: a server that is somewhere else, or may not
+    read there, cannot look for them."""
     found = dict(values)
+    for name, each in flow.inputs.items():
+        if patterns and each.type == FILES and each.default is not None and name not in values and flow.folder:
+            found[name] = _default_files(name, each.default, flow.folder)
     for name, each in flow.inputs.items():
         if each.type == FILE and isinstance(each.default, str) and name not in values:
             found[name] = _default_file(name, each.default, flow.folder)
+    return found
+
+
+def _default_files(name: str, default: Value, folder: str) -> list[Value]:
+    """The files beside the flow that the default of an input names, as absolute paths; all else as it is."""
+    found: list[Value] = []
+    for part in default if isinstance(default, list) else [default]:
+        if not isinstance(part, str) or part.startswith(LOGICAL_PREFIX) or "://" in part:
+            found.append(part)
+            continue
+        pattern = str(Path(folder, part))
+        paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
+        if not paths:
+            raise NotFound(f"input {name}: no file matches {pattern}, which is its default; give --input {name}=FILES")
+        found.extend(str(Path(path).absolute()) for path in paths)
+    return found
+
+
+def paths_by_default(flow: Flow) -> list[str]:
+    """The inputs whose default a server has to look for in its own files, each in a sentence: what is deployed has the
+    pattern, and not the files."""
+    found: list[str] = []
+    for name, each in flow.inputs.items():
+        parts = each.default if isinstance(each.default, list) else [each.default]
+        paths = [part for part in parts if isinstance(part, str) and not part.startswith(LOGICAL_PREFIX)]
+        if each.type == FILES and paths:
+            found.append(
+                f"the default of {name} is {', '.join(paths)} in {Path(flow.folder).absolute()}, where the server looks"
+                " for it when a case starts: one that has tokens reads only below its `serve --files-root DIR`;"
+                f" otherwise give --input {name}=FILES, or start the flow file, which uploads them"
+            )
     return found
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.case_ending import collect_ending
-from mendflow.cli.case_references import FORMS, reference_text
+from mendflow.cli.case_references import FORMS, find_reference, reference_text
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import LOOK_EVERY_S, connect, has_server, run_async, serves
 from mendflow.cli.exit_codes import ExitCode
@@ -60,6 +60,9 @@ def why(
             autocompletion=complete_from_server("subjects"),
         ),
     ] = "last",
+    item: Annotated[
+        str, typer.Argument(metavar="[ITEM]", help="A job or an item of that case, as CASE:ITEM.", show_default=False)
+    ] = "",
     trail: Annotated[
         bool, typer.Option("--trail", help="Show how the rules were evaluated: each condition, with its values.")
     ] = False,
@@ -67,7 +70,10 @@ def why(
     """Say why a case, item, job, pilot or schedule is in its state."""
 
     async def ask(client: Client) -> Explanation:
-        return await client.why(await reference_text(client, subject))
+        if not item:
+            return await client.why(await reference_text(client, subject))
+        named = await find_reference(client, subject, item)
+        return await client.why(f"{named.case}:{named.item}")
 
     view = context.run(ask)
     if context.json:

@@ -48,7 +48,12 @@ def pilot(
         str, typer.Option("--site", metavar="NAME", help="The name of the site, for jobs that ask for one.")
     ] = "",
     host: Annotated[
-        str, typer.Option("--host", metavar="NAME", help="The name of this machine; default: its host name.")
+        str,
+        typer.Option(
+            "--host",
+            metavar="NAME",
+            help="The name of this machine; default: its host name. A new pilot is called after it.",
+        ),
     ] = "",
     cpus: Annotated[
         float | None, typer.Option("--cpus", min=0, metavar="N", help="CPUs to offer; default: all.")

@@ -131,7 +131,8 @@ def run(
         for remark in remarks_on(loaded):
             say(f"remark: {remark}", err=True)
     limits = limits_given(limit or [])
-    values = with_default_files(loaded, read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name)))
+    values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
+    values = with_default_files(loaded, values, patterns=bool(server))
     given = rules_for(flow, loaded, rules)
     if dry_run:
         run_async(print_plan(loaded, values, target, cache, again=again or [], slots=slots, json=arguments.json))

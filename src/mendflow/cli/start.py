@@ -110,7 +110,7 @@ def start(
         if file is None:
             _say_changed_defaults(meant, values)
         else:
-            values = with_default_files(file, values)
+            values = with_default_files(file, values, patterns=has_server(context.target))
         await warn_of_needs(client, meant)
         begin_case = (
             partial(client.start_with_flow, await with_stored_files(client, file), project=project)

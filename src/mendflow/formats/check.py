@@ -11,15 +11,17 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import FILE, FILES, Flow
 from mendflow.core.model.values import Value
-from mendflow.formats import PROCESS, XML, load
+from mendflow.formats import PROCESS, XML, YAML, load
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:
     from mendflow.formats import bpel
     from mendflow.formats.python import loader as python_files
+    from mendflow.formats.yaml import exlets
 else:
     bpel = LazyModule("mendflow.formats.bpel")
     python_files = LazyModule("mendflow.formats.python.loader")
+    exlets = LazyModule("mendflow.formats.yaml.exlets")
 
 REMARKS_MAX = 20
 
@@ -32,7 +34,7 @@ def check(paths: Iterable[str | Path], *, xpath2_as_1: bool = False) -> list[Pro
 def problems_of(path: str, *, xpath2_as_1: bool = False) -> list[Problem]:
     is_process, problems = path.endswith(PROCESS), list[Problem]()
     try:
-        for flow in flows_of(path, xpath2_as_1=xpath2_as_1):
+        for flow in checked_flows(path, xpath2_as_1=xpath2_as_1):
             compile_flow(flow)
             is_process = is_process or (path.endswith(XML) and flow.xml is not None)
     except BadFlow as error:
@@ -89,3 +91,13 @@ def flows_of(path: str, *, xpath2_as_1: bool = False) -> list[Flow]:
         if flows:
             return flows
     return [load(path, xpath2_as_1=xpath2_as_1)]
+
+
+def checked_flows(path: str, *, xpath2_as_1: bool = False) -> list[Flow]:
+    """The flows of a file, or its exlet, which can be checked, and not be started."""
+    try:
+        return flows_of(path, xpath2_as_1=xpath2_as_1)
+    except BadFlow:
+        if not path.endswith(YAML) or not exlets.is_exlet_file(path):
+            raise
+    return [exlets.load_exlet(path)]

@@ -192,7 +192,7 @@ class _PilotRun:
 
     async def live(self) -> int:
         options, work_folder = self._options, self._work_folder
-        identity = work_folder.identify()
+        identity = work_folder.identify(options.host)
         runtime = find_runtime(options.containers, os.environ)
         cache_of_images = cache_folder(options.containers, os.environ, work_folder.folder)
         own_accounts = bool(options.isolation.jobs_as)

@@ -7,7 +7,7 @@ import pytest
 from mendflow.core.learning.context_trees import ContextSample, grow_tree, holds_in
 from mendflow.core.learning.exlet_changes import GUARDS, change_of_exlet
 from mendflow.core.learning.group_statistics import estimate_retry, merge_groups
-from mendflow.core.learning.repair_suggestions import other_contexts
+from mendflow.core.learning.repair_suggestions import common_phrase, other_contexts
 from mendflow.core.learning.suggestions import suggestions
 from mendflow.core.learning.usage import PlaceCount
 from mendflow.core.model.repair import Conclusion
@@ -179,3 +179,9 @@ def test_the_same_again_is_estimated_from_the_flow_and_from_the_cause_elsewhere(
 @pytest.mark.parametrize("change", GUARDS)
 def test_every_guard_bounds_how_often(change: Any) -> None:
     assert "job.generation" in GUARDS[change] or "history.case.of_task" in GUARDS[change]
+
+
+def test_a_phrase_is_of_the_program_and_not_of_how_mendflow_tells_of_its_end() -> None:  # EX-7
+    told = "it ended with exit code 1; its last line: reading the table of "
+    assert common_phrase(f"{told}<value> [exit code 1]", [f"{told}dessau", f"{told}halle"]) == "reading the table of"
+    assert common_phrase("it ended with exit code 3", ["it ended with exit code 3"]) == "it ended with exit code 3"

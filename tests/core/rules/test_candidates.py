@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mendflow.core.learning.context_trees import tests_from as conditions_from
 from mendflow.core.model.values import Value
 from mendflow.core.rules import candidates, differences, narrowed
 from mendflow.core.rules.candidates import between
@@ -132,3 +133,30 @@ def test_ex_7_a_refused_condition_is_offered_again_narrowed(condition: str, whol
     assert narrowed(condition, "job.exit_code == 28") == whole
     assert holds(whole, HERE)
     assert not holds(whole, THERE)
+
+
+LOOPED: dict[str, Value] = {
+    "fault": {"message": "it ended with exit code 1; its last line: reading the table of dessau"},
+    "job": {"element": "dessau.csv", "command": "read dessau.csv --deep", "memory_bytes": 8_000_000},
+    "case": {"data": {"index": 3, "file": {"$file": "a" * 64, "name": "dessau.csv", "stem": "dessau"}, "nights": 4}},
+}
+OTHER: dict[str, Value] = {
+    "fault": {"message": "it was ended by signal 9"},
+    "job": {"element": "halle.csv", "command": "read halle.csv", "memory_bytes": 9_000_000},
+    "case": {"data": {"index": 7, "file": {"$file": "b" * 64, "name": "halle.csv", "stem": "halle"}, "nights": 9}},
+}
+
+
+def test_what_is_one_items_own_comes_last_and_what_mendflow_writes_not_at_all() -> None:  # EX-7
+    found = [each.condition for each in candidates(LOOPED, OTHER)]
+    assert 'fault.message.contains("reading the table of")' in found
+    assert not [each for each in found if "last line" in each or "ended with" in each]
+    own = [each for each in found if "dessau" in each or "index" in each]
+    assert "case.data.index < 7" in own and 'job.element == "dessau.csv"' in own
+    assert found[-len(own) :] == own and "case.data.nights < 9" in found[: -len(own)]
+
+
+def test_no_learned_test_names_the_element_of_a_loop() -> None:  # EX-7
+    made = conditions_from([LOOPED], [LOOPED, OTHER])
+    assert "job.memory_bytes < 9000000" in made
+    assert not [each for each in made if "dessau" in each or "index" in each]

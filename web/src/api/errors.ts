@@ -47,6 +47,7 @@ export class ApiError extends Error {
 
   /** The next step, in a sentence. */
   get whatToDo(): string {
+    if (this.code === "forbidden" && "path" in this.fields) return "Choose the files here, and they are uploaded; whoever runs the server may let it read that folder.";
     return WHAT_TO_DO[this.code] ?? (this.status >= 500 ? "Try again in a moment." : "");
   }
 
@@ -80,4 +81,10 @@ export function unreachable(cause: unknown): ApiError {
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The message with a large first letter, unless it begins with what is spelt as it is: a path, a pattern, a name with signs in it. */
+export function asSentence(message: string): string {
+  const first = message.trim().split(/\s/, 1)[0] ?? "";
+  return /^\p{L}[\p{L}'’-]*[,;:.!?]?$/u.test(first) ? message.trim().replace(/^./u, (letter) => letter.toUpperCase()) : message.trim();
 }

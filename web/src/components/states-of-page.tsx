@@ -1,7 +1,7 @@
 /** What stands where there is nothing to show: nothing yet, nothing that matches, not loaded yet, or an error. */
 import type { ReactNode } from "react";
 import type { UseQueryResult } from "@tanstack/react-query";
-import { ApiError, messageOf } from "@/api/errors";
+import { ApiError, asSentence, messageOf } from "@/api/errors";
 import { Sentence } from "./action-buttons";
 import { Icon, type IconName } from "./icon";
 
@@ -26,7 +26,7 @@ export function ErrorState({ error, again, compact }: { error: unknown; again?: 
       <Icon name="failures" size={compact ? 14 : 18} />
       <div>
         <p className="error-message">
-          <Sentence text={message.charAt(0).toUpperCase() + message.slice(1)} />
+          <Sentence text={asSentence(message)} />
         </p>
         {api && api.problems.length > 0 && (
           <ul className="error-problems">

@@ -12,7 +12,7 @@ import msgspec
 
 from mendflow.core.expressions.conditions import KnownValues, condition_flaw, condition_of
 from mendflow.core.model.values import Value
-from mendflow.core.rules.candidates import conditions_for, leaves, root_weight
+from mendflow.core.rules.candidates import Candidate, OwnValues, conditions_for, leaves, root_weight
 from mendflow.core.rules.evaluation import context_lookup
 
 DEPTH_MAX: Final = 3
@@ -121,23 +121,25 @@ def _impurity(wanted: int, all: int) -> float:
 def tests_from(contexts: Sequence[Context], every: Sequence[Context]) -> list[str]:
     """Conditions that hold for at least one of the contexts, the most telling first."""
     found: dict[str, tuple[int, int, str]] = {}
-    flat = [leaves(context) for context in contexts[:CONTEXTS_READ]]
+    flat = [(leaves(context), OwnValues(context)) for context in contexts[:CONTEXTS_READ]]
     numbers = _numbers([leaves(context) for context in every[: 5 * CONTEXTS_READ]])
-    for paths in flat:
+    for paths, own in flat:
         for path, value in paths.items():
             if not is_telling(path):
                 continue
-            for rank, test in _tests_on(path, value, numbers.get(path, ())):
+            for rank, test in _tests_on(path, value, numbers.get(path, ()), own.words):
+                if own.is_named_by(Candidate(condition=test, path=path)):
+                    continue
                 if test not in found and condition_flaw(test) is None:
                     found[test] = (root_weight(path), rank, test)
     return sorted(found, key=lambda each: found[each])[:TESTS_MAX]
 
 
-def _tests_on(path: str, value: Value, numbers: Sequence[float]) -> Iterator[tuple[int, str]]:
+def _tests_on(path: str, value: Value, numbers: Sequence[float], own: Sequence[str] = ()) -> Iterator[tuple[int, str]]:
     if isinstance(value, list):
         yield 3, f"size({path}) == 0" if not value else f"size({path}) > 0"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        yield from conditions_for(path, value, None)
+        yield from conditions_for(path, value, None, own)
         return
     yield from conditions_for(path, value, None)
     for other in numbers:

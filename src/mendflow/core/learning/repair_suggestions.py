@@ -20,7 +20,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.learning import LearningSettings, ProposalKind, RepairRate
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
 from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES
-from mendflow.core.rules.candidates import quote_literal
+from mendflow.core.rules.candidates import WRITTEN_BY_US, quote_literal
 
 SCORE_MIN: Final = 0.5
 CATEGORY_WEIGHT: Final = 0.5
@@ -227,15 +227,24 @@ def _fault(context: Context) -> Mapping[str, object]:
 
 def common_phrase(message: str, texts: Sequence[str]) -> str:
     """The longest part of a group's message, between what varies, that every text has. How the job ended is added to
-    the message of a group, and is no part of it."""
+    the message of a group, and is no part of it; what mendflow writes in the message itself counts only where nothing
+    else is said."""
     for end in (" [exit code ", " [signal "):
         message = message.rpartition(end)[0] or message
-    parts = [part.strip(" :;,.[]()") for each in message.split("<") for part in (each.rpartition(">")[2],)]
-    for part in sorted(parts, key=len, reverse=True):
+    said = message
+    for ours in WRITTEN_BY_US:
+        said = said.replace(ours, "<>")
+    for part in (*_parts_between(said), *_parts_between(message)):
         short = part[:120]
         if len(short) >= PHRASE_CHARS_MIN and all(short in text for text in texts):
             return short
     return ""
+
+
+def _parts_between(message: str) -> list[str]:
+    """What stands between the marks of a message, the longest first."""
+    parts = [each.rpartition(">")[2].strip(" :;,.[]()") for each in message.split("<")]
+    return sorted(parts, key=len, reverse=True)
 
 
 # Which exlet

@@ -62,7 +62,8 @@ class ExceptionEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """One exception, or a possible one, as an engine reports it. `id` is the same when it is reported again, and then
     the first decision stands. `facts` are what the engine knows better than the service: `case` (what the case is, and
     its items), and roots of the context: `fault` (in place of the event's own), `job`, `outcome`, `trigger`, `data`
-    (what is said of the trigger), `measures`, `values`, `timed_out`, `pattern`. Others are refused."""
+    (what is said of the trigger), `measures`, `values`, `timed_out`, `pattern`. Others are refused. `own_words` are
+    those of the item alone, as the element of its loop: they are no part of the cause."""
 
     id: str
     type: ExceptionType
@@ -75,6 +76,7 @@ class ExceptionEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     facts: dict[str, Value] = {}
     fault: Fault | None = None
     job: JobId | None = None
+    own_words: tuple[str, ...] = ()
 
 
 class TestedRule(msgspec.Struct, frozen=True, omit_defaults=True):

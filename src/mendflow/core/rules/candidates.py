@@ -6,7 +6,7 @@ both before it is shown."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -15,6 +15,7 @@ from mendflow.core.expressions.cel_parser import IDENTIFIER
 from mendflow.core.expressions.conditions import KnownValues, condition_flaw, condition_of, shorten_value
 from mendflow.core.expressions.scanner import RESERVED_WORDS, WORDS
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.own_words import has_word, own_places, without_words, words_of_element
 from mendflow.core.rules.evaluation import context_lookup
 from mendflow.lazy import lazy_pattern
 
@@ -23,6 +24,7 @@ LEVELS_MAX: Final = 6
 EVALUATED_MAX: Final = 60
 WORD_CHARS_MAX: Final = 60
 PHRASE_WORDS_MAX: Final = 4
+TEXT_READ_MAX: Final = 5_000
 ROOTS_BY_WEIGHT: Final = ("trigger", "fault", "job", "pattern", "data", "item", "case", "site", "history", "capacity")
 TELLING_PATHS: Final = frozenset(
     {
@@ -46,6 +48,16 @@ CODES: Final = frozenset({"exit_code", "signal", "status", "code"})
 VOLATILE: Final = frozenset(
     {"id", "case", "serial", "now", "at", "age_ms", "sha256", "fence", "pilot", "real", "cursor"}
 )
+OWN_WEIGHT: Final = 20
+"""What is one item's own comes after all else: a rule on it would hold for no other."""
+
+WRITTEN_BY_US: Final = (
+    "it ended with exit code",
+    "it was ended by signal",
+    "its last line",
+)
+"""Words that a message has because mendflow says how a job ended, whatever the cause."""
+
 WORD: Final = lazy_pattern(r"[^\W_][\w.-]*[^\W_]|[^\W_]")
 
 
@@ -62,12 +74,32 @@ def candidates(context: Mapping[str, Value], neighbour: Mapping[str, Value] | No
     """Conditions that distinguish a case from its neighbour; without a neighbour, characteristic conditions of the case
     itself."""
     here, there = leaves(context), leaves(neighbour) if neighbour is not None else {}
-    proposed = sorted(proposals(here, there), key=lambda each: each[0])
+    own = OwnValues(context)
+    proposed = sorted(
+        proposals(here, there, own.words),
+        key=lambda each: (own.is_named_by(each[1]) * OWN_WEIGHT + each[0][0], *each[0][1:]),
+    )
     found: dict[str, Candidate] = {}
     for _, candidate in proposed[:EVALUATED_MAX]:
         if candidate.condition not in found and distinguishes(candidate.condition, context, neighbour):
             found[candidate.condition] = candidate
     return list(found.values())[:most]
+
+
+class OwnValues:
+    """What of a context is the item's own: the element of its loop and its place in the list."""
+
+    def __init__(self, context: Mapping[str, Value]) -> None:
+        job = context.get("job")
+        element = job.get("element") if isinstance(job, dict) else None
+        shown = element if isinstance(element, str) else ""
+        self.words = words_of_element(shown)
+        self._places = own_places(context, shown)
+
+    def is_named_by(self, candidate: Candidate) -> bool:
+        """Whether the condition is on a value that no other item has."""
+        own = any(candidate.path == each or candidate.path.startswith(f"{each}.name") for each in self._places)
+        return own or has_word(candidate.condition.removeprefix(candidate.path), self.words)
 
 
 def distinguishes(condition: str, context: Mapping[str, Value], neighbour: Mapping[str, Value] | None) -> bool:
@@ -105,13 +137,13 @@ def member_path(path: str, key: str) -> str:
 
 
 def proposals(
-    here: Mapping[str, Value], there: Mapping[str, Value]
+    here: Mapping[str, Value], there: Mapping[str, Value], own: Collection[str] = ()
 ) -> Iterator[tuple[tuple[int, int, str], Candidate]]:
     for path, value in here.items():
         other = there.get(path)
         if path in there and type(other) is type(value) and other == value:
             continue
-        for weight, condition in conditions_for(path, value, other):
+        for weight, condition in conditions_for(path, value, other, own):
             shown = Candidate(condition=condition, path=path, here=shorten_value(value), there=shorten_value(other))
             yield (weight + exlet_depth(path), root_weight(path), condition), shown
         if there and path not in there and "." in path:
@@ -121,7 +153,7 @@ def proposals(
             )
 
 
-def conditions_for(path: str, value: Value, other: Value) -> Iterator[tuple[int, str]]:
+def conditions_for(path: str, value: Value, other: Value, own: Collection[str] = ()) -> Iterator[tuple[int, str]]:
     """Conditions that hold for the value, each with a rank: lower is more useful."""
     last = path.rpartition(".")[2]
     match value:
@@ -139,7 +171,7 @@ def conditions_for(path: str, value: Value, other: Value) -> Iterator[tuple[int,
                     f"{path} == {quote_literal(value)}",
                 )
             if len(value.split()) > 1 or len(value) > WORD_CHARS_MAX:
-                for phrase in phrases(value, other if isinstance(other, str) else ""):
+                for phrase in phrases(value, other if isinstance(other, str) else "", own):
                     yield 3, f"{path}.contains({quote_literal(phrase)})"
         case list():
             known = other if isinstance(other, list) else []
@@ -169,12 +201,13 @@ def rounded(number: float, digits: int) -> float:
     return float(f"{number:.{digits - 1}e}")
 
 
-def phrases(text: str, other: str) -> list[str]:
+def phrases(text: str, other: str, own: Collection[str] = ()) -> list[str]:
     """Sequences of words that only this text has: the longest first, a few words each. A word with digits is usually an
-    id, and ranks lower."""
+    id, and ranks lower; none goes across what is the item's own, or what mendflow writes."""
+    text = without_words(text[:TEXT_READ_MAX], (*WRITTEN_BY_US, *own), "\0")
     known = set(WORD.findall(other.lower()))
     runs: list[list[re.Match[str]]] = [[]]
-    for word in WORD.finditer(text[:5000]):
+    for word in WORD.finditer(text):
         usable = word.group().lower() not in known and not any(char.isdigit() for char in word.group())
         joined = runs[-1] and text[runs[-1][-1].end() : word.start()].strip(" ") == ""
         if not usable or not joined or len(runs[-1]) >= PHRASE_WORDS_MAX:

@@ -34,7 +34,7 @@ from mendflow.core.model.templates import Template
 from mendflow.core.rules import ROOTS
 from mendflow.formats.files import flow_text
 from mendflow.formats.names import NAME
-from mendflow.formats.yaml import basic_steps, flow_file
+from mendflow.formats.yaml import basic_steps, flow_file, flow_keys
 from mendflow.formats.yaml import exlet_keys as words
 from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
 from mendflow.formats.yaml.called_flows import FlowFileLoader
@@ -44,6 +44,7 @@ from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import DataShape, MapOf
 
 CONTEXT: Final = "context"
+ONLY_OF_EXLETS: Final = frozenset(map(str, words.PRIMITIVES)) - frozenset(flow_keys.KINDS)
 RESOURCES: Final = {
     "cpus": "cpus",
     "memory": "memory_bytes",
@@ -71,6 +72,25 @@ def load_exlet(path: str | Path) -> Flow:
     """The exlet in a file of its own. Raises BadFlow with every problem and its place."""
     path = Path(path)
     return read_exlet(flow_text(path, str(path)), path)
+
+
+def is_exlet_file(path: str | Path) -> bool:
+    """Whether a file that is no flow is meant as an exlet: a list of steps, or a map whose steps have a primitive."""
+    try:
+        root, _ = parse(flow_text(Path(path), str(path)), str(path))
+    except BadFlow:
+        return False
+    if isinstance(root, MapNode) and ("jobs" in root.entries or not {"steps", *ONLY_OF_EXLETS} & root.entries.keys()):
+        return False
+    return isinstance(root, ListNode) or _has_primitive(root)
+
+
+def _has_primitive(node: YamlNode) -> bool:
+    if isinstance(node, ListNode):
+        return any(map(_has_primitive, node.parts))
+    if isinstance(node, MapNode):
+        return bool(ONLY_OF_EXLETS & node.entries.keys()) or any(_has_primitive(e.value) for e in node.entries.values())
+    return isinstance(node, ScalarNode) and node.value in ONLY_OF_EXLETS
 
 
 def read_exlet(text: str, path: str | Path, roots: Iterable[str] = ROOTS) -> Flow:

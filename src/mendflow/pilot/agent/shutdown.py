@@ -3,7 +3,6 @@ job."""
 
 import asyncio
 import logging
-import secrets
 import socket
 import time
 
@@ -12,6 +11,7 @@ import msgspec
 from mendflow.core.model.sync import SYNC_VERSION, Capacity
 from mendflow.pilot.agent.http import ExchangeClient, ServerAway, ServerRefused
 from mendflow.pilot.agent.servers import ServerAddresses
+from mendflow.pilot.files.work_folder import new_pilot_id
 from mendflow.pilot.slot.messages import RawRequest
 
 log = logging.getLogger("mendflow.pilot")
@@ -25,11 +25,11 @@ UNFIT_CHARS_MAX = 2_000
 async def report_unfit(servers: ServerAddresses, path: str, *, why: str, host: str, site: str, submission: str) -> bool:
     """Report to any server; False if none answered. It uses a new pilot id, as the folder may belong to another pilot
     or be unusable."""
-    machine = socket.gethostname()
+    machine = host or socket.gethostname()
     request = RawRequest(
-        pilot=f"{machine}-{secrets.token_hex(4)}",
+        pilot=new_pilot_id(machine),
         serial=1,
-        host=host or machine,
+        host=machine,
         site=site,
         capacity=Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0),
         want=0,

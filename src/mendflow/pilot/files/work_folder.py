@@ -66,6 +66,11 @@ def attempt_name(job: str, fence: int) -> str:
     return f"{re.sub('[^A-Za-z0-9._-]', '~', job)}.{fence}"
 
 
+def new_pilot_id(host: str) -> str:
+    """A name that no other pilot has, which says where it runs."""
+    return f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', host)}-{secrets.token_hex(4)}"
+
+
 class WorkFolder:
     """Paths below one work folder."""
 
@@ -107,8 +112,9 @@ class WorkFolder:
             )
         return descriptor
 
-    def identify(self) -> PilotIdentity:
-        """The pilot's identity: the stored one if it is of this host, otherwise a new one."""
+    def identify(self, called: str = "") -> PilotIdentity:
+        """The pilot's identity: the stored one if it is of this host, otherwise a new one, named after what somebody
+        has `called` this machine, or after its host name."""
         path = self.folder / "pilot.json"
         host = socket.gethostname()
         try:
@@ -116,7 +122,7 @@ class WorkFolder:
         except (OSError, msgspec.MsgspecError):
             last = None
         if last is None or last.host != host:
-            last = PilotIdentity(pilot=f"{host}-{secrets.token_hex(4)}", host=host, starts=0)
+            last = PilotIdentity(pilot=new_pilot_id(called or host), host=host, starts=0)
         identity = PilotIdentity(pilot=last.pilot, host=host, starts=last.starts + 1)
         content = msgspec.json.encode(identity)
         try:

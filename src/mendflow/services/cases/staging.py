@@ -106,7 +106,7 @@ class FileStaging:
         they are there is seen only where they may be read."""
         path = await self._readable_path(source, folder)
         if path is None:
-            raise Forbidden(f"input {name}: {_not_readable(source)}")
+            raise Forbidden(f"input {name}: {_not_readable(source)}", path=source)
         kinds = {column: "string" if kind == FILE_COLUMN else kind for column, kind in declared.columns.items()}
         rows: Value = await asyncio.to_thread(self._read_table, name, path, kinds)
         beside = {
@@ -156,7 +156,7 @@ class FileStaging:
             elif part.startswith(LOGICAL_PREFIX):
                 found.append((await self._resolve(part, project)).as_value())
             else:
-                await self._demand_readable(part, folder)
+                await self._demand_readable(name, part, folder)
                 paths = await asyncio.to_thread(matching_paths, part, folder)
                 if not paths:
                     raise InvalidRequest(
@@ -165,12 +165,12 @@ class FileStaging:
                 found.extend([(await self._store_path(path, folder)).as_value() for path in paths])
         return found
 
-    async def _demand_readable(self, pattern: str, folder: str) -> None:
+    async def _demand_readable(self, name: str, pattern: str, folder: str) -> None:
         """Refuse a pattern that could match what may not be read, before it is looked for: what is there is nobody's
         business. After a wildcard no `..` may follow."""
         fixed, wild = fixed_beginning(pattern)
         if ".." in wild or await self._readable_path(fixed, folder) is None:
-            raise Forbidden(_not_readable(pattern))
+            raise Forbidden(f"input {name}: {_not_readable(pattern)}", path=pattern)
 
     def start(self, case: CaseId, order: StageFiles, folder: str, project: str = "") -> None:
         self._background.start(self._stage(case, order, folder, project))
@@ -239,7 +239,7 @@ class FileStaging:
             )
         path = await self._readable_path(source, folder)
         if path is None:
-            raise Forbidden(_not_readable(source))
+            raise Forbidden(_not_readable(source), path=source)
         kept = await self._file_store.keep_path(str(path))
         # A link has the name that people gave it; what it leads to may be named by a store.
         return msgspec.structs.replace(kept, name=PurePosixPath(source).name or kept.name)

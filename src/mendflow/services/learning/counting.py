@@ -26,6 +26,7 @@ from mendflow.core.learning.usage import (
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Attempt, Job
 from mendflow.core.model.repair import ExceptionType
+from mendflow.core.recovery.own_words import own_words
 from mendflow.core.recovery.signature import signature
 from mendflow.services.recovery.failures import group_id
 
@@ -148,7 +149,7 @@ class FailureCounter:
         """Count a failed attempt for its cause, and what came of the next one, which the queue has begun by itself."""
         attempt = job.history[place]
         assert attempt.fault is not None
-        cause = signature(attempt.fault)
+        cause = signature(attempt.fault, own_words(job.spec, flow))
         if attempt.end in UNCOUNTED_ENDS:
             return cause
         id = group_id(ExceptionType.ABORT, cause)

@@ -14,12 +14,14 @@ from mendflow.core.model.repair_views import CandidateView, DecisionView, RetryS
 from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.error_lines import without_end
+from mendflow.core.recovery.own_words import words_of_element
 from mendflow.core.recovery.redaction import redact
 from mendflow.core.recovery.signature import normalize_message
 from mendflow.core.rules.candidates import (
     CODES,
     TELLING_PATHS,
     Candidate,
+    OwnValues,
     candidates,
     distinguishes,
     leaves,
@@ -167,11 +169,12 @@ def distinguishing_conditions(
     others: Sequence[Decision] = (),
     succeeded: Sequence[Mapping[str, Value]] = (),
 ) -> list[CandidateView]:
-    """Conditions that hold for the newest sample, not for the neighbour, and for few jobs that `succeeded`: first those
-    that hold for most samples, of these the ones that can be compared with what succeeded, of these the ones that hold
-    for the fewest failures of other causes, and of these the most specific: words of the error that a program printed
-    say more than its exit code. Where a rule takes this cause up already, its own cornerstone is no neighbour, unless
-    what it did has failed: the two would differ by accidents alone."""
+    """Conditions that hold for the newest sample, not for the neighbour, and for few jobs that `succeeded`: first
+    those that hold for most samples, of these the ones that can be compared with what succeeded, of these the ones
+    that hold for the fewest failures of other causes, and of these the most specific: words of the error that a
+    program printed say more than its exit code. None names what is one item's own where several failed. Where a
+    rule takes this cause up already, its own cornerstone is no neighbour, unless what it did has failed: the two
+    would differ by accidents alone."""
     newest = samples[0]
     went_wrong = newest.result == "failed" or newest.state == "rejected"
     if neighbour is not None and not went_wrong and _is_alike(newest, neighbour):
@@ -179,7 +182,9 @@ def distinguishing_conditions(
     told = _error_conditions(newest, neighbour)
     known = {each.condition for each in told}
     found = [*told, *candidates(newest.context, neighbour, CANDIDATES_MAX * 2)]
-    found = [each for each in found if not is_accident(each.path)]
+    own = OwnValues(newest.context)
+    several = len({(each.case, each.item) for each in samples}) > 1
+    found = [each for each in found if not is_accident(each.path) and not (several and own.is_named_by(each))]
     well = succeeded[:SUCCEEDED_MAX]
     roots = {root for context in well for root in context}
     most = SUCCEEDED_SHARE_MAX * len(well)
@@ -194,6 +199,7 @@ def distinguishing_conditions(
     best = sorted(
         counted,
         key=lambda pair: (
+            own.is_named_by(pair[0]),
             -pair[1],
             bool(roots) and re.split(r"[.\[]", pair[0].path, maxsplit=1)[0] not in roots,
             narrow[pair[0].condition],
@@ -221,7 +227,9 @@ def _is_alike(sample: Decision, context: Mapping[str, Value]) -> bool:
 def _cause(context: Mapping[str, Value]) -> list[Value]:
     fault = context.get("fault")
     known = fault if isinstance(fault, dict) else {}
-    message = normalize_message(without_end(str(known.get("message") or "")))
+    job = context.get("job")
+    own = words_of_element(str(job.get("element") or "")) if isinstance(job, dict) else ()
+    message = normalize_message(without_end(str(known.get("message") or "")), own)
     return [*(known.get(name) for name in ("category", "name", "exit_code", "signal")), message]
 
 
@@ -230,7 +238,10 @@ def _error_conditions(sample: Decision, neighbour: Mapping[str, Value] | None) -
     fault = sample.fault
     if fault is None or (error := without_end(fault.message)) == fault.message:
         return []
-    made = [f"job.log_tail.contains({quote_literal(phrase)})" for phrase in phrases(error, "")]
+    made = [
+        f"job.log_tail.contains({quote_literal(phrase)})"
+        for phrase in phrases(error, "", OwnValues(sample.context).words)
+    ]
     return [
         Candidate(condition=each, path="job.log_tail")
         for each in made

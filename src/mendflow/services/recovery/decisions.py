@@ -21,6 +21,7 @@ from mendflow.core.model.repair import (
     ExceptionEvent,
     ExceptionType,
 )
+from mendflow.core.recovery.own_words import telling_words
 from mendflow.core.recovery.signature import normalize_message, signature
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
@@ -43,7 +44,7 @@ def signature_of(event: ExceptionEvent) -> str:
     if event.fault is not None and event.fault.rejected_by and event.task:
         return f"{event.fault.category}/{event.fault.name}: {event.task} was rejected"
     if event.fault is not None:
-        return signature(event.fault)
+        return signature(event.fault, telling_words(event.own_words))
     trigger = event.facts.get("trigger")
     about = normalize_message(trigger) if isinstance(trigger, str) and trigger else event.task
     if reason := why_unavailable(event).partition("; `")[0]:  # what a person could type is no part of the cause

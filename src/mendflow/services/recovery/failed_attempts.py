@@ -9,6 +9,7 @@ from mendflow.core.model.jobs import Outcome, sources_of
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import serial_of
+from mendflow.core.recovery.own_words import own_words
 from mendflow.core.scheduling.retries import are_spent, stated_retries
 from mendflow.services.base.contracts import Failure
 from mendflow.services.cases.exception_facts import job_facts_of, outcome_facts
@@ -38,6 +39,7 @@ def failure_event(failure: Failure, flow: str) -> ExceptionEvent:
         facts={"job": _job(failure), "outcome": outcome_facts(failure.outcome), "pattern": failure.pattern},
         fault=failure.fault,
         job=failure.job,
+        own_words=own_words(failure.spec, flow),
     )
 
 

@@ -1,7 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useMemo, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
-import { ApiError } from "@/api/errors";
+import { ApiError, asSentence } from "@/api/errors";
 import type { CaseView } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { useRefresh } from "@/components/acts";
@@ -168,7 +168,7 @@ function refusedInputs(refused: unknown, names: readonly string[]): { of: Record
   for (const each of said) {
     const name = names.find((one) => each.startsWith(`input ${one} `) || each.startsWith(`input ${one}:`));
     if (name === undefined) others += 1;
-    else of[name] = each.slice(`input ${name} `.length).replace(/^./, (letter) => letter.toUpperCase());
+    else of[name] = asSentence(each.slice(`input ${name} `.length));
   }
   return { of, all: said.length > 0 && others === 0 };
 }
