@@ -181,6 +181,9 @@ class Decision(msgspec.Struct, kw_only=True):
     steps: list[Primitive] = []  # the primitives that its exlet came to, each once
     note: str = ""
     replaced_by: str = ""  # the decision that replaced it when it was rejected
+    tried_in: int = (
+        0  # the reopening of its tree of cases that tries it again; it counts once that is made
+    )
     correction: Conclusion | None = None  # what will replace it, until it has
     released: bool = False  # what was held for it continues in parallel to the exlet
     safeguard: str = ""  # who holds the case until the repair has ended
