@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Activity, Catch, Empty, ForEach, JobActivity, Scope, Sequence
+from mendflow.core.model.flow import (
+    Activity,
+    Call,
+    Catch,
+    Empty,
+    ForEach,
+    JobActivity,
+    Rethrow,
+    Scope,
+    Sequence,
+    Throw,
+)
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -80,3 +91,82 @@ async def test_ex_7_of_the_failures_of_a_cause_those_are_taken_up_that_are_tried
     applied = await world.domain.apply_rules((await group_of(world, "b")).id, who="me", retry=True)
     assert (applied.taken_up, applied.left, applied.cases) == ([by_task["b"]], [by_task["a"]], [case])
     assert await world.take() == ["b"]
+
+
+async def open_alerts(world: World) -> list[tuple[str, str | None]]:
+    await world.runtime.ledger.settled()
+    await world.runtime.monitor.look()
+    return sorted((each.subject, each.item) for each in await world.domain.alerts())
+
+
+def catching(body: Activity, handler: Activity, name: str = "s") -> Scope:
+    return Scope(name=name, body=body, catches=(Catch(body=handler),))
+
+
+async def test_ui_1_what_the_flow_goes_on_after_is_settled_at_once_and_stays_so(world: World) -> None:
+    case = await world.start(flow(then_b(CAUGHT), name="x"))
+    await world.take()
+    await world.report(a=FAILED)
+    assert await world.take() == ["b"]
+    for status in ("running", "failed"):
+        group = await group_of(world, "a")
+        assert (group.count, group.unhandled, group.settled) == (1, 0, 1), status
+        assert (await world.domain.failure(group.id)).open_failed == 0
+        assert "x/a" not in dict(await open_alerts(world)), status
+        if status == "running":
+            await world.report(b=OTHER)
+            await world.until_status(case, "failed")
+    applied = await world.domain.apply_rules(group.id, who="me", retry=True)
+    assert (applied.taken_up, applied.left, applied.cases) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("body", "unhandled"),
+    [
+        (catching(A, Rethrow(name="r")), 1),
+        (catching(A, Throw(name="t", fault="worse")), 1),
+        (catching(catching(A, Rethrow(name="r")), Empty(name="e"), "outer"), 0),
+        (catching(Call(name="c", flow="inner"), Empty(name="e")), 0),
+        (catching(Call(name="c", flow="inner"), Rethrow(name="r")), 2),
+        (Scope(name="s", body=A, catches=(Catch(body=Empty(name="e"), fault="another"),)), 1),
+    ],
+)
+async def test_ui_1_what_a_handler_throws_again_is_left_to_somebody(
+    world: World, body: Activity, unhandled: int
+) -> None:
+    await world.domain.deploy(flow(A, name="inner"))
+    case = await world.start(flow(then_b(body), name="x"))
+    await world.take()
+    await world.report(a=FAILED)
+    if not unhandled:
+        assert await world.take() == ["b"]
+        await world.report(b=OTHER)
+    await world.until_status(case, "failed")
+    group = await group_of(world, "a")
+    assert (group.unhandled, group.settled) == (unhandled, group.count - unhandled)
+    told = {subject for subject, _ in await open_alerts(world)}
+    assert bool(told & {"x/a", "inner/a"}) == bool(unhandled)
+
+
+async def test_ex_7_one_job_that_fails_again_and_again_is_one_that_rules_can_be_applied_to(world: World) -> None:
+    case = await world.start(flow(A))
+    for tries in range(3):
+        await world.take()
+        await world.report(a=FAILED)
+        await world.until_status(case, "failed")
+        group = await group_of(world, "a")
+        view = await world.domain.failure(group.id)
+        assert (group.unhandled, view.open_failed) == (1, 1), f"after {tries} more tries"
+        applied = await world.domain.apply_rules(group.id, who="me", retry=True)
+        assert (len(applied.taken_up), applied.left, applied.cases) == (1, [], [case])
+
+
+async def test_ex_7_rules_are_asked_again_about_what_a_rule_has_let_fail(world: World) -> None:
+    give_up = exlet("give-up", mend(Primitive.FAIL))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "give-up"), exlets=[give_up]))
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_status(case, "failed")
+    group = await group_of(world, "a")
+    assert (group.unhandled, (await world.domain.failure(group.id)).open_failed) == (0, 1)

@@ -165,6 +165,7 @@ class Decision(msgspec.Struct, kw_only=True):
     project: str = DEFAULT_PROJECT  # that of the case
     job: JobId | None = None
     fault: Fault | None = None
+    caught: bool = False  # its flow has a handler for the fault, and goes on after it
     signature: str = ""  # equal for failures of the same cause
     exlet: str = ""
     exlet_case: CaseId | None = None
@@ -181,9 +182,7 @@ class Decision(msgspec.Struct, kw_only=True):
     steps: list[Primitive] = []  # the primitives that its exlet came to, each once
     note: str = ""
     replaced_by: str = ""  # the decision that replaced it when it was rejected
-    tried_in: int = (
-        0  # the reopening of its tree of cases that tries it again; it counts once that is made
-    )
+    tried_in: int = 0  # the reopening of its tree of cases that tries it again; it counts once that is made
     correction: Conclusion | None = None  # what will replace it, until it has
     released: bool = False  # what was held for it continues in parallel to the exlet
     safeguard: str = ""  # who holds the case until the repair has ended

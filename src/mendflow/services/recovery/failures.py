@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,7 +15,7 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
-from mendflow.core.model.repair import BY_HAND, TOLD, Decision, DecisionState, ExceptionType, Handling
+from mendflow.core.model.repair import BY_HAND, RETRYING, TOLD, Decision, DecisionState, ExceptionType, Handling
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.cluster import first_case_of
@@ -78,6 +78,8 @@ class DecisionSummary(msgspec.Struct):
     engine: str = ""
     project: str = DEFAULT_PROJECT
     job: str | None = None
+    caught: bool = False
+    settled_at: Instant = 0
     replaced_by: str = ""
     taken_up_by: str = ""
     request: _Request | None = None
@@ -139,6 +141,8 @@ def handling_of(decision: DecisionSummary | Decision, settled: SettledCases) -> 
         return "handled"
     if is_rejection(decision):
         return "rejected"
+    if decision.caught:
+        return "settled"  # whatever becomes of its case
     return _handling_in(settled.get(started_case(decision)), _occurred_at(decision))
 
 
@@ -147,6 +151,18 @@ def _handling_in(case: SettledCase | None, failed_at: Instant) -> Handling:
     if case is not None and case.run_again_at >= failed_at:
         return "run-again"
     return "settled" if case is not None and case.has_ended else "unhandled"
+
+
+def may_be_asked_about(decision: DecisionSummary, settled: SettledCases) -> bool:
+    """Of a failure whose case has failed: whether rules can be asked about it again. Not if somebody has taken it up in
+    another way, or if its item has gone on: what that failed by since is another failure."""
+    handling = handling_of(decision, settled)
+    if handling == "handled":
+        return not decision.settled_at and decision.result not in _GONE_ON
+    return handling in ("unhandled", "waiting", "told")
+
+
+_GONE_ON: Final = frozenset({RETRYING, "recovered", "restarted", "completed", "removed"})
 
 
 def started_case(decision: DecisionSummary | Decision) -> CaseId:
@@ -184,12 +200,12 @@ def group_id(type: ExceptionType, signature: str) -> str:
 
 def unhandled_finding(decision: Decision) -> AlertFinding | None:
     """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. None for
-    what somebody wanted, who cancelled or rejected it, and for what happens in an exlet, whose own decision tells of
-    it."""
+    what somebody wanted, who cancelled or rejected it, for what its flow goes on after, and for what happens in an
+    exlet, whose own decision tells of it."""
     fault = decision.fault
     if decision.type is not ExceptionType.ABORT or fault is None or fault.category is Category.CANCELLED:
         return None
-    if is_rejection(decision) or exlet_depth(decision.case):
+    if is_rejection(decision) or decision.caught or exlet_depth(decision.case):
         return None
     at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
     who = f"{decision.case}: {decision.item!r}" if decision.item is not None else decision.case
@@ -295,7 +311,7 @@ class _GroupBuilder:
             waiting=self.by_handling["waiting"],
             unhandled=self.by_handling["unhandled"] - by_case["run-again"] - by_case["settled"],
             run_again=by_case["run-again"],
-            settled=by_case["settled"],
+            settled=self.by_handling["settled"] + by_case["settled"],
             rejected=self.by_handling["rejected"],
             told=self.by_handling["told"],
             handled=sorted(map(_handling, self.handled.items()), key=lambda handling: -handling.count),

@@ -20,9 +20,9 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.apply_runs import ApplyRun, ApplyRuns
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.failures import DecisionSummary, is_rejection, started_case
+from mendflow.services.recovery.failures import DecisionSummary, is_rejection, may_be_asked_about, started_case
 from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere, NothingTakenUp
-from mendflow.services.recovery.settled_cases import SettledCase, failed_cases, run_again
+from mendflow.services.recovery.settled_cases import failed_cases, settled_cases
 from mendflow.stores.contract import Store
 
 
@@ -60,7 +60,8 @@ class GroupRepairs:
         self._runs.begin(run)
         try:
             await self._administration.read_newest_rules({each.flow for each in members})
-            waiting, failed = self._waiting(members), await self._failed_cases(members)
+            failed = await self._failed_cases(members)
+            waiting = self._waiting(members, failed)
             for each in (*waiting, *(one for found in failed.values() for one in found)):
                 run.total[each.project] += 1
             await self._apply(run, waiting, failed, who=who, retry=retry)
@@ -72,11 +73,15 @@ class GroupRepairs:
         """Of how many of these failures rules can still be asked: that wait, and that their cases failed by."""
         failed = await self._failed_cases(members)
         may_go_on = [len(found) for case, found in failed.items() if root_of(case) == case]
-        return len(self._waiting(members)), sum(may_go_on)
+        return len(self._waiting(members, failed)), sum(may_go_on)
 
-    def _waiting(self, members: Sequence[DecisionSummary]) -> list[DecisionSummary]:
-        in_level = self._administration.is_in_level
-        return [each for each in members if each.state == "waiting" or in_level(each.exlet_case)]
+    def _waiting(
+        self, members: Sequence[DecisionSummary], failed: Mapping[CaseId, Sequence[DecisionSummary]]
+    ) -> list[DecisionSummary]:
+        """What waits in a case that has failed was to be reopened with it, and that was cut short."""
+        in_level, others = self._administration.is_in_level, {each.id for found in failed.values() for each in found}
+        waiting = (each for each in members if each.state == "waiting" or in_level(each.exlet_case))
+        return [each for each in waiting if each.id not in others]
 
     async def _apply(
         self,
@@ -175,8 +180,8 @@ class GroupRepairs:
         return done is not None
 
     async def _failed_cases(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
-        """The failures that ended their cases, by the cases that were started; without those that a later run has taken
-        up, and without what a person has rejected: that is decided."""
+        """The failures that rules can be asked about again, by the cases that were started and have failed; without
+        what a person has rejected: that is decided."""
         cases: dict[CaseId, list[DecisionSummary]] = {}
         for member in members:
             case = started_case(member)
@@ -185,9 +190,9 @@ class GroupRepairs:
             if case not in self._manager.live:
                 cases.setdefault(case, []).append(member)
         failed = await failed_cases(self._store, cases)
-        again = await run_again(self._store, failed)
+        settled = await settled_cases(self._store, failed)
         open_failures = {
-            case: [each for each in found if again.get(case, SettledCase()).run_again_at < each.occurred_at]
+            case: [each for each in found if may_be_asked_about(each, settled)]
             for case, found in cases.items()
             if case in failed
         }
