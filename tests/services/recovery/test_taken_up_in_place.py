@@ -2,10 +2,13 @@
 alerts is what really was tried again, and nothing that the flow went on after."""
 
 from collections.abc import AsyncIterator
+from collections.abc import Sequence as Writes
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Activity,
@@ -22,10 +25,11 @@ from mendflow.core.model.flow import (
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
-from mendflow.core.model.repair_views import FailureGroup
+from mendflow.core.model.repair_views import DecisionQuery, FailureGroup
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.contract import Write
 from mendflow.stores.memory import MemoryStore
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
@@ -170,3 +174,91 @@ async def test_ex_7_rules_are_asked_again_about_what_a_rule_has_let_fail(world: 
     await world.until_status(case, "failed")
     group = await group_of(world, "a")
     assert (group.unhandled, (await world.domain.failure(group.id)).open_failed) == (0, 1)
+
+
+async def only_group(world: World) -> FailureGroup:
+    [group] = await world.domain.failures()
+    return group
+
+
+async def test_ex_7_a_failed_call_that_begins_again_is_taken_up(world: World) -> None:
+    case = await world.start(flow(Call(name="c", flow="nothing"), name="x"))
+    for tries in range(3):
+        await world.until_status(case, "failed")
+        await world.runtime.ledger.settled()
+        group = await only_group(world)
+        view = await world.domain.failure(group.id)
+        assert (group.count, group.unhandled, view.open_failed) == (tries + 1, 1, 1)
+        assert await open_alerts(world) == [("x/c", "c")]
+        if tries == 2:
+            await world.domain.deploy(flow(A, name="nothing"))
+        applied = await world.domain.apply_rules(group.id, who="me", retry=True)
+        assert (len(applied.taken_up), applied.left, applied.cases) == (1, [], [case])
+    assert await world.take() == ["a"]
+    assert (await only_group(world)).unhandled == 0
+    assert await open_alerts(world) == []
+
+
+async def test_ex_7_a_call_whose_case_goes_on_is_taken_up_and_may_fail_anew(world: World) -> None:
+    await world.domain.deploy(flow(A))
+    case = await world.start(flow(Call(name="c", flow="f"), name="g"))
+    for tries in range(3):
+        await world.take()
+        await world.report(a=FAILED)
+        await world.until_status(case, "failed")
+        await world.runtime.ledger.settled()
+        group = await only_group(world)
+        view = await world.domain.failure(group.id)
+        assert (group.unhandled, view.open_failed) == (2, 2), f"after {tries} more tries: the job, and the call"
+        assert await open_alerts(world) == [("f/a", "a"), ("g/c", "c")]
+        applied = await world.domain.apply_rules(group.id, who="me", retry=True)
+        assert (len(applied.taken_up), applied.left, applied.cases) == (2, [], [case])
+        assert (await only_group(world)).unhandled == 0
+        assert await open_alerts(world) == []
+        await world.restart()
+        assert (await only_group(world)).unhandled == 0
+        assert await open_alerts(world) == []
+
+
+@pytest.mark.parametrize("called", ["nothing", "f"])
+async def test_ex_7_a_reopening_that_is_cut_short_takes_nothing_up(
+    world: World, called: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.domain.deploy(flow(A))
+    case = await world.start(flow(Call(name="c", flow=called), name="g"))
+    if called == "f":
+        await world.take()
+        await world.report(a=FAILED)
+    await world.until_status(case, "failed")
+    await world.runtime.ledger.settled()
+    group, cut_at = await only_group(world), 0
+    while await is_cut_short(world, group.id, cut_at, monkeypatch):
+        await world.restart()
+        if await world.status(case) != "failed":
+            break
+        [call] = [each for each in await world.domain.decisions(DecisionQuery(case=case)) if each.item == "c"]
+        assert call.handling == "unhandled", f"it was cut short at write {cut_at}"
+        assert ("g/c", "c") in await open_alerts(world)
+        cut_at += 1
+    assert cut_at > 3
+    tried = [each for each in await world.domain.decisions(DecisionQuery(case=case)) if each.handling == "handled"]
+    assert [each.item for each in tried] == ["c"]
+
+
+async def is_cut_short(world: World, group: str, at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Rules are applied, and the server dies before the write of this number."""
+    reopener = world.runtime.recovery.groups._reopener
+    write, written = reopener._now, count()
+
+    async def dies(writes: Writes[Write]) -> None:
+        if next(written) == at:
+            raise StoreUnavailable("it dies here")
+        await write(writes)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reopener, "_now", dies)
+        try:
+            await world.domain.apply_rules(group, who="me", retry=True)
+        except StoreUnavailable:
+            return True
+    return False

@@ -25,11 +25,12 @@ NEVER: Final[Instant] = -1
 
 class SettledCase(msgspec.Struct, frozen=True):
     """What has settled a case. `run_again_at`: when the last case began that stands for it. `may_reopen`: that is under
-    way, and if it is cancelled it stands for nothing."""
+    way, and if it is cancelled it stands for nothing. `reopened`: how often it has gone on after it had failed."""
 
     has_ended: bool = False  # it has completed after all, or was cancelled
     run_again_at: Instant = NEVER
     may_reopen: bool = False
+    reopened: int = 0
 
 
 SettledCases = Mapping[CaseId, SettledCase]
@@ -63,6 +64,7 @@ class _LaterRun(msgspec.Struct):
 
 class _Case(msgspec.Struct):
     status: CaseStatus = "running"
+    reopened: int = 0
 
 
 _encode = msgspec.json.Encoder().encode
@@ -72,15 +74,16 @@ _decode_pruned = msgspec.json.Decoder(PrunedRuns).decode
 
 
 async def settled_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, SettledCase]:
-    """Those of these cases that are settled, or were run again at least."""
-    found = await run_again(store, cases)
-    for id, status in (await _statuses(store, cases)).items():
-        if status in ("completed", "cancelled"):
-            found[id] = replace(found.get(id, SettledCase()), has_ended=True)
+    """Those of these cases that are settled, or were run again or reopened at least."""
+    found = await _run_again(store, cases)
+    for id, case in (await _read_cases(store, cases)).items():
+        has_ended = case.status in ("completed", "cancelled")
+        if has_ended or case.reopened:
+            found[id] = replace(found.get(id, SettledCase()), has_ended=has_ended, reopened=case.reopened)
     return found
 
 
-async def run_again(store: Store, cases: Collection[CaseId]) -> dict[CaseId, SettledCase]:
+async def _run_again(store: Store, cases: Collection[CaseId]) -> dict[CaseId, SettledCase]:
     """Those of these cases that others stand for, also by way of cases that were cancelled."""
     found = dict[CaseId, SettledCase]()
     origins = {case: {case} for case in cases}  # of a case: those of the asked ones that its later runs stand for
@@ -128,14 +131,14 @@ def _as_runs(pruned: PrunedRuns) -> Iterable[_LaterRun]:
 
 async def failed_cases(store: Store, cases: Collection[CaseId]) -> set[CaseId]:
     """Those of these cases that have failed."""
-    return {id for id, status in (await _statuses(store, cases)).items() if status == "failed"}
+    return {id for id, case in (await _read_cases(store, cases)).items() if case.status == "failed"}
 
 
-async def _statuses(store: Store, cases: Collection[CaseId]) -> dict[CaseId, CaseStatus]:
-    found = dict[CaseId, CaseStatus]()
+async def _read_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, _Case]:
+    found = dict[CaseId, _Case]()
     for some in _in_parts(sorted(cases)):
         for each in await store.get_many(CASE_KIND, some):
-            found[CaseId(each.id)] = _decode_case(each.body).status
+            found[CaseId(each.id)] = _decode_case(each.body)
     return found
 
 
